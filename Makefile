@@ -1,0 +1,38 @@
+# `make demo` and `make test` are all a new machine needs; both build .venv here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(VENV)/.core
+	$(BIN)/portrayal demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/build.py
+
+clean:
+	rm -rf $(VENV) portrayal-demo
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	touch $@ $(VENV)/.core

@@ -1,0 +1,5 @@
+"""`python -m portrayal` is the command `portrayal`."""
+
+from portrayal.cli.main import main
+
+main()

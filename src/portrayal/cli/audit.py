@@ -1,0 +1,62 @@
+"""portrayal audit"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from portrayal.auditing import audit
+from portrayal.cli.console import progress, say, show_results, warn
+from portrayal.cli.options import (
+    names,
+    out_option,
+    seed_option,
+    skip_bad_option,
+    study_argument,
+    systems_option,
+)
+from portrayal.cli.studies import load_study
+from portrayal.report import write_page
+from portrayal.results import Results
+from portrayal.study import Study
+
+
+@click.command("audit")
+@study_argument
+@out_option
+@click.option("--metrics", callback=names, metavar="A,B", help="Only these metrics.")
+@systems_option
+@seed_option
+@skip_bad_option
+def command(
+    study: Path, out: Path, metrics: list[str] | None, systems: list[str] | None, seed: int, skip_bad: bool
+) -> None:
+    """Run every metric that STUDY allows; write index.html, results.json and evidence.parquet."""
+    run_audit(load_study(study, skip_bad), out, metrics, systems, seed)
+
+
+def run_audit(
+    study: Study, out: Path, metrics: list[str] | None = None, systems: list[str] | None = None, seed: int = 0
+) -> Results:
+    with progress("audit") as bar:
+
+        def tell(step: str, done: int, steps: int) -> None:
+            if bar is None:
+                warn(f"[{done + 1}/{steps}] {step}")
+            else:
+                bar.update(bar.task_ids[0], description=step, completed=done, total=steps)
+
+        results = audit(study, metrics=metrics, systems=systems, seed=seed, progress=tell)
+    results.save(out)
+    page = write_page(results, out)
+    show_results(results)
+    say()
+    for skip in results.provenance["skipped"]:
+        say(
+            f"Not measured: {skip['metric']}, {skip['attribute'] or 'no attribute'}. {skip['reason']}",
+            style="dim",
+        )
+    say(f"{len(results.measurements):,} measurements, {results.evidence.height:,} rows of evidence.")
+    say(f"The page, where every number opens its evidence: {page}")
+    return results

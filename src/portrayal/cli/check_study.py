@@ -1,0 +1,69 @@
+"""portrayal check-study"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from portrayal.cli.console import say, show_table
+from portrayal.cli.options import skip_bad_option, study_argument
+from portrayal.cli.studies import tell_skipped
+from portrayal.errors import Problems
+from portrayal.metrics import METRICS
+from portrayal.study import Study
+from portrayal.study.check import remarks
+from portrayal.study.folder import read_study_noting
+
+
+@click.command("check-study")
+@study_argument
+@skip_bad_option
+def command(study: Path, skip_bad: bool) -> None:
+    """Say what is in STUDY, what is wrong with it, and which metrics it allows.
+
+    Exit code 2 when something is wrong.
+    """
+    problems = Problems(skip_bad)
+    read = read_study_noting(study, problems, strict=True)
+    _show_contents(read)
+    for remark in remarks(read):
+        say(f"Note: {remark}")
+    say()
+    say("Metrics", style="bold")
+    show_table(["metric", "allowed"], [[name, m.missing(read) or "yes"] for name, m in METRICS.items()])
+    say()
+    problems.settle()
+    tell_skipped(problems)
+    say("Nothing is wrong with it." if not problems.rows else "The rest can be used.")
+
+
+def _show_contents(study: Study) -> None:
+    say(f"{study.name}: {study.image_ids.len():,} images", style="bold")
+    rows = []
+    for speaker in study.speakers:
+        spoken = study.spoken(speaker)
+        words = len(study.vocabularies.get(speaker, ()))
+        rows.append(
+            [
+                speaker,
+                f"{spoken['image_id'].n_unique():,}",
+                f"{spoken.height:,}",
+                f"{words:,}" if words else "–",
+            ]
+        )
+    show_table(["speaker", "images", "captions", "vocabulary"], rows, {1, 2, 3})
+    say()
+    groups = []
+    for attribute in study.attribute_names:
+        if attribute in study.attributes.columns:
+            counts = study.labels(attribute).group_by(attribute).len().sort(attribute)
+            groups += [[attribute, group, f"{n:,}"] for group, n in counts.iter_rows()]
+    if groups:
+        show_table(["attribute", "group", "images"], groups, {2})
+    if study.objects.height:
+        say(f"objects: {study.objects.height:,} labels of {study.objects['label'].n_unique():,} kinds")
+    if study.images is not None:
+        say(
+            f"pictures: {len(set(study.pictures) & set(study.image_ids)):,} of {study.image_ids.len():,} images"
+        )

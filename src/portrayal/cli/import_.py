@@ -1,0 +1,81 @@
+"""portrayal import"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from portrayal.cli.console import say
+from portrayal.cli.options import out_option, skip_bad_option
+from portrayal.cli.studies import tell_skipped
+from portrayal.errors import Problems
+from portrayal.study import Study, importers, write_study
+from portrayal.study.folder import refuse_to_overwrite
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(list(importers.IMPORTERS)))
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--references", type=_FILE, metavar="FILE", help="People's captions of the same images.")
+@click.option("--attributes", type=_FILE, metavar="FILE", help="Labels of the people shown.")
+@click.option("--objects", type=_FILE, metavar="FILE", help="Objects in the images.")
+@click.option(
+    "--images",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="The pictures.",
+)
+@click.option("--attribute", "names", multiple=True, metavar="NAME", help="Only this attribute (repeatable).")
+@click.option("--name", metavar="TEXT", help="The study's name; by default the name of its folder.")
+@out_option
+@skip_bad_option
+def command(
+    kind: str,
+    sources: tuple[str, ...],
+    references: Path | None,
+    attributes: Path | None,
+    objects: Path | None,
+    images: Path | None,
+    names: tuple[str, ...],
+    name: str | None,
+    out: Path,
+    skip_bad: bool,
+) -> None:
+    """Make a study of KIND (table, coco or lic) from SOURCE: a file, several, or a folder.
+
+    A system is named by its file, or as you say with NAME=FILE.
+    """
+    refuse_to_overwrite(out)
+    problems = Problems(skip_bad)
+    request = importers.Request(
+        sources=sources,
+        references=references,
+        attributes=attributes,
+        objects=objects,
+        images=images,
+        attribute_names=names,
+        name=name or out.resolve().name,
+    )
+    imported = importers.run(kind, request, problems)
+    problems.settle()
+    tell_skipped(problems)
+    write_study(imported.study, out)
+    for note in imported.notes:
+        say(note, style="dim")
+    say(_summary(imported.study))
+    say(f"The study is in {out}. Next: portrayal check-study {out}")
+
+
+def _summary(study: Study) -> str:
+    images = study.captions["image_id"].n_unique()
+    parts = [f"{len(study.systems)} systems, {images:,} images, {study.captions.height:,} captions"]
+    if study.references.height:
+        parts.append(f"references for {study.references['image_id'].n_unique():,} images")
+    if study.attribute_names:
+        parts.append(f"labels of {', '.join(study.attribute_names)}")
+    if study.objects.height:
+        parts.append(f"objects in {study.objects['image_id'].n_unique():,} images")
+    return "; ".join(parts) + "."

@@ -1,0 +1,72 @@
+"""The command `portrayal`: one file per command, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from portrayal import __version__
+from portrayal.cli.console import errors
+from portrayal.errors import PortrayalError
+
+# name -> (module, one line of help); the line stands here so that --help loads no command.
+COMMANDS = {
+    "demo": ("demo", "Make a small study with planted bias, audit it, and write the page."),
+    "import": ("import_", "Make a study from files you have."),
+    "check-study": ("check_study", "Say what is in a study, what is wrong with it, and what it allows."),
+    "audit": ("audit", "Run every metric a study allows and write the page."),
+    "score": ("score", "Run one metric."),
+    "report": ("report", "Write the page again from a results file."),
+    "list": ("list_", "List metrics, lexicons or importers."),
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"portrayal.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="portrayal")
+def cli() -> None:
+    """Audit how image captioners and vision-language models portray people."""
+
+
+def main() -> NoReturn:
+    """Run a command. Exit codes: 0 done, 1 a gate failed, 2 bad usage or input, 130 interrupted."""
+    sys.exit(run())
+
+
+def run(arguments: list[str] | None = None) -> int:
+    try:
+        code: Any = cli.main(args=arguments, prog_name="portrayal", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as finished:
+        return finished.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except PortrayalError as error:
+        errors(str(error))
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        errors("Stopped.")
+        return 130
+    except BrokenPipeError:  # the reader went away, as in `portrayal ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,88 @@
+"""Options that several commands share, and options made from a metric's own parameters."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import click
+
+from portrayal.metrics import Metric
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    if value is None:
+        return None
+    found = [name.strip() for name in value.split(",") if name.strip()]
+    if not found:
+        raise click.BadParameter("expected names separated by commas.")
+    return found
+
+
+def study_argument(command: F) -> F:
+    return click.argument("study", type=click.Path(path_type=Path))(command)
+
+
+def systems_option(command: F) -> F:
+    return click.option("--systems", callback=names, metavar="A,B", help="Only these systems.")(command)
+
+
+def attribute_option(command: F) -> F:
+    return click.option(
+        "--attribute", metavar="NAME", help="The attribute whose groups are compared; by default every one."
+    )(command)
+
+
+def seed_option(command: F) -> F:
+    return click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+    )(command)
+
+
+def skip_bad_option(command: F) -> F:
+    return click.option("--skip-bad", is_flag=True, help="Leave bad rows out, and say how many.")(command)
+
+
+def out_option(command: F) -> F:
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        required=True,
+        metavar="DIR",
+        help="Where to write.",
+    )(command)
+
+
+def metric_options(metric: Metric) -> list[click.Option]:
+    """One option per keyword of the metric: its type from the annotation, its help from the annotation's text."""
+    return [_option(parameter) for parameter in metric.options.values()]
+
+
+def _option(parameter: inspect.Parameter) -> click.Option:
+    annotation, text = parameter.annotation, ""
+    if get_origin(annotation) is typing.Annotated:
+        annotation, text = get_args(annotation)[:2]
+    default = None if parameter.default is inspect.Parameter.empty else parameter.default
+    flag = f"--{parameter.name.replace('_', '-')}"
+    if annotation is bool:
+        return click.Option([f"{flag}/--no-{flag[2:]}"], default=default, show_default=True, help=text)
+    return click.Option(
+        [flag], type=_type(annotation), default=default, show_default=default is not None, help=text
+    )
+
+
+def _type(annotation: Any) -> click.ParamType[Any]:
+    if get_origin(annotation) is Literal:
+        return click.Choice([str(choice) for choice in get_args(annotation)])
+    if annotation in (int, float):
+        return click.INT if annotation is int else click.FLOAT
+    if get_origin(annotation) in (typing.Union, types.UnionType):  # "str | Lexicon | None": a user types text
+        plain = [kind for kind in get_args(annotation) if kind in (int, float)]
+        return _type(plain[0]) if plain else click.STRING
+    return click.STRING

@@ -1,0 +1,91 @@
+"""portrayal score"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from portrayal.cli.console import raw, say, show_results
+from portrayal.cli.options import (
+    attribute_option,
+    metric_options,
+    seed_option,
+    skip_bad_option,
+    study_argument,
+    systems_option,
+)
+from portrayal.cli.studies import load_study
+from portrayal.errors import unknown_name
+from portrayal.files import write_text
+from portrayal.metrics import METRICS, Metric, find_metric
+from portrayal.report import to_csv, to_markdown
+from portrayal.results import Results
+
+_FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
+
+
+class _Metrics(click.Group):
+    """A subcommand per metric, with that metric's own options."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(METRICS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in METRICS:
+            raise unknown_name("metric", cmd_name, METRICS)
+        return _command(find_metric(cmd_name))
+
+
+@click.group("score", cls=_Metrics, subcommand_metavar="METRIC STUDY [OPTIONS]")
+def command() -> None:
+    """Run one metric on a study and print it; `portrayal score METRIC --help` lists its options."""
+
+
+def _command(metric: Metric) -> click.Command:
+    @click.command(metric.name, help=f"{metric.card.question}\n\n{metric.card.formula}")
+    @study_argument
+    @attribute_option
+    @systems_option
+    @seed_option
+    @skip_bad_option
+    @click.option(
+        "--json",
+        "json_file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Also write the results here.",
+    )
+    @click.option(
+        "--format",
+        "style",
+        type=click.Choice(["table", *_FORMATS]),
+        default="table",
+        show_default=True,
+        help="What to print.",
+    )
+    def score(
+        study: Path,
+        attribute: str | None,
+        systems: list[str] | None,
+        seed: int,
+        skip_bad: bool,
+        json_file: Path | None,
+        style: str,
+        **options: Any,
+    ) -> None:
+        results = metric(
+            load_study(study, skip_bad), attribute=attribute, systems=systems, seed=seed, **options
+        )
+        if json_file is not None:
+            write_text(json_file, results.to_json())
+        if style == "table":
+            show_results(results)
+            say()
+        else:
+            raw(_FORMATS[style](results))
+
+    score.params += metric_options(metric)
+    return score

@@ -1,0 +1,24 @@
+"""Reading a study for a command, and telling what was left out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from portrayal.cli.console import warn
+from portrayal.errors import Problems
+from portrayal.study import Study
+from portrayal.study.folder import read_study_noting
+
+
+def load_study(path: Path, skip_bad: bool) -> Study:
+    problems = Problems(skip_bad)
+    study = read_study_noting(path, problems)
+    problems.settle()
+    tell_skipped(problems)
+    return study
+
+
+def tell_skipped(problems: Problems) -> None:
+    """Under --skip-bad nothing is lost in silence."""
+    if problems.rows:
+        warn(f"{len(problems.rows):,} bad rows were left out. The first: {problems.rows[0]}")

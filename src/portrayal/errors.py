@@ -1,0 +1,97 @@
+"""What can go wrong, said in one sentence a user can act on."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from types import ModuleType
+
+SHOWN_PROBLEMS = 20
+
+
+class PortrayalError(Exception):
+    """Anything the user can mend: the command line prints it and exits with code 2."""
+
+
+class MissingExtra(PortrayalError):
+    """A part was asked for that needs packages which are not installed."""
+
+
+class Undefined(PortrayalError):
+    """A metric cannot be computed on this study at all; the sentence says why."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with one place of one file."""
+
+    file: str
+    expected: str
+    found: str
+    place: str | None = None  # "line 7", "row 7"; None where the whole file is meant
+
+    def __str__(self) -> str:
+        where = f"{self.file}, {self.place}" if self.place else self.file
+        return f"{where}: expected {self.expected}, found {self.found}."
+
+
+class InputError(PortrayalError):
+    """Bad input: every problem that was found, the first ones spelt out."""
+
+    def __init__(self, problems: Iterable[Problem]):
+        self.problems = tuple(problems)
+        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        hidden = len(self.problems) - len(lines)
+        if hidden > 0:
+            lines.append(f"... and {hidden:,} more like these.")
+        super().__init__("\n".join(lines))
+
+
+@dataclass
+class Problems:
+    """Collects what is wrong while a file is read to its end.
+
+    A bad row can be left out (`skip_bad`), so it is noted and reading goes on; a file that cannot be
+    understood as a whole cannot, so `stop` ends the reading at once.
+    """
+
+    skip_bad: bool = False
+    rows: list[Problem] = field(default_factory=list)
+
+    def note(self, file: object, expected: str, found: str, place: str | None = None) -> None:
+        self.rows.append(Problem(str(file), expected, found, place))
+
+    def stop(self, file: object, expected: str, found: str, place: str | None = None) -> InputError:
+        return InputError([*self.rows, Problem(str(file), expected, found, place)])
+
+    def settle(self) -> None:
+        """Call when everything has been read: raises unless bad rows are to be left out."""
+        if self.rows and not self.skip_bad:
+            raise InputError(self.rows)
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as an error sentence shows it: quoted, on one line, not too long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:
+    """The error for a name that is not among the known ones, with the nearest of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return PortrayalError(f"Unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}.")
+
+
+def need(module: str, extra: str, purpose: str) -> ModuleType:
+    """Import a package that is not part of the core, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(
+            f"{purpose} needs the package '{module}', which is not installed: "
+            f"install it with  pip install 'portrayal[{extra}]'."
+        ) from error

@@ -1,0 +1,19 @@
+"""Words about people: lists with their source, and finding, hiding and exchanging them in captions."""
+
+from portrayal.lexicon.find import Finder, Mention
+from portrayal.lexicon.lexicon import Lexicon, lexicon_for, load_lexicon, read_lexicon, shipped_lexicons
+from portrayal.lexicon.swap import Swapped, Swapper
+from portrayal.lexicon.tokens import tokenize
+
+__all__ = [
+    "Finder",
+    "Lexicon",
+    "Mention",
+    "Swapped",
+    "Swapper",
+    "lexicon_for",
+    "load_lexicon",
+    "read_lexicon",
+    "shipped_lexicons",
+    "tokenize",
+]

@@ -1,0 +1,163 @@
+"""Finding and hiding the words that name a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from portrayal.lexicon.lexicon import Lexicon
+from portrayal.lexicon.tokens import TOKEN, tokenize
+
+# Words that may stand between "black" or "old" and the person it describes. Any word would find more people,
+# and with them the colours of things ("a black and white photo shows men").
+_ALSO_DESCRIBE = frozenset(
+    "young younger old older elderly little small tall big adult teenage middle-aged american male female "
+    "white black african asian hispanic latino caucasian native smiling bearded blonde pretty beautiful "
+    "handsome happy".split()
+)
+_PHRASE_REACH = 2  # how many of them may stand in between
+
+
+class Mention(NamedTuple):
+    """One place where a caption names a group."""
+
+    group: str
+    word: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Finds the words of one lexicon in captions. Words of several tokens match longest first."""
+
+    lexicon: Lexicon
+
+    def mentions(self, caption: str) -> list[Mention]:
+        """Every place where a group is named, from left to right.
+
+        >>> from portrayal.lexicon import load_lexicon
+        >>> [(m.group, m.word) for m in Finder(load_lexicon("gender")).mentions("A Man and his mother's dog")]
+        [('male', 'man'), ('male', 'his'), ('female', 'mother')]
+        """
+        found: list[Mention] = []
+        lowered = caption.lower()
+        if len(lowered) != len(
+            caption
+        ):  # a few letters change their length; places then refer to the original
+            lowered = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in caption)
+        spans = [(m.group(), m.start(), m.end()) for m in TOKEN.finditer(lowered)]
+        words = [word for word, _, _ in spans]
+        index = 0
+        while index < len(words):
+            length, group = self._match(words, index, self._naming)
+            if group is not None:
+                word = " ".join(words[index : index + length])
+                if word not in self._conditional or self._before_person(words, index + length):
+                    found.append(Mention(group, word, spans[index][1], spans[index + length - 1][2]))
+                index += length
+            else:
+                index += 1
+        return found
+
+    def groups(self, caption: str) -> tuple[str, ...]:
+        """The groups a caption names, in the lexicon's order: none, one, or several.
+
+        >>> from portrayal.lexicon import load_lexicon
+        >>> Finder(load_lexicon("gender")).groups("a woman and a man")
+        ('male', 'female')
+        """
+        named = {mention.group for mention in self.mentions(caption)}
+        return tuple(group for group in self.lexicon.groups if group in named)
+
+    def mask(self, caption: str, token: str) -> str:
+        """The caption with every word of the lexicon hidden behind one token; the rest is untouched.
+
+        >>> from portrayal.lexicon import load_lexicon
+        >>> Finder(load_lexicon("gender")).mask("A man and his mother's dog", "genderword")
+        "A genderword and genderword genderword's dog"
+        """
+        if self._hidden_phrases:
+            return self._mask_phrases(caption, token)
+        hidden = self._hidden_words
+        return TOKEN.sub(lambda found: token if found.group().lower() in hidden else found.group(), caption)
+
+    def mask_all(self, captions: Iterable[str], token: str) -> list[str]:
+        return [self.mask(caption, token) for caption in captions]
+
+    def masked_tokens(self, caption: str, token: str) -> list[str]:
+        """The tokens of the masked caption, lower-cased, as classifiers take them."""
+        return tokenize(self.mask(caption, token))
+
+    def _mask_phrases(self, caption: str, token: str) -> str:
+        spans = [(m.group().lower(), m.start(), m.end()) for m in TOKEN.finditer(caption)]
+        words = [word for word, _, _ in spans]
+        pieces: list[str] = []
+        done = index = 0
+        while index < len(words):
+            length, _ = self._match(words, index, self._hiding)
+            if length:
+                pieces += [caption[done : spans[index][1]], token]
+                done = spans[index + length - 1][2]
+            index += length or 1
+        return "".join([*pieces, caption[done:]])
+
+    @staticmethod
+    def _match(
+        words: Sequence[str], index: int, table: dict[str, list[tuple[tuple[str, ...], str]]]
+    ) -> tuple[int, str | None]:
+        for phrase, group in table.get(words[index], ()):
+            if tuple(words[index : index + len(phrase)]) == phrase:
+                return len(phrase), group
+        return 0, None
+
+    def _before_person(self, words: Sequence[str], index: int) -> bool:
+        for word in words[index : index + _PHRASE_REACH + 1]:
+            if word in self._people:
+                return True
+            if word not in _ALSO_DESCRIBE:
+                return False
+        return False
+
+    @cached_property
+    def _conditional(self) -> frozenset[str]:
+        return frozenset(" ".join(tokenize(word)) for word in self.lexicon.before_person)
+
+    @cached_property
+    def _people(self) -> frozenset[str]:
+        """Single words that stand for a person: the neutral ones, and group words that need no person."""
+        named = (word for words in self.lexicon.groups.values() for word in words)
+        return frozenset(
+            word for word in (*self.lexicon.neutral, *named) if word not in self.lexicon.before_person
+        )
+
+    @cached_property
+    def _naming(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
+        return _by_first_token(
+            (word, group) for group, words in self.lexicon.groups.items() for word in words
+        )
+
+    @cached_property
+    def _hiding(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
+        named = ((word, group) for group, words in self.lexicon.groups.items() for word in words)
+        return _by_first_token([*named, *((word, "") for word in self.lexicon.mask_also)])
+
+    @cached_property
+    def _hidden_phrases(self) -> bool:
+        return any(len(phrase) > 1 for phrases in self._hiding.values() for phrase, _ in phrases)
+
+    @cached_property
+    def _hidden_words(self) -> frozenset[str]:
+        return frozenset(self._hiding)
+
+
+def _by_first_token(words: Iterable[tuple[str, str]]) -> dict[str, list[tuple[tuple[str, ...], str]]]:
+    table: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for word, group in words:
+        phrase = tuple(tokenize(word))
+        table.setdefault(phrase[0], []).append((phrase, group))
+    for phrases in table.values():
+        phrases.sort(key=lambda entry: -len(entry[0]))
+    return table

@@ -1,0 +1,186 @@
+"""Word lists as data: which words name which group, where they come from, and how they swap."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from portrayal.errors import InputError, PortrayalError, Problem, Undefined, shown, unknown_name
+from portrayal.lexicon.tokens import tokenize
+
+_KEYS = {
+    "name", "attribute", "source", "licence", "version", "note",
+    "groups", "neutral", "swap", "mask_also", "before_person",
+}  # fmt: skip
+_LISTS = ("neutral", "mask_also", "before_person")
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words that name the groups of one attribute.
+
+    `neutral` words are for people without naming a group. `mask_also` words are hidden with the group
+    words but name no group. `before_person` words name their group only in front of a word for a person
+    ("a black man", not "a black dog"). `swap` pairs a word with its counterparts in other groups.
+    """
+
+    name: str
+    attribute: str | None
+    groups: Mapping[str, tuple[str, ...]]
+    neutral: tuple[str, ...] = ()
+    swap: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    mask_also: tuple[str, ...] = ()
+    before_person: tuple[str, ...] = ()
+    source: str | None = None
+    licence: str | None = None
+    version: str | None = None
+    note: str | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes when the words do, so that results tell one list from another of the same name."""
+        words = [
+            {group: list(listed) for group, listed in self.groups.items()},
+            {word: list(others) for word, others in self.swap.items()},
+            *(list(getattr(self, key)) for key in _LISTS),
+        ]
+        return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:8]
+
+    @property
+    def label(self) -> str:
+        """How settings name it."""
+        return f"{self.name}@{self.version or self.digest}"
+
+
+def load_lexicon(name_or_path: str | Path | Lexicon) -> Lexicon:
+    """A shipped lexicon by name, or one of the user's by path."""
+    if isinstance(name_or_path, Lexicon):
+        return name_or_path
+    shipped = _shipped()
+    if str(name_or_path) in shipped:
+        return shipped[str(name_or_path)]
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or path.exists():
+        return read_lexicon(path)
+    raise unknown_name("lexicon", str(name_or_path), shipped)
+
+
+def lexicon_for(attribute: str) -> Lexicon:
+    """The default lexicon of an attribute."""
+    for lexicon in shipped_lexicons():
+        if lexicon.name == attribute:
+            return lexicon
+    raise Undefined(
+        f"No shipped lexicon names the groups of '{attribute}'; give one with --lexicon FILE (or lexicon=...)."
+    )
+
+
+def shipped_lexicons() -> Iterator[Lexicon]:
+    yield from _shipped().values()
+
+
+def read_lexicon(path: Path) -> Lexicon:
+    """Read a lexicon file; what is wrong with it is told all at once."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise PortrayalError(f"There is no lexicon file {path}.") from None
+    except UnicodeDecodeError:
+        raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
+    return _parse(text, str(path))
+
+
+@cache
+def _shipped() -> dict[str, Lexicon]:
+    folder = resources.files("portrayal.lexicon") / "words"
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name
+    )
+    lexicons = [_parse(file.read_text(encoding="utf-8"), file.name) for file in files]
+    return {lexicon.name: lexicon for lexicon in lexicons}
+
+
+def _parse(text: str, file: str) -> Lexicon:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError([Problem(file, "TOML", str(error))]) from None
+    problems = list(_problems(data, file))
+    if problems:
+        raise InputError(problems)
+    swap = {
+        word.lower(): tuple(other.lower() for other in ([others] if isinstance(others, str) else others))
+        for word, others in data.get("swap", {}).items()
+    }
+    return Lexicon(
+        name=data["name"],
+        attribute=data.get("attribute"),
+        groups={group: _lower(words) for group, words in data.get("groups", {}).items()},
+        swap=swap,
+        neutral=_lower(data.get("neutral", [])),
+        mask_also=_lower(data.get("mask_also", [])),
+        before_person=_lower(data.get("before_person", [])),
+        source=data.get("source"),
+        licence=data.get("licence"),
+        version=None if data.get("version") is None else str(data["version"]),
+        note=data.get("note"),
+    )
+
+
+def _lower(words: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip().lower() for word in words))
+
+
+def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
+    for key in sorted(set(data) - _KEYS):
+        yield Problem(file, f"the keys {', '.join(sorted(_KEYS))}", repr(key))
+    if not isinstance(data.get("name"), str) or not data["name"].strip():
+        yield Problem(file, "a name", shown(data.get("name")))
+    groups = data.get("groups", {})
+    if not isinstance(groups, dict):
+        yield Problem(file, "a table [groups] with one list of words per group", shown(groups))
+        groups = {}
+    if not groups and not data.get("neutral"):
+        yield Problem(file, "a table [groups] with one list of words per group", "none")
+    lists = {f"group '{group}'": words for group, words in groups.items()}
+    lists |= {key: data[key] for key in _LISTS if key in data}
+    for what, words in lists.items():
+        if not isinstance(words, list) or not words:
+            yield Problem(file, f"{what} as a list of words", shown(words))
+            continue
+        for word in words:
+            if not isinstance(word, str) or not tokenize(word):
+                yield Problem(file, f"words in {what}", shown(word))
+    yield from _shared_words(groups, file)
+    swap = data.get("swap", {})
+    if not isinstance(swap, dict):
+        yield Problem(file, "a table [swap] of word = counterpart", shown(swap))
+        return
+    for word, others in swap.items():
+        several = [others] if isinstance(others, str) else others
+        if (
+            not isinstance(several, list)
+            or not several
+            or not all(isinstance(o, str) and o.strip() for o in several)
+        ):
+            yield Problem(file, f"the counterpart of '{word}' as a word or a list of words", shown(others))
+
+
+def _shared_words(groups: dict[str, Any], file: str) -> Iterator[Problem]:
+    """A word that names two groups names neither."""
+    owner: dict[str, str] = {}
+    for group, words in groups.items():
+        for word in words if isinstance(words, list) else ():
+            if isinstance(word, str) and owner.setdefault(word.strip().lower(), group) != group:
+                yield Problem(
+                    file,
+                    "each word in one group",
+                    f"{word!r} in '{owner[word.strip().lower()]}' and '{group}'",
+                )

@@ -1,0 +1,127 @@
+"""A metric: a function that measures a study, with the card that describes it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, get_type_hints
+
+from portrayal.errors import Undefined, unknown_name
+from portrayal.metrics.card import Card
+from portrayal.metrics.findings import Findings
+from portrayal.results import Results, command_line, provenance
+from portrayal.study import Study
+
+Compute = Callable[..., Findings]
+_MISSING = {
+    "captions": "the study has no captions of a system",
+    "references": "the study has no captions of people (references)",
+    "attributes": "the study has no labels of the people shown (attributes)",
+    "objects": "the study has no labels of objects",
+}
+
+
+class Metric:
+    """Call it with a study and options; it returns Results. What its module holds is reachable through it."""
+
+    def __init__(self, card: Card, compute: Compute):
+        self.card = card
+        self.compute = compute
+        self.name = card.name
+        self.__name__ = compute.__name__
+        self.__doc__ = compute.__doc__
+        self.__module__ = compute.__module__
+        self.__wrapped__ = compute
+
+    def __call__(
+        self,
+        study: Study,
+        *,
+        attribute: str | None = None,
+        systems: Sequence[str] | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> Results:
+        """Measure one attribute, or every one the study has; those it cannot be measured for are listed as skipped."""
+        started = time.time()
+        for option in options:
+            if option not in self.options:
+                raise unknown_name(
+                    f"option of the metric '{self.name}'", option, [*self.options, "systems", "seed"]
+                )
+        if systems is not None:
+            study = study.only(systems)
+        parts: list[Results] = []
+        skipped: list[dict[str, str | None]] = []
+        for name in self.attributes_of(study, attribute):
+            try:
+                parts.append(self.compute(study, attribute=name, **options).results())
+            except Undefined as reason:
+                if attribute is not None:
+                    raise
+                skipped.append({"metric": self.name, "attribute": name, "reason": str(reason)})
+        if skipped and not parts:
+            raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
+        origin = provenance(
+            command=command_line(),
+            seed=seed,
+            started=started,
+            study={"name": study.name, "digest": study.digest},
+            cards={self.name: self.card.as_dict()},
+            skipped=skipped,
+        )
+        return Results.join(parts, origin)
+
+    @property
+    def options(self) -> dict[str, inspect.Parameter]:
+        """The options that are this metric's own: the keywords of its function, types resolved."""
+        hints = get_type_hints(self.compute, include_extras=True)
+        parameters = inspect.signature(self.compute).parameters.values()
+        return {
+            p.name: p.replace(annotation=hints[p.name])
+            for p in parameters
+            if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "attribute"
+        }
+
+    def missing(self, study: Study) -> str | None:
+        """Why this study does not allow the metric, or None when it does."""
+        for need in self.card.needs:
+            if need == "captions" and not study.captions.height:
+                return _MISSING[need]
+            if need == "attributes" and not study.attribute_names:
+                return _MISSING[need]
+            if need == "references" and not study.references.height:
+                return _MISSING[need]
+            if need == "objects" and not study.objects.height:
+                return _MISSING[need]
+        return None
+
+    def attributes_of(self, study: Study, attribute: str | None) -> tuple[str, ...]:
+        """The attribute asked for, or all there are."""
+        missing = self.missing(study)
+        if missing:
+            raise Undefined(f"The metric '{self.name}' cannot run: {missing}.")
+        if attribute is None:
+            return study.attribute_names
+        if "attributes" in self.card.needs and attribute not in study.attribute_names:
+            raise unknown_name("attribute", attribute, study.attribute_names)
+        return (attribute,)
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only for names the metric itself lacks: the plain functions of its module.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(sys.modules[self.__module__], name)
+        except AttributeError:
+            raise AttributeError(f"the metric '{self.name}' has no attribute {name!r}") from None
+
+    def __repr__(self) -> str:
+        return f"<metric {self.name}>"
+
+
+def metric(card: Card) -> Callable[[Compute], Metric]:
+    """Make a function `compute(study, *, attribute, ...) -> Findings` a metric with this card."""
+    return lambda compute: Metric(card, compute)

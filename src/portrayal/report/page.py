@@ -1,0 +1,86 @@
+"""The page: one self-contained HTML file in which every number opens its evidence."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import polars as pl
+from markupsafe import Markup
+
+from portrayal.files import write_text
+from portrayal.report.layout import number, sections, settings_text, undefined_reasons
+from portrayal.results import EVIDENCE_FILE, Results
+
+PAGE_FILE = "index.html"
+SHOWN_EVIDENCE = 30  # captions the page carries for each number; the evidence file has them all
+
+
+def write_page(results: Results, folder: Path) -> Path:
+    path = folder / PAGE_FILE
+    write_text(path, render(results))
+    return path
+
+
+def render(results: Results) -> str:
+    """The page as text. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = number
+    script, style = _template("page.js"), _template("page.css")
+    template = environment.from_string(_template("page.html"))
+    return template.render(
+        origin=results.provenance,
+        cards=results.provenance.get("cards", {}),
+        sections=sections(results),
+        settings_text=settings_text,
+        undefined_reasons=undefined_reasons,
+        evidence_file=EVIDENCE_FILE,
+        totals=_totals(results),
+        data=json_for_html(_shown_evidence(results)),
+        measurements=json_for_html(results.as_dict()),
+        script=Markup(script),
+        style=Markup(style),
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+    )
+
+
+def json_for_html(value: Any) -> Markup:
+    """JSON that can stand inside a script element: nothing in it can end the element or open another."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    for mark in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return Markup(text)
+
+
+def _template(name: str) -> str:
+    return (resources.files("portrayal.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """The content security policy lets this one script and this one style run, and nothing else."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _totals(results: Results) -> dict[str, int]:
+    return dict(results.evidence.group_by("id").len().iter_rows())
+
+
+def _shown_evidence(results: Results) -> dict[str, Any]:
+    """For each number some of its captions, spread evenly over all of them."""
+    place, count = pl.int_range(pl.len()).over("id"), pl.len().over("id")
+    step = ((count - 1) // SHOWN_EVIDENCE + 1).cast(pl.Int64)
+    picked = results.evidence.filter(place % step == 0)
+    shown: dict[str, Any] = {}
+    for identifier, image, caption, detail in picked.select(
+        "id", "image_id", "caption", "detail"
+    ).iter_rows():
+        shown.setdefault(identifier, []).append([image, caption, detail])
+    return shown

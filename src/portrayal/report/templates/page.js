@@ -1,0 +1,44 @@
+"use strict";
+// Captions are shown through textContent only, so that nothing in them is ever read as markup.
+const evidence = JSON.parse(document.getElementById("data").textContent);
+const dialog = document.getElementById("evidence");
+const list = document.getElementById("evidence-list");
+
+function element(tag, text, className) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function marked(caption, words) {
+  const line = element("p", "", "caption");
+  const wanted = new Set(words);
+  for (const piece of caption.split(/([\p{L}\p{N}-]+)/u)) {
+    line.append(wanted.has(piece.toLowerCase()) ? element("mark", piece) : piece);
+  }
+  return line;
+}
+
+function open(button) {
+  const rows = evidence[button.dataset.id] || [];
+  const total = Number(button.dataset.total);
+  document.getElementById("evidence-title").textContent = button.dataset.what + " = " + button.textContent;
+  document.getElementById("evidence-count").textContent =
+    rows.length < total ? `${rows.length} of ${total.toLocaleString("en")} captions, spread evenly` : `${total} captions`;
+  list.replaceChildren(...rows.map(([image, caption, detail]) => {
+    const about = detail ? JSON.parse(detail) : {};
+    const item = document.createElement("li");
+    const facts = Object.entries(about).filter(([key, value]) => key !== "words" && String(value) !== "")
+      .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join(", ") : value}`);
+    item.append(marked(caption, about.words || []), element("p", [`image ${image}`, ...facts].join(" · "), "facts"));
+    return item;
+  }));
+  dialog.showModal();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-id]");
+  if (button) open(button);
+  if (event.target === dialog) dialog.close();
+});

@@ -1,0 +1,46 @@
+"""Results as CSV and Markdown."""
+
+from __future__ import annotations
+
+from portrayal.report.layout import sections, settings_text, undefined_reasons, with_interval
+from portrayal.results import Results
+
+
+def to_csv(results: Results) -> str:
+    """The long table, one line per measurement."""
+    return results.frame().write_csv()
+
+
+def to_markdown(results: Results) -> str:
+    """One table per metric and attribute."""
+    parts: list[str] = []
+    for section in sections(results):
+        about = f"{section.metric} · {section.attribute}" if section.attribute else section.metric
+        head = ["system", "group", *(["item"] if section.has_items else []), *section.terms, "n"]
+        lines = [f"### {about}", "", _line(head), _line(["---"] * len(head))]
+        for row in section.rows:
+            cells = [with_interval(row.cells[term]) if term in row.cells else "" for term in section.terms]
+            item = [row.item or "all"] if section.has_items else []
+            n = next(iter(row.cells.values())).n
+            lines.append(
+                _line([row.system or "", row.group or "all", *item, *cells, "" if n is None else f"{n:,}"])
+            )
+        lines.append("")
+        if section.settings:
+            lines += [f"Settings: {_escape(settings_text(section.settings))}.", ""]
+        for reason in undefined_reasons(section.rows):
+            lines += [_escape(reason), ""]
+        parts.append("\n".join(lines))
+    return "\n".join(parts)
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(_escape(cell) for cell in cells) + " |"
+
+
+def _escape(text: str) -> str:
+    """Names come from users: they must not end a cell, start a line, or be read as markup."""
+    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    for mark in ("\\", "|", "<", "`", "*", "_", "["):
+        text = text.replace(mark, "\\" + mark)
+    return text

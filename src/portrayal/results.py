@@ -1,0 +1,295 @@
+"""The results of an audit: one long table of measurements, the evidence behind them, and where they come from.
+
+Every report, chart, gate and comparison reads this and nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from portrayal import __version__
+from portrayal.errors import InputError, PortrayalError, Problem, need, shown
+from portrayal.files import replacing, write_text
+
+if TYPE_CHECKING:
+    import pandas
+
+SCHEMA = "portrayal.results/1"
+RESULTS_FILE = "results.json"
+EVIDENCE_FILE = "evidence.parquet"
+HUMAN = "human"  # the system of rows about people's captions
+
+EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "image_id": pl.String(),
+    "system": pl.String(),
+    "caption": pl.String(),
+    "detail": pl.String(),  # a JSON object: what about this caption made it count
+}
+
+_PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers")
+_IDENTITY = ("metric", "attribute", "system", "term", "group", "item", "unit", "settings")
+_TEXT = ("metric", "term", "system", "attribute", "group", "item", "n_unit", "better", "unit", "reason", "id")
+_NUMBERS = ("value", "low", "high", "std_seed", "se_data", "p", "q", "ideal")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number, what it is about, how sure it is, and the settings that gave it.
+
+    `value` None is "undefined", and then `reason` says why. `group` None means all people, `item` None
+    means all words, objects or concepts. `better` says which way is better: "lower", "higher", "closer"
+    (to `ideal`), or None where neither end is good in itself.
+    """
+
+    metric: str
+    term: str
+    system: str | None = None
+    attribute: str | None = None
+    group: str | None = None
+    item: str | None = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    std_seed: float | None = None
+    se_data: float | None = None
+    n: int | None = None
+    n_unit: str | None = None
+    p: float | None = None
+    q: float | None = None
+    ideal: float | None = None
+    better: str | None = None
+    unit: str | None = None
+    reason: str | None = None
+    id: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in _NUMBERS:
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise ValueError(
+                    f"{self.metric}:{self.term} has {name} = {number}; an undefined number is None."
+                )
+        if not self.id:
+            object.__setattr__(self, "id", self.digest())
+
+    def digest(self) -> str:
+        """A short name for what makes this row unique, the same in every run with the same settings."""
+        identity = {name: getattr(self, name) for name in _IDENTITY}
+        text = json.dumps(identity, sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FIELDS}
+
+
+_FIELDS = tuple(f.name for f in dataclasses.fields(Measurement))
+
+
+@dataclass(frozen=True)
+class Results:
+    """Measurements with their evidence and provenance. Immutable; `Results.join` puts several together."""
+
+    measurements: tuple[Measurement, ...]
+    evidence: pl.DataFrame = field(default_factory=lambda: empty_evidence())
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def by_id(self) -> dict[str, Measurement]:
+        return {m.id: m for m in self.measurements}
+
+    def frame(self) -> pl.DataFrame:
+        """The measurements as a polars frame; `settings` is JSON text so that the frame stays flat."""
+        rows = [
+            m.as_dict() | {"settings": json.dumps(m.settings, sort_keys=True, ensure_ascii=False)}
+            for m in self.measurements
+        ]
+        return pl.DataFrame(rows, schema=_frame_schema())
+
+    def pandas(self) -> pandas.DataFrame:
+        """The measurements as a pandas frame, for those who have pandas."""
+        library = need("pandas", "dev", "Results.pandas()")
+        made: pandas.DataFrame = library.DataFrame(self.frame().to_dict(as_series=False))
+        return made
+
+    def evidence_of(self, measurement: Measurement) -> pl.DataFrame:
+        """The captions behind one number."""
+        return self.evidence.filter(pl.col("id") == measurement.id)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `results.json` holds."""
+        return {
+            "schema": SCHEMA,
+            "provenance": dict(self.provenance),
+            "measurements": [m.as_dict() for m in self.measurements],
+            "evidence": EVIDENCE_FILE,
+        }
+
+    def save(self, folder: Path | str) -> Path:
+        """Write `results.json` and `evidence.parquet`; the evidence first, so that results never lack it."""
+        folder = Path(folder)
+        with replacing(folder / EVIDENCE_FILE) as temporary:
+            self.evidence.write_parquet(temporary)
+        path = folder / RESULTS_FILE
+        write_text(path, self.to_json())
+        return path
+
+    def to_json(self) -> str:
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def load(cls, path: Path | str) -> Results:
+        """Read a results file, or the folder that holds one."""
+        return _load(Path(path))
+
+    @classmethod
+    def join(cls, parts: Iterable[Results], provenance: Mapping[str, Any]) -> Results:
+        parts = list(parts)
+        measurements = tuple(m for part in parts for m in part.measurements)
+        repeated = len(measurements) - len({m.id for m in measurements})
+        if repeated:
+            raise ValueError(f"{repeated} measurements have the same id as another one.")
+        evidence = pl.concat([empty_evidence(), *(part.evidence for part in parts)])
+        return cls(measurements, evidence, provenance)
+
+
+def empty_evidence() -> pl.DataFrame:
+    return pl.DataFrame(schema=EVIDENCE_SCHEMA)
+
+
+def provenance(
+    *, command: str, seed: int | None, started: float, study: Mapping[str, Any], **more: Any
+) -> dict[str, Any]:
+    """Where numbers come from: enough to run them again. `started` is a `time.time()`."""
+    return {
+        "version": __version__,
+        "command": command,
+        "seed": seed,
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.time() - started, 3),
+        "study": dict(study),
+        "python": platform.python_version(),
+        "packages": _package_versions(),
+        "git_commit": _git_commit(),
+        **more,
+    }
+
+
+def command_line() -> str:
+    """This process as the user typed it, without the folder of the program."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def _package_versions() -> dict[str, str]:
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+@cache
+def _git_commit() -> str | None:
+    """The commit of the folder the user works in, so that a result can be tied to their code."""
+    try:
+        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None if found.returncode == 0 else None
+
+
+def _frame_schema() -> dict[str, pl.DataType]:
+    types: dict[str, pl.DataType] = {name: pl.String() for name in _FIELDS}
+    types |= {name: pl.Float64() for name in _NUMBERS}
+    return types | {"n": pl.Int64()}
+
+
+def _load(path: Path) -> Results:
+    if path.is_dir():
+        path = path / RESULTS_FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PortrayalError(f"There is no results file at {path}.") from None
+    except UnicodeDecodeError:
+        raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
+    except json.JSONDecodeError as error:
+        raise InputError([Problem(str(path), "JSON", error.msg, f"line {error.lineno}")]) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        found = shown(data.get("schema")) if isinstance(data, dict) else type(data).__name__
+        raise InputError([Problem(str(path), f"a results file with schema {SCHEMA!r}", found)])
+    rows = data.get("measurements")
+    if not isinstance(rows, list):
+        raise InputError([Problem(str(path), "a list of measurements", shown(rows))])
+    problems: list[Problem] = []
+    measurements = []
+    for number, row in enumerate(rows, start=1):
+        wrong = _wrong_field(row)
+        if wrong:
+            problems.append(Problem(str(path), wrong[0], wrong[1], f"measurement {number}"))
+        else:
+            known = {name: row[name] for name in _FIELDS if row.get(name) is not None}
+            measurements.append(Measurement(**known))
+    if problems:
+        raise InputError(problems)
+    return Results(
+        tuple(measurements), _load_evidence(path, data.get("evidence")), data.get("provenance") or {}
+    )
+
+
+def _wrong_field(row: object) -> tuple[str, str] | None:
+    """What a measurement in a file should have held and what it held, or None when it is sound."""
+    if not isinstance(row, dict):
+        return "an object", shown(row)
+    for name in ("metric", "term"):
+        if not row.get(name):
+            return f"a {name}", "none"
+    for name in _TEXT:
+        if not isinstance(row.get(name), str | None):
+            return f"{name} as text", shown(row[name])
+    for name in (*_NUMBERS, "n"):
+        number = row.get(name)
+        if isinstance(number, bool) or not isinstance(number, int | float | None):
+            return f"{name} as a number", shown(number)
+        if number is not None and not math.isfinite(number):
+            return f"{name} as a finite number or null", shown(number)
+    if not isinstance(row.get("settings"), dict | None):
+        return "settings as an object", shown(row["settings"])
+    return None
+
+
+def _load_evidence(results: Path, name: object) -> pl.DataFrame:
+    if name is None:
+        return empty_evidence()
+    if not isinstance(name, str) or Path(name).name != name:
+        raise InputError([Problem(str(results), "evidence as the name of a file beside it", shown(name))])
+    path = results.parent / name
+    if not path.exists():
+        return empty_evidence()  # results may travel without their evidence
+    try:
+        evidence = pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise InputError([Problem(str(path), "a Parquet file", shown(str(error)))]) from None
+    missing = [column for column in EVIDENCE_SCHEMA if column not in evidence.columns]
+    if missing:
+        raise InputError([Problem(str(path), f"the column {missing[0]!r}", f"columns {evidence.columns}")])
+    return evidence.select(list(EVIDENCE_SCHEMA))

@@ -1,0 +1,192 @@
+"""A study on disk: a folder with `study.toml`, which names the files of its tables."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from portrayal.errors import InputError, PortrayalError, Problem, Problems, shown
+from portrayal.files import replacing, write_text
+from portrayal.study import tables
+from portrayal.study.formats import read_raw
+from portrayal.study.formats.raw import read_text
+from portrayal.study.study import Study
+
+STUDY_FILE = "study.toml"
+SCHEMA = "portrayal.study/1"
+_TABLE_NAMES = ("captions", "references", "attributes", "people", "objects")
+_KEYS = {"schema", "name", "images", "vocabularies", *_TABLE_NAMES}
+
+
+def read_study(path: Path | str, *, skip_bad: bool = False, strict: bool = False) -> Study:
+    """Read a study's folder (or its `study.toml`).
+
+    Every file is read to its end before an error is raised, so that one run tells all that is wrong.
+    `skip_bad` leaves bad rows out instead. `strict` also refuses groups that hold a single image.
+    """
+    problems = Problems(skip_bad)
+    study = read_study_noting(Path(path), problems, strict=strict)
+    problems.settle()
+    return study
+
+
+def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -> Study:
+    """Like `read_study`, leaving it to the caller to settle what was noted."""
+    path = path / STUDY_FILE if path.is_dir() else path
+    settings = _settings(path)
+    folder = path.parent
+    readers: dict[str, Callable[[Path, str | None], pl.DataFrame]] = {
+        "captions": lambda file, system: tables.captions(read_raw(file, problems), system, problems),
+        "references": lambda file, _: tables.references(read_raw(file, problems), problems),
+        "attributes": lambda file, _: tables.attributes(
+            read_raw(file, problems), problems, singletons=not strict
+        ),
+        "people": lambda file, _: tables.people(read_raw(file, problems), problems),
+        "objects": lambda file, _: tables.objects(read_raw(file, problems), problems),
+    }
+    made: dict[str, pl.DataFrame] = {}
+    for table, read in readers.items():
+        files = _files(path, table, settings.get(table))
+        if files:
+            parts = [read(folder / file, system) for system, file in files]
+            made[table] = pl.concat(parts, how="diagonal")
+    if len(_files(path, "captions", settings.get("captions"))) > 1:
+        _no_repeats(path, made["captions"], problems)
+    images = settings.get("images")
+    if images is not None and not (folder / images).is_dir():
+        raise PortrayalError(f"{path}: expected images to name a folder, found {shown(images)}.")
+    return Study(
+        name=settings.get("name", folder.resolve().name),
+        vocabularies=_read_vocabularies(path, settings.get("vocabularies", {}), problems),
+        images=folder / images if images is not None else None,
+        **made,
+    )
+
+
+def write_study(study: Study, folder: Path | str) -> Path:
+    """Write a study's folder: Parquet for the long tables, CSV for the labels people like to look at."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f'schema = "{SCHEMA}"', f"name = {_toml_text(study.name)}"]
+    for table in _TABLE_NAMES:
+        frame: pl.DataFrame = getattr(study, table)
+        if frame.height == 0:
+            continue
+        name = f"{table}.csv" if table in ("attributes", "people") else f"{table}.parquet"
+        with replacing(folder / name) as temporary:
+            if name.endswith(".csv"):
+                frame.write_csv(temporary)
+            else:
+                frame.write_parquet(temporary)
+        lines.append(f'{table} = "{name}"')
+    if study.images is not None:
+        lines.append(f"images = {_toml_text(_as_seen_from(folder, study.images))}")
+    if study.vocabularies:
+        lines.append("\n[vocabularies]")
+        for number, (system, words) in enumerate(study.vocabularies.items()):
+            name = f"vocabularies/{number:02}.json"  # numbered: a system's name may not be a file's name
+            write_text(folder / name, json.dumps(list(words), ensure_ascii=False, indent=0) + "\n")
+            lines.append(f'{_toml_text(system)} = "{name}"')
+    path = folder / STUDY_FILE
+    write_text(path, "\n".join(lines) + "\n")
+    return path
+
+
+def refuse_to_overwrite(folder: Path) -> None:
+    """A new study may replace an old one, but nothing else that a user keeps in a folder."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / STUDY_FILE).exists():
+        raise PortrayalError(f"{folder} holds files but no {STUDY_FILE}; choose a new folder for the study.")
+    if folder.exists() and not folder.is_dir():
+        raise PortrayalError(f"{folder} is a file; choose a folder for the study.")
+
+
+def _settings(path: Path) -> Mapping[str, Any]:
+    if not path.exists():
+        raise PortrayalError(f"There is no study at {path.parent}: it has no {path.name}.")
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError([Problem(str(path), "TOML", str(error))]) from None
+    unknown = sorted(set(settings) - _KEYS)
+    if unknown:
+        raise InputError([Problem(str(path), f"the keys {', '.join(sorted(_KEYS))}", f"{unknown[0]!r}")])
+    if settings.get("schema", SCHEMA) != SCHEMA:
+        raise InputError([Problem(str(path), f"schema {SCHEMA!r}", shown(settings["schema"]))])
+    for key in ("name", "images"):
+        if not isinstance(settings.get(key), str | None):
+            raise InputError([Problem(str(path), f"{key} as text", shown(settings[key]))])
+    if not isinstance(settings.get("vocabularies", {}), dict):
+        raise InputError([Problem(str(path), "a table [vocabularies]", shown(settings["vocabularies"]))])
+    return settings
+
+
+def _files(path: Path, table: str, named: object) -> list[tuple[str | None, str]]:
+    """(system, file) for what `study.toml` names: a file, a list of files, or a table system = file."""
+    if named is None:
+        return []
+    if isinstance(named, str):
+        return [(None, named)]
+    if isinstance(named, list) and all(isinstance(file, str) for file in named):
+        return [(None, file) for file in named]
+    if (
+        isinstance(named, dict)
+        and table == "captions"
+        and all(isinstance(file, str) for file in named.values())
+    ):
+        return list(named.items())
+    raise InputError([Problem(str(path), f"{table} as the name of a file, or a list of names", shown(named))])
+
+
+def _no_repeats(path: Path, captions: pl.DataFrame, problems: Problems) -> None:
+    """Within one file this was checked with its lines; here two files gave the same system's caption."""
+    key = ["image_id", "system", "sample"]
+    repeated = captions.filter(captions.select(key).is_duplicated())
+    if repeated.height:
+        row = repeated.row(0, named=True)
+        found = f"image {row['image_id']} of system {row['system']!r} in more than one file"
+        raise problems.stop(path, f"each ({', '.join(key)}) once", found)
+
+
+def _read_vocabularies(
+    path: Path, named: Mapping[str, Any], problems: Problems
+) -> dict[str, tuple[str, ...]]:
+    vocabularies = {}
+    for system, file in named.items():
+        if not isinstance(file, str):
+            raise problems.stop(path, f"the vocabulary of '{system}' as the name of a file", shown(file))
+        source = path.parent / file
+        if not source.exists():
+            raise PortrayalError(f"There is no file {source}, which {path} names.")
+        text = read_text(source, problems)
+        if source.suffix == ".json":
+            words = _json_words(source, text, problems)
+        else:
+            words = [line.strip() for line in text.splitlines() if line.strip()]
+        vocabularies[system] = tuple(words)
+    return vocabularies
+
+
+def _json_words(source: Path, text: str, problems: Problems) -> list[str]:
+    try:
+        words = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise problems.stop(source, "JSON", error.msg, f"line {error.lineno}") from None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise problems.stop(source, "a list of words", shown(words))
+    return words
+
+
+def _as_seen_from(folder: Path, images: Path) -> str:
+    """Pictures inside the study's folder move with it; others stay where they are."""
+    absolute, home = images.resolve(), folder.resolve()
+    return str(absolute.relative_to(home) if absolute.is_relative_to(home) else absolute)
+
+
+def _toml_text(text: str) -> str:
+    """TOML's basic strings are JSON's, but for the DEL character, which JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,46 @@
+"""What every reader gives: columns of plain values, and the line or row each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from portrayal.errors import Problems
+
+VALUES = "values"  # the column that holds the values of a JSON object {id: values}
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Rows as they stood in a file. A value that is missing is None."""
+
+    path: Path
+    unit: str  # "line" or "row": what `where` counts
+    where: Sequence[int]
+    columns: dict[str, list[Any]]
+
+    def place(self, index: int) -> str:
+        return f"{self.unit} {self.where[index]:,}"
+
+    @classmethod
+    def of_rows(cls, path: Path, unit: str, where: Sequence[int], rows: Sequence[dict[str, Any]]) -> RawTable:
+        names: dict[str, None] = {}
+        for row in rows:
+            names.update(dict.fromkeys(row))
+        columns = {str(name): [row.get(name) for row in rows] for name in names}
+        return cls(path, unit, where, columns)
+
+
+def read_text(path: Path, problems: Problems) -> str:
+    """A text file in UTF-8, with or without a byte order mark."""
+    data = path.read_bytes()
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise problems.stop(path, "UTF-8 text", "UTF-16 text (save the file as UTF-8)", "line 1")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found = f"byte 0x{data[error.start]:02x} (save the file as UTF-8)"
+        raise problems.stop(path, "UTF-8 text", found, f"line {line:,}") from None

@@ -1,0 +1,44 @@
+"""One image, one id: the many ways in which files write it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+# 42, "000000000042.jpg" and "COCO_val2014_000000000042.jpg" are one image.
+_COCO = re.compile(r"(?:.*[/\\])?(?:COCO_[a-z]+\d{4}_)?(\d{12})(?:\.(?:jpe?g|png))?", re.IGNORECASE)
+
+PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+
+
+def image_id(value: object) -> str | None:
+    """The id as text, COCO ids reduced to their plain number; None where the value can be no id.
+
+    >>> image_id("COCO_val2014_000000000042.jpg"), image_id(42), image_id("dog 7.png"), image_id(None)
+    ('42', '42', 'dog 7.png', None)
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):  # pandas turns whole numbers into floats where a column has gaps
+        return str(int(value)) if value.is_integer() else None
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    coco = _COCO.fullmatch(text)
+    if coco:
+        return str(int(coco.group(1)))
+    return text or None
+
+
+def picture_files(folder: Path) -> dict[str, Path]:
+    """Image id to file for the pictures of a folder; a file is found by its name with or without its ending."""
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in PICTURE_ENDINGS and path.is_file():
+            for name in (path.name, path.stem):
+                found = image_id(name)
+                if found is not None:
+                    files.setdefault(found, path)
+    return files

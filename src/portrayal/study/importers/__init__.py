@@ -1,0 +1,57 @@
+"""Importers: what people already have, made into a study."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from portrayal.errors import Problems, unknown_name
+from portrayal.study.study import Study
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked an importer to read."""
+
+    sources: Sequence[str]
+    references: Path | None = None
+    attributes: Path | None = None
+    objects: Path | None = None
+    images: Path | None = None
+    attribute_names: Sequence[str] = ()
+    name: str = "study"
+
+
+@dataclass
+class Imported:
+    """The study an importer made, and what it left out, in sentences."""
+
+    study: Study
+    notes: list[str] = field(default_factory=list)
+
+
+IMPORTERS = {
+    "table": (
+        "portrayal.study.importers.table",
+        "CSV, TSV, JSON, JSON Lines or Parquet: one row per caption",
+    ),
+    "coco": (
+        "portrayal.study.importers.coco",
+        "COCO results JSON; references and objects as COCO annotations",
+    ),
+    "lic": (
+        "portrayal.study.importers.lic",
+        "the public LIC data: pickled entries, vocabularies, the age CSV",
+    ),
+}
+
+
+def run(kind: str, request: Request, problems: Problems) -> Imported:
+    """Import with the importer of that name; problems are noted, and the caller settles them."""
+    if kind not in IMPORTERS:
+        raise unknown_name("importer", kind, IMPORTERS)
+    module = importlib.import_module(IMPORTERS[kind][0])
+    made: Imported = module.build(request, problems)
+    return made

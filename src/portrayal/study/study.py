@@ -1,0 +1,142 @@
+"""What is audited: captions, references, the people shown, the objects seen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from portrayal.errors import PortrayalError, Problems, unknown_name
+from portrayal.results import HUMAN
+from portrayal.study import tables
+from portrayal.study.formats.parquet import of_frame
+from portrayal.study.formats.raw import RawTable
+from portrayal.study.identifiers import picture_files
+
+_TABLES = ("captions", "references", "attributes", "people", "objects")
+
+
+@dataclass(frozen=True)
+class Study:
+    """Tables keyed by `image_id`. A table that the study does not have is an empty frame, never None."""
+
+    name: str = "study"
+    captions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.CAPTIONS))
+    references: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.REFERENCES))
+    attributes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.ATTRIBUTES))
+    people: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.PEOPLE))
+    objects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.OBJECTS))
+    vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    images: Path | None = None
+
+    @classmethod
+    def from_frames(
+        cls,
+        *,
+        name: str = "study",
+        captions: Any = None,
+        references: Any = None,
+        attributes: Any = None,
+        people: Any = None,
+        objects: Any = None,
+        images: Path | str | None = None,
+        skip_bad: bool = False,
+    ) -> Study:
+        """A study from polars or pandas frames, checked like files are.
+
+        >>> import polars as pl
+        >>> study = Study.from_frames(
+        ...     captions=pl.DataFrame({"image_id": [1, 2], "system": ["a", "a"], "caption": ["a man", "a cat"]})
+        ... )
+        >>> study.systems
+        ('a',)
+        """
+        problems = Problems(skip_bad)
+        readers: dict[str, tuple[Any, Callable[[RawTable], pl.DataFrame]]] = {
+            "captions": (captions, lambda raw: tables.captions(raw, "system", problems)),
+            "references": (references, lambda raw: tables.references(raw, problems)),
+            "attributes": (attributes, lambda raw: tables.attributes(raw, problems)),
+            "people": (people, lambda raw: tables.people(raw, problems)),
+            "objects": (objects, lambda raw: tables.objects(raw, problems)),
+        }
+        made: dict[str, Any] = {
+            table: read(of_frame(frame, Path(f"<{table}>")))
+            for table, (frame, read) in readers.items()
+            if frame is not None
+        }
+        problems.settle()
+        return cls(name=name, images=Path(images) if images else None, **made)
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The systems that wrote captions, in the order in which they first appear."""
+        return tuple(self.captions.get_column("system").unique(maintain_order=True))
+
+    @cached_property
+    def speakers(self) -> tuple[str, ...]:
+        """The systems, and `human` where people's captions are there too."""
+        return (*self.systems, HUMAN) if self.references.height else self.systems
+
+    @cached_property
+    def attribute_names(self) -> tuple[str, ...]:
+        columns = (*self.attributes.columns, *self.people.columns)
+        known = {"image_id", "person", *tables.BOX}
+        names = (name for name in columns if name not in known and not name.endswith(tables.CERTAINTY))
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def image_ids(self) -> pl.Series:
+        """The images of the study: those that are captioned, described by people, or labelled."""
+        columns: list[pl.DataFrame] = [getattr(self, table).select("image_id") for table in _TABLES]
+        return pl.concat(columns).unique(maintain_order=True).get_column("image_id")
+
+    @cached_property
+    def pictures(self) -> dict[str, Path]:
+        """Image id to picture file, for the pictures that are there."""
+        return picture_files(self.images) if self.images else {}
+
+    def groups(self, attribute: str) -> tuple[str, ...]:
+        """The groups of an attribute that the study holds, sorted by name."""
+        labels = self.labels(attribute).get_column(attribute)
+        return tuple(sorted(labels.unique()))
+
+    def labels(self, attribute: str) -> pl.DataFrame:
+        """`image_id` and the group of each image that has one."""
+        if attribute not in self.attributes.columns or attribute == "image_id":
+            raise unknown_name("attribute", attribute, self.attribute_names)
+        return self.attributes.select("image_id", attribute).drop_nulls()
+
+    def spoken(self, speaker: str) -> pl.DataFrame:
+        """`image_id`, `sample`, `caption` of one system, or of people where the speaker is `human`."""
+        if speaker == HUMAN:
+            number = pl.int_range(pl.len()).over("image_id").alias("sample")
+            return self.references.select("image_id", number, "caption")
+        if speaker not in self.systems:
+            raise unknown_name("system", speaker, self.systems)
+        return self.captions.filter(pl.col("system") == speaker).select("image_id", "sample", "caption")
+
+    def only(self, systems: Sequence[str]) -> Study:
+        """The same study with some of its systems, in the order given."""
+        for system in systems:
+            if system not in self.systems:
+                raise unknown_name("system", system, self.systems)
+        parts = [self.captions.filter(pl.col("system") == system) for system in dict.fromkeys(systems)]
+        if not parts:
+            raise PortrayalError("No system was named; name at least one of the study's systems.")
+        kept = {name: words for name, words in self.vocabularies.items() if name in systems}
+        return replace(self, captions=pl.concat(parts), vocabularies=kept)
+
+    @cached_property
+    def digest(self) -> str:
+        """A short name for the study's contents: equal contents in equal order, equal digest."""
+        digest = hashlib.sha256()
+        for table in _TABLES:
+            digest.update(table.encode() + getattr(self, table).write_csv().encode())
+        for system in sorted(self.vocabularies):
+            digest.update("\n".join([system, *self.vocabularies[system]]).encode())
+        return digest.hexdigest()[:16]

@@ -1,0 +1,303 @@
+"""Raw tables become the tables of a study; every value is checked and every bad row is named."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from portrayal.errors import Problems, shown
+from portrayal.results import HUMAN
+from portrayal.study.formats.raw import VALUES, RawTable
+from portrayal.study.identifiers import image_id
+
+CAPTIONS = {"image_id": pl.String(), "system": pl.String(), "sample": pl.Int64(), "caption": pl.String()}
+REFERENCES = {"image_id": pl.String(), "caption": pl.String()}
+ATTRIBUTES = {"image_id": pl.String()}
+BOX = {"x": pl.Float64(), "y": pl.Float64(), "width": pl.Float64(), "height": pl.Float64()}
+PEOPLE = {"image_id": pl.String(), "person": pl.Int64()}
+OBJECTS = {
+    "image_id": pl.String(),
+    "label": pl.String(),
+    "kind": pl.String(),
+    "source": pl.String(),
+    "confidence": pl.Float64(),
+    **BOX,
+}
+KINDS = ("object", "attribute", "relation")
+CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
+
+_IDS = ("image_id", "img_id", "id", "filename")
+_CAPTION = ("caption", "pred", "text")
+_CAPTION_LISTS = ("captions", VALUES)
+_LABEL = ("label", "object")
+_LABEL_LISTS = ("labels", "objects", VALUES)
+
+
+def captions(raw: RawTable, system: str | None, problems: Problems) -> pl.DataFrame:
+    """What systems said. `system` names the rows of a file that has no such column."""
+    table = _Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
+    table.ids()
+    table.text("caption", _CAPTION, "a caption")
+    if "system" in table.raw.columns:
+        table.text("system", ("system",), "a system's name")
+    else:
+        table.fill("system", system or raw.path.stem)
+    if "sample" in table.raw.columns:
+        table.take("sample", ("sample",), "a sample number, 0 or more", _count)
+    else:
+        table.fill("sample", 0)
+    table.forbid("system", HUMAN, f"another name: '{HUMAN}' stands for people's captions")
+    table.unique("image_id", "system", "sample")
+    return table.frame(CAPTIONS)
+
+
+def references(raw: RawTable, problems: Problems) -> pl.DataFrame:
+    """What people said: several rows per image, in the order of the file."""
+    table = _Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
+    table.ids()
+    table.text("caption", _CAPTION, "a caption")
+    return table.frame(REFERENCES)
+
+
+def attributes(
+    raw: RawTable, problems: Problems, only: Sequence[str] = (), singletons: bool = True
+) -> pl.DataFrame:
+    """Who is shown: one row per image, one column per attribute; what is missing stays missing.
+
+    With `singletons` False a group that holds one image only is a problem: it is a misspelt label, or a
+    person whose single caption would be the group's score.
+    """
+    table = _Checked(raw, problems)
+    table.ids()
+    names = _attribute_columns(table, only, known=())
+    table.unique("image_id")
+    if not singletons:
+        for name in names:
+            if not name.endswith(CERTAINTY):
+                table.no_singletons(name)
+    return table.frame(ATTRIBUTES | _attribute_types(names))
+
+
+def people(raw: RawTable, problems: Problems) -> pl.DataFrame:
+    """Who is shown where an image shows several: one row per person, with a box as fractions if known."""
+    table = _Checked(raw, problems)
+    table.ids()
+    table.take("person", ("person",), "a person's number, 0 or more", _count)
+    names = _attribute_columns(table, (), known=("person", *BOX))
+    table.box()
+    table.unique("image_id", "person")
+    return table.frame(PEOPLE | _attribute_types(names) | BOX)
+
+
+def objects(raw: RawTable, problems: Problems) -> pl.DataFrame:
+    """What is in the image, as people or a model labelled it."""
+    table = _Checked(_flat(raw, _LABEL_LISTS, "label", problems), problems)
+    table.ids()
+    table.text("label", _LABEL, "a label")
+    table.take("kind", ("kind",), f"one of {', '.join(KINDS)}", _kind, default="object")
+    table.take("source", ("source",), "who labelled it, as text", _text, default=HUMAN)
+    table.take("confidence", ("confidence",), "a confidence from 0 to 1", _fraction, default=None)
+    table.box()
+    return table.frame(OBJECTS)
+
+
+class _Checked:
+    """One table on its way in: takes columns out of the raw one and remembers which rows are bad."""
+
+    def __init__(self, raw: RawTable, problems: Problems):
+        self.raw = raw
+        self.problems = problems
+        self.good = [True] * len(raw.where)
+        self.columns: dict[str, list[Any]] = {}
+
+    def ids(self) -> None:
+        self.take("image_id", _IDS, "an image id", image_id)
+
+    def text(self, name: str, accepted: Sequence[str], what: str) -> None:
+        self.take(name, accepted, f"{what} as text", _text)
+
+    def fill(self, name: str, value: object) -> None:
+        self.columns[name] = [value] * len(self.good)
+
+    _REQUIRED = object()
+
+    def take(
+        self,
+        name: str,
+        accepted: Sequence[str],
+        expected: str,
+        convert: Callable[[Any], Any],
+        default: object = _REQUIRED,
+    ) -> None:
+        """Our column `name` from the first of the `accepted` ones; `convert` gives None for what is bad.
+
+        With a default, a column or a value may be missing; without one it may not.
+        """
+        found = next((column for column in accepted if column in self.raw.columns), None)
+        if found is None:
+            if default is self._REQUIRED:
+                has = ", ".join(column for column in self.raw.columns if column != VALUES) or "none"
+                raise self.problems.stop(
+                    self.raw.path, f"a column {' or '.join(map(repr, accepted))}", f"the columns {has}"
+                )
+            self.fill(name, default)
+            return
+        made = []
+        for index, value in enumerate(self.raw.columns[found]):
+            if value is None and default is not self._REQUIRED:
+                made.append(default)
+                continue
+            converted = convert(value)
+            if converted is None:
+                self.bad(index, expected, "nothing" if value is None else shown(value))
+            made.append(converted)
+        self.columns[name] = made
+
+    def box(self) -> None:
+        given = [side for side in BOX if side in self.raw.columns]
+        for side in BOX:
+            self.take(side, (side,), f"{side} of a box as a fraction from 0 to 1", _fraction, default=None)
+        if given:
+            for index, sides in enumerate(zip(*(self.columns[side] for side in BOX), strict=True)):
+                if 0 < sum(side is None for side in sides) < len(BOX):
+                    self.bad(index, "x, y, width and height of a box, or none of them", shown(sides))
+
+    def forbid(self, name: str, value: object, expected: str) -> None:
+        for index, found in enumerate(self.columns[name]):
+            if found == value:
+                self.bad(index, expected, shown(found))
+
+    def unique(self, *key: str) -> None:
+        """Rows that share their key: the first counts, the others are bad."""
+        first: dict[Hashable, int] = {}
+        for index, values in enumerate(zip(*(self.columns[name] for name in key), strict=True)):
+            if not self.good[index]:
+                continue
+            before = first.setdefault(values, index)
+            if before != index:
+                what = ", ".join(f"{name} {value}" for name, value in zip(key, values, strict=True))
+                self.bad(
+                    index,
+                    f"each ({', '.join(key)}) once",
+                    f"{what} again (first at {self.raw.place(before)})",
+                )
+
+    def no_singletons(self, name: str) -> None:
+        counts = Counter(
+            value for value, good in zip(self.columns[name], self.good, strict=True) if good and value
+        )
+        for index, value in enumerate(self.columns[name]):
+            if value is not None and counts[value] == 1 and self.good[index]:
+                self.note(
+                    index,
+                    f"groups of '{name}' with at least two images",
+                    f"the group {shown(value)} with one",
+                )
+                self.columns[name][index] = None
+
+    def bad(self, index: int, expected: str, found: str) -> None:
+        """The row cannot be used; only its first problem is told."""
+        if self.good[index]:
+            self.good[index] = False
+            self.note(index, expected, found)
+
+    def note(self, index: int, expected: str, found: str) -> None:
+        self.problems.note(self.raw.path, expected, found, self.raw.place(index))
+
+    def frame(self, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        if all(self.good):
+            kept = self.columns
+        else:
+            kept = {
+                name: [value for value, good in zip(values, self.good, strict=True) if good]
+                for name, values in self.columns.items()
+            }
+        return pl.DataFrame(kept, schema=schema)
+
+
+def _attribute_columns(table: _Checked, only: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Take the attribute columns: those asked for, else every column that is not something else."""
+    others = {VALUES, *_IDS, *known}
+    names = [name for name in table.raw.columns if name not in others]
+    if only:
+        for name in only:
+            if name not in names:
+                raise table.problems.stop(
+                    table.raw.path, f"a column '{name}'", f"the columns {', '.join(names)}"
+                )
+        names = [name for name in names if name in only or name.removesuffix(CERTAINTY) in only]
+    if not names:
+        raise table.problems.stop(table.raw.path, "a column for at least one attribute", "image ids only")
+    for name in names:
+        if name.endswith(CERTAINTY):
+            table.take(name, (name,), f"{name} from 0 to 1", _fraction, default=None)
+        else:
+            table.take(name, (name,), f"a group of '{name}' as text", _group, default=None)
+    return names
+
+
+def _attribute_types(names: Sequence[str]) -> dict[str, pl.DataType]:
+    return {name: pl.Float64() if name.endswith(CERTAINTY) else pl.String() for name in names}
+
+
+def _flat(raw: RawTable, lists: Sequence[str], single: str, problems: Problems) -> RawTable:
+    """One row per element where a column holds lists; captions get their place in the list as sample."""
+    column = next((name for name in lists if name in raw.columns), None)
+    if column is None or single in raw.columns:
+        return raw
+    picked: list[int] = []
+    values: list[Any] = []
+    numbers: list[int] = []
+    for index, value in enumerate(raw.columns[column]):
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, list | tuple):
+            problems.note(raw.path, f"a list of {single}s", shown(value), raw.place(index))
+            continue
+        picked.extend([index] * len(value))
+        values.extend(value)
+        numbers.extend(range(len(value)))
+    columns = {name: [old[index] for index in picked] for name, old in raw.columns.items() if name != column}
+    columns[single] = values
+    if single == "caption":
+        columns["sample"] = numbers
+    return RawTable(raw.path, raw.unit, [raw.where[index] for index in picked], columns)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _group(value: object) -> str | None:
+    """A group's name; numbers and booleans, which some tables use as labels, become text."""
+    if isinstance(value, bool | int):
+        return str(value)
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _kind(value: object) -> str | None:
+    return value if isinstance(value, str) and value in KINDS else None
+
+
+def _count(value: object) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None and number >= 0 and number.is_integer() else None
+
+
+def _fraction(value: object) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
