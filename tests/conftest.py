@@ -51,9 +51,11 @@ def lic_gender(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The real gender study, imported by the command a user would type."""
     out = tmp_path_factory.mktemp("lic") / "gender"
     code = run(
-        ["import", "lic", str(shared / "lic" / "bias_data"), "--attribute", "gender"]
-        + ["--references", str(shared / "coco" / "human_captions_val2014.jsonl")]
-        + ["--objects", str(shared / "coco" / "object_labels_val2014.json"), "--out", str(out)]
+        [
+            *("import", "lic", str(shared / "lic" / "bias_data"), "--attribute", "gender", "--out", str(out)),
+            *("--references", str(shared / "coco" / "human_captions_val2014.jsonl")),
+            *("--objects", str(shared / "coco" / "object_labels_val2014.json")),
+        ]
     )
     assert code == 0
     return out
@@ -91,6 +93,11 @@ def small_study(
     people = None
     if references is not None:
         people = pl.DataFrame(
-            {"image_id": [image for image, _ in references], "caption": [caption for _, caption in references]}
+            {
+                "image_id": [image for image, _ in references],
+                "caption": [caption for _, caption in references],
+            }
         )
-    return Study.from_frames(captions=pl.DataFrame(captions), attributes=pl.DataFrame(attributes), references=people)
+    return Study.from_frames(
+        captions=pl.DataFrame(captions), attributes=pl.DataFrame(attributes), references=people
+    )

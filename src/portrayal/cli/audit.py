@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from portrayal.auditing import audit
-from portrayal.cli.console import progress, say, show_results, warn
+from portrayal.cli.console import progress, say, warn
 from portrayal.cli.options import (
     names,
     out_option,
@@ -17,6 +17,7 @@ from portrayal.cli.options import (
     systems_option,
 )
 from portrayal.cli.studies import load_study
+from portrayal.cli.tables import show_results
 from portrayal.report import write_page
 from portrayal.results import Results
 from portrayal.study import Study

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import raw, say, show_results
+from portrayal.cli.console import raw, say
 from portrayal.cli.options import (
     attribute_option,
     metric_options,
@@ -18,6 +18,7 @@ from portrayal.cli.options import (
     systems_option,
 )
 from portrayal.cli.studies import load_study
+from portrayal.cli.tables import show_results
 from portrayal.errors import unknown_name
 from portrayal.files import write_text
 from portrayal.metrics import METRICS, Metric, find_metric

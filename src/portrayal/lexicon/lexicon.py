@@ -82,8 +82,8 @@ def lexicon_for(attribute: str) -> Lexicon:
     )
 
 
-def shipped_lexicons() -> Iterator[Lexicon]:
-    yield from _shipped().values()
+def shipped_lexicons() -> list[Lexicon]:
+    return list(_shipped().values())
 
 
 def read_lexicon(path: Path) -> Lexicon:

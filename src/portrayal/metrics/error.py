@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -131,6 +132,12 @@ def caption_outcomes(
     )
 
 
+def weight_by(rows: pl.DataFrame, column: str) -> dict[str, float]:
+    """The summed weight of each value of a column; exactly rounded, so that no order of rows changes a digit."""
+    parts = rows.partition_by(column, as_dict=True)
+    return {str(value): math.fsum(part["weight"]) for (value,), part in parts.items()}
+
+
 def _outcome(truth: str, named: list[str]) -> str:
     if not named:
         return "neutral"
@@ -152,7 +159,7 @@ def _measure(
     mine = judged if group is None else judged.filter(pl.col("truth") == group)
     images = outcomes if group is None else outcomes.filter(pl.col("truth") == group)
     n = mine["image_id"].n_unique()
-    sums = dict(mine.group_by("outcome").agg(pl.col("weight").sum()).iter_rows())
+    sums = weight_by(mine, "outcome")
     if group is not None and listed[group] is None:
         reason: str | None = f"the lexicon '{words.name}' has no words for the group '{group}'"
         n = images["image_id"].n_unique()
@@ -206,7 +213,7 @@ def _measure_ratio(
     else:
         top, bottom = ranked[:1], ranked[-1:]
     named = judged.filter(pl.col("names").is_in(top + bottom))
-    weights = dict(named.group_by("names").agg(pl.col("weight").sum()).iter_rows())
+    weights = weight_by(named, "names")
     above, below = (sum(weights.get(name, 0.0) for name in side) for side in (top, bottom))
     truth_above, truth_below = (sum(shown.get(name, 0) for name in side) for side in (top, bottom))
     if reason is None and len(groups) < 2:

@@ -37,6 +37,7 @@ def render(results: Results) -> str:
     template = environment.from_string(_template("page.html"))
     return template.render(
         origin=results.provenance,
+        study=results.provenance.get("study", {}),
         cards=results.provenance.get("cards", {}),
         sections=sections(results),
         settings_text=settings_text,

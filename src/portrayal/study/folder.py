@@ -57,6 +57,13 @@ def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -
             made[table] = pl.concat(parts, how="diagonal")
     if len(_files(path, "captions", settings.get("captions"))) > 1:
         _no_repeats(path, made["captions"], problems)
+    captioned = (
+        made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
+    )
+    for table in ("references", "attributes", "objects"):
+        if table in made and captioned is not None:
+            source = folder / _files(path, table, settings[table])[0][1]
+            tables.must_share_images(made[table], captioned, source, table, problems)
     images = settings.get("images")
     if images is not None and not (folder / images).is_dir():
         raise PortrayalError(f"{path}: expected images to name a folder, found {shown(images)}.")

@@ -74,7 +74,7 @@ def attributes(
     table = _Checked(raw, problems)
     table.ids()
     names = _attribute_columns(table, only, known=())
-    table.unique("image_id")
+    table.merge_repeats("image_id", names)
     if not singletons:
         for name in names:
             if not name.endswith(CERTAINTY):
@@ -103,6 +103,18 @@ def objects(raw: RawTable, problems: Problems) -> pl.DataFrame:
     table.take("confidence", ("confidence",), "a confidence from 0 to 1", _fraction, default=None)
     table.box()
     return table.frame(OBJECTS)
+
+
+def must_share_images(
+    frame: pl.DataFrame, images: pl.Series, path: object, what: str, problems: Problems
+) -> None:
+    """A table of which no row is about a captioned image is a mistake, most often in how ids are written."""
+    if frame.height and images.len() and not frame.get_column("image_id").is_in(images.implode()).any():
+        raise problems.stop(
+            path,
+            f"{what} of the captioned images, such as {images[0]!r}",
+            f"other ids only, such as {frame['image_id'][0]!r}",
+        )
 
 
 class _Checked:
@@ -185,6 +197,22 @@ class _Checked:
                     f"each ({', '.join(key)}) once",
                     f"{what} again (first at {self.raw.place(before)})",
                 )
+
+    def merge_repeats(self, key: str, names: Sequence[str]) -> None:
+        """Rows that share their key must agree (a table with a row per caption repeats its labels); one is kept."""
+        first: dict[Hashable, int] = {}
+        for index, value in enumerate(self.columns[key]):
+            before = first.setdefault(value, index) if self.good[index] else index
+            if before == index:
+                continue
+            differing = [name for name in names if self.columns[name][index] != self.columns[name][before]]
+            if differing:
+                name = differing[0]
+                expected = (
+                    f"{name} {self.columns[name][before]!r} of image {value} as at {self.raw.place(before)}"
+                )
+                self.bad(index, expected, shown(self.columns[name][index]))
+            self.good[index] = False
 
     def no_singletons(self, name: str) -> None:
         counts = Counter(

@@ -58,14 +58,9 @@ def assemble(
 def _matching(
     frame: pl.DataFrame, images: pl.Series, path: object, what: str, problems: Problems, notes: list[str]
 ) -> pl.DataFrame:
-    """The rows about the study's images. A file that shares no image with them is a mistake."""
+    """The rows about the study's images."""
+    tables.must_share_images(frame, images, path, what, problems)
     kept = frame.filter(pl.col("image_id").is_in(images.implode()))
-    if frame.height and images.len() and not kept.height:
-        raise problems.stop(
-            path,
-            f"{what} of the captioned images, such as {images[0]!r}",
-            f"other ids only, such as {frame['image_id'][0]!r}",
-        )
     others = frame["image_id"].n_unique() - kept["image_id"].n_unique()
     if others:
         notes.append(f"{path}: {others:,} images have no caption in this study and were left out.")

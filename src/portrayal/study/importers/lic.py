@@ -68,6 +68,7 @@ def build(request: Request, problems: Problems) -> Imported:
         _gather(path, wanted, gathered, problems)
     for attribute in wanted:
         if attribute not in gathered.labels:
+            problems.settle()  # the reason may be that every row was bad
             raise PortrayalError(
                 f"{', '.join(request.sources)}: no file with labels for '{attribute}' was found; expected "
                 + (

@@ -1,0 +1,192 @@
+"""The commands as a newcomer types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import resources
+
+import jsonschema
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.cli.main import COMMANDS
+from portrayal.metrics import METRICS
+from portrayal.results import Results
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    from portrayal.cli.main import run
+
+    out = tmp_path_factory.mktemp("demo") / "out"
+    assert run(["demo", "--out", str(out)]) == 0
+    return out
+
+
+def test_demo_writes_everything_and_says_where_the_page_is(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = command("demo")
+    assert code == 0
+    assert "portrayal-demo/index.html" in out
+    written = {path.name for path in (tmp_path / "portrayal-demo").iterdir()}
+    assert written == {"index.html", "results.json", "evidence.parquet", "study"}
+
+
+def test_demo_shows_what_was_planted(demo):
+    """The captioner that was made to misname women does so in the results, and more often than men."""
+    wrong = {
+        (m.system, m.group): m.value
+        for m in Results.load(demo).measurements
+        if m.term == "wrong" and m.attribute == "gender"
+    }
+    assert wrong["stereotyping", "female"] > 2 * wrong["stereotyping", "male"]
+    assert wrong["faithful", "female"] < 0.04
+    assert wrong["human", None] == 0
+
+
+def test_audit_follows_the_schema(demo):
+    schema = json.loads((resources.files("portrayal") / "results.schema.json").read_text())
+    jsonschema.validate(json.loads((demo / "results.json").read_text()), schema)
+
+
+def test_audit_takes_some_systems_and_metrics(command, demo, tmp_path):
+    code, out, err = command(
+        "audit", demo / "study", "--out", tmp_path / "a", "--systems", "faithful", "--metrics", "error"
+    )
+    assert code == 0
+    assert "[1/3] error · gender" in err
+    assert {m.system for m in Results.load(tmp_path / "a").measurements} == {"faithful", "human"}
+    assert "Not measured: error, skin. No shipped lexicon" in out
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_score_in_every_format(metric, command, demo, tmp_path):
+    base = ("score", metric, demo / "study", "--attribute", "gender")
+    code, out, _ = command(*base, "--format", "json", "--json", tmp_path / "r.json")
+    assert code == 0
+    assert json.loads(out)["measurements"] == json.loads((tmp_path / "r.json").read_text())["measurements"]
+    code, out, _ = command(*base, "--format", "csv")
+    assert code == 0
+    assert out.startswith("metric,term,system,attribute,group,item,value")
+    code, out, _ = command(*base, "--format", "md")
+    assert out.startswith(f"### {metric} · gender")
+    code, out, _ = command(*base)
+    assert f"{metric} by gender" in out
+
+
+def test_score_gives_the_evidence_when_the_results_are_a_file(command, demo, tmp_path):
+    command("score", "error", demo / "study", "--attribute", "gender", "--json", tmp_path / "r.json")
+    saved = Results.load(tmp_path / "r.json")
+    assert (
+        saved.measurements
+        == portrayal.metrics.error(portrayal.read_study(demo / "study"), attribute="gender").measurements
+    )
+
+
+def test_score_without_an_attribute_measures_every_one(command, demo):
+    code, out, _ = command("score", "error", demo / "study", "--format", "json")
+    assert code == 0
+    assert {m["attribute"] for m in json.loads(out)["measurements"]} == {"gender", "age"}
+
+
+def test_narrow_terminals_keep_every_number(command, demo, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "38")
+    code, out, _ = command("score", "error", demo / "study", "--attribute", "gender", "--systems", "faithful")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 38
+    assert out.count("0.") > 20
+
+
+def test_report_writes_the_page_again(command, demo, tmp_path):
+    code, out, _ = command("report", demo, "--out", tmp_path)
+    assert code == 0
+    assert "index.html" in out
+    assert (tmp_path / "index.html").read_text() == (demo / "index.html").read_text()
+    assert pl.read_parquet(tmp_path / "evidence.parquet").equals(pl.read_parquet(demo / "evidence.parquet"))
+    assert (tmp_path / "results.csv").exists()
+
+
+def test_check_study_says_what_is_there(command, demo):
+    code, out, _ = command("check-study", demo / "study")
+    assert code == 0
+    assert "1,500 images" in out
+    assert "Nothing is wrong with it." in out
+    for metric in METRICS:
+        assert metric in out
+
+
+def test_check_study_says_what_a_reader_should_know(command, tmp_path):
+    (tmp_path / "c.csv").write_text("image_id,caption\n1,a man\n2,a woman\n3,a dog\n")
+    (tmp_path / "a.csv").write_text("image_id,gender\n1,male\n2,male\n")
+    (tmp_path / "r.csv").write_text("image_id,caption\n1,a man\n")
+    toml = 'captions = "c.csv"\nattributes = "a.csv"\nreferences = "r.csv"\n'
+    (tmp_path / "study.toml").write_text(toml)
+    code, out, _ = command("check-study", tmp_path)
+    assert code == 0
+    assert "1 captioned images have no label for gender" in out
+    assert "gender has one group only" in out
+    assert "the group 'male' of gender has 2 images, too few to rank" in out
+    assert "2 captioned images have no reference" in out
+
+
+def test_check_study_says_why_a_metric_is_not_allowed(command, tmp_path):
+    (tmp_path / "c.csv").write_text("image_id,caption\n1,a man\n")
+    (tmp_path / "study.toml").write_text('captions = "c.csv"\n')
+    _, out, _ = command("check-study", tmp_path)
+    assert "the study has no labels of the people shown (attributes)" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("what", ["metrics", "lexicons", "importers"])
+def test_lists(what, command):
+    code, out, _ = command("list", what)
+    assert code == 0
+    assert {"metrics": "error", "lexicons": "gender-broad", "importers": "lic"}[what] in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name, command):
+    code, out, _ = command(name, "--help")
+    assert code == 0
+    assert out.startswith(f"Usage: portrayal {name}")
+
+
+def test_wrong_usage_is_code_2(command, tmp_path):
+    for arguments in (
+        ["nonsense"],
+        ["score", "eror", "x"],
+        ["audit", tmp_path / "nowhere", "--out", tmp_path / "o"],
+        ["audit"],
+        ["import", "zip", "x", "--out", "y"],
+        ["report", tmp_path / "nothing.json", "--out", tmp_path / "o"],
+        ["audit", tmp_path, "--out", tmp_path / "o", "--systems", ","],
+    ):
+        code, _, err = command(*arguments)
+        assert code == 2, arguments
+        assert err.strip()
+        assert "Traceback" not in err
+
+
+def test_names_from_others_cannot_steer_the_terminal(command, tmp_path):
+    (tmp_path / "c.csv").write_text("image_id,system,caption\n1,\x1b[31mred[bold]x[/bold],a man\n")
+    (tmp_path / "study.toml").write_text('captions = "c.csv"\n')
+    code, out, _ = command("check-study", tmp_path)
+    assert code == 0
+    assert "\x1b" not in out
+    assert "[bold]x[/bold]" in out
+
+
+def test_the_installed_command_and_the_module_are_the_same():
+    shown = subprocess.run(
+        [sys.executable, "-m", "portrayal", "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == f"portrayal, version {portrayal.__version__}\n"
+
+
+def test_help_is_quick_to_load():
+    """--help must not load the frames, and with them every metric."""
+    code = "import sys; from portrayal.cli.main import run; run(['--help']); print({'polars'} & set(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip().endswith("set()")

@@ -1,0 +1,85 @@
+"""Lexicon files: the shipped ones are complete, a user's own is checked."""
+
+from __future__ import annotations
+
+import pytest
+
+from portrayal.errors import InputError, PortrayalError
+from portrayal.lexicon import lexicon_for, load_lexicon, read_lexicon, shipped_lexicons
+
+
+@pytest.mark.parametrize("lexicon", shipped_lexicons(), ids=lambda lexicon: lexicon.name)
+def test_shipped_lexicons_say_where_they_come_from(lexicon):
+    assert lexicon.source
+    assert lexicon.licence
+    assert lexicon.version
+    assert lexicon.note
+    named = [word for words in lexicon.groups.values() for word in words]
+    assert len(named) == len(set(named))
+    if lexicon.before_person:
+        assert set(lexicon.before_person) <= set(named) | set(lexicon.mask_also)
+
+
+def test_defaults_by_attribute():
+    assert {name: lexicon_for(name).name for name in ("gender", "race", "age")} == {
+        "gender": "gender", "race": "race", "age": "age",
+    }  # fmt: skip
+    with pytest.raises(
+        PortrayalError, match="No shipped lexicon names the groups of 'hair'; give one with --lexicon"
+    ):
+        lexicon_for("hair")
+
+
+def test_a_users_own_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'name = "mine"\n[groups]\nnurses = ["Nurse", "nurses"]\ndoctors = ["doctor"]\n[swap]\nnurse = "doctor"\n'
+    )
+    lexicon = load_lexicon(path)
+    assert lexicon.groups == {"nurses": ("nurse", "nurses"), "doctors": ("doctor",)}
+    assert lexicon.label == f"mine@{lexicon.digest}"  # no version: the words themselves tell two lists apart
+
+
+def test_changed_words_change_the_digest(tmp_path):
+    digests = set()
+    for words in ('["a"]', '["b"]', '["a", "b"]'):
+        path = tmp_path / "x.toml"
+        path.write_text(f'name = "x"\n[groups]\ng = {words}\n')
+        digests.add(read_lexicon(path).digest)
+    assert len(digests) == 3
+
+
+BAD = {
+    "not TOML": ("name = ", "expected TOML"),
+    "no name": ('[groups]\na = ["x"]', "expected a name, found None"),
+    "no groups": ('name = "x"', r"expected a table \[groups\] with one list of words per group, found none"),
+    "a group that is no list": (
+        'name = "x"\n[groups]\na = "man"',
+        "expected group 'a' as a list of words, found 'man'",
+    ),
+    "an empty group": ('name = "x"\n[groups]\na = []', r"expected group 'a' as a list of words, found \[\]"),
+    "a word that is none": ('name = "x"\n[groups]\na = [3]', "expected words in group 'a', found 3"),
+    "a word in two groups": (
+        'name = "x"\n[groups]\na = ["man"]\nb = ["Man"]',
+        "expected each word in one group, found 'Man' in 'a' and 'b'",
+    ),
+    "unknown key": ('name = "x"\nwords = 1\n[groups]\na = ["x"]', "found 'words'"),
+    "a swap that is none": (
+        'name = "x"\n[groups]\na = ["x"]\n[swap]\nx = 3',
+        "expected the counterpart of 'x' as a word or a list of words, found 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(name, tmp_path):
+    text, sentence = BAD[name]
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_lexicon(path)
+
+
+def test_unknown_names_bring_suggestions():
+    with pytest.raises(PortrayalError, match=r"Unknown lexicon 'gendr'\. Did you mean 'gender'\?"):
+        load_lexicon("gendr")

@@ -1,0 +1,175 @@
+"""One body over every metric: what must hold of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.errors import Undefined
+from portrayal.lab import make_study
+from portrayal.lexicon import Lexicon, lexicon_for
+from portrayal.metrics import METRICS, Metric
+from portrayal.results import Results
+from portrayal.study import Study
+
+ROOT = Path(__file__).parent.parent.parent
+EVERY = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return make_study(scenes=120, seed=3)
+
+
+def values(results: Results) -> dict[tuple, float | None]:
+    return {(m.term, m.system, m.group, m.item, m.unit): m.value for m in results.measurements}
+
+
+def same(first: Results, second: Results) -> None:
+    left, right = values(first), values(second)
+    assert left.keys() == right.keys()
+    for key, value in left.items():
+        assert value == pytest.approx(right[key], abs=1e-9), key
+
+
+@EVERY
+def test_it_measures_something(metric: Metric, study):
+    results = metric(study, attribute="gender")
+    assert any(m.value is not None for m in results.measurements)
+    assert {m.metric for m in results.measurements} == {metric.name}
+
+
+@EVERY
+def test_the_same_call_gives_the_same_results(metric: Metric, study):
+    first, second = metric(study, attribute="gender", seed=5), metric(study, attribute="gender", seed=5)
+    assert first.measurements == second.measurements
+    assert first.evidence.equals(second.evidence)
+
+
+@EVERY
+def test_row_order_does_not_matter(metric: Metric, study):
+    shuffled = replace(
+        study,
+        **{
+            table: getattr(study, table).sample(fraction=1, shuffle=True, seed=1)
+            for table in ("captions", "attributes", "objects")
+        },
+        # the order of an image's references is kept: it is part of the data
+        references=study.references.sort("image_id", descending=True, maintain_order=True),
+    )
+    same(metric(study, attribute="gender"), metric(shuffled, attribute="gender"))
+
+
+@EVERY
+def test_renamed_groups_change_names_only(metric: Metric, study):
+    names = {"female": "zeta", "male": "alpha"}
+    gender = lexicon_for("gender")
+    renamed = replace(study, attributes=study.attributes.with_columns(pl.col("gender").replace(names)))
+    lexicon = Lexicon(
+        name=gender.name,
+        attribute="gender",
+        groups={names[group]: words for group, words in gender.groups.items()},
+        neutral=gender.neutral,
+        version=gender.version,
+    )
+    before = {
+        (term, system, names.get(group, group), item, unit): value
+        for (term, system, group, item, unit), value in values(metric(study, attribute="gender")).items()
+    }
+    after = values(metric(renamed, attribute="gender", lexicon=lexicon))
+    assert before.keys() == after.keys()
+    for key, value in before.items():
+        assert after[key] == pytest.approx(value, abs=1e-9), key
+
+
+@EVERY
+def test_a_study_twice_over_gives_the_same_shares(metric: Metric, study):
+    again = {
+        table: getattr(study, table).with_columns(pl.col("image_id") + "-again")
+        for table in ("captions", "references", "attributes", "objects")
+    }
+    doubled = replace(
+        study, **{table: pl.concat([getattr(study, table), frame]) for table, frame in again.items()}
+    )
+    once, twice = metric(study, attribute="gender"), metric(doubled, attribute="gender")
+    for m, n in zip(once.measurements, twice.measurements, strict=True):
+        assert (m.term, m.system, m.group, m.item) == (n.term, n.system, n.group, n.item)
+        if m.unit in ("share", "ratio"):
+            assert n.value == pytest.approx(m.value, abs=1e-9)
+            assert n.n == 2 * m.n
+
+
+@EVERY
+def test_an_empty_study_is_undefined(metric: Metric):
+    with pytest.raises(Undefined, match=f"The metric '{metric.name}' cannot run: the study has no "):
+        metric(Study())
+
+
+@EVERY
+def test_one_group_only(metric: Metric, study):
+    women = replace(study, attributes=study.attributes.filter(pl.col("gender") == "female"))
+    for m in metric(women, attribute="gender").measurements:
+        assert m.value is not None or m.reason
+
+
+@EVERY
+def test_no_images_labelled(metric: Metric, study):
+    unlabelled = replace(
+        study, attributes=study.attributes.with_columns(pl.lit(None, pl.String).alias("gender"))
+    )
+    try:
+        results = metric(unlabelled, attribute="gender")
+    except Undefined:
+        return
+    assert all(m.reason for m in results.measurements if m.value is None)
+
+
+@EVERY
+def test_rows_are_unique_and_have_a_headline(metric: Metric, study):
+    results = metric(study, attribute="gender")
+    keys = [(m.system, m.term, m.group, m.item, m.unit, str(m.settings)) for m in results.measurements]
+    assert len(keys) == len(set(keys))
+    assert len({m.id for m in results.measurements}) == len(keys)
+    for system in {m.system for m in results.measurements}:
+        headlines = [
+            m for m in results.measurements if m.system == system and m.group is None and m.item is None
+        ]
+        assert headlines
+
+
+@EVERY
+def test_evidence_belongs_to_a_measurement(metric: Metric, study):
+    results = metric(study, attribute="gender")
+    assert set(results.evidence["id"]) <= {m.id for m in results.measurements}
+    by_id = {m.id: m for m in results.measurements}
+    for identifier, system in results.evidence.select("id", "system").unique().iter_rows():
+        assert by_id[identifier].system == system
+
+
+@EVERY
+def test_selected_systems_are_measured_as_in_the_whole(metric: Metric, study):
+    whole = values(metric(study, attribute="gender"))
+    part = values(metric(study, attribute="gender", systems=["cautious"]))
+    assert part
+    assert {key: whole[key] for key in part} == pytest.approx(part)
+
+
+@EVERY
+def test_every_metric_has_a_card_a_test_and_a_docs_entry(metric: Metric, study):
+    card = metric.card
+    module = metric.name.replace("-", "_")
+    for text in (card.title, card.question, card.formula, card.range, card.paper):
+        assert text.strip()
+    assert card.needs
+    assert card.caveats
+    assert {m.term for m in metric(study, attribute="gender").measurements} <= {
+        term.name for term in card.terms
+    }
+    assert (ROOT / "tests" / "metrics" / f"test_{module}.py").exists()
+    assert f"\n## {metric.name}\n" in (ROOT / "docs" / "metrics.md").read_text()
+    assert metric.compute.__module__ == f"portrayal.metrics.{module}"
+    assert getattr(portrayal.metrics, module) is metric

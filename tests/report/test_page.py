@@ -1,0 +1,77 @@
+"""The page: self-contained, and captions in it are only ever text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import portrayal
+from portrayal.lab import make_study
+from portrayal.report import page, write_page
+from portrayal.results import Measurement, Results
+from tests.conftest import small_study
+
+HOSTILE = [
+    "<script>window.hacked = 1</script> a man",
+    "</script><script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 1"> a woman',
+    "<!-- a man",
+    "]]> \u2028 \u2029 &lt;b&gt; a man",
+    "{{ 7 * 7 }} {% raw %} a <man",
+]
+
+
+@pytest.fixture
+def hostile_results() -> Results:
+    rows = [(f"<b>{n}</b>", "male" if n % 2 else "female", caption) for n, caption in enumerate(HOSTILE)]
+    study = small_study(rows, system="<i>sys</i>")
+    return portrayal.audit(study)
+
+
+def test_no_angle_bracket_of_a_caption_stands_raw(hostile_results):
+    html = page.render(hostile_results)
+    harmless = page.render(portrayal.audit(small_study([("1", "male", "a man"), ("2", "female", "a woman")])))
+    tags = re.compile(r"<[a-z!/]+", re.IGNORECASE)
+    assert set(tags.findall(html)) <= set(tags.findall(harmless)) | {"<span", "</span", "<p"}
+    assert html.count("<script") == harmless.count("<script")
+    assert "{{ 7 * 7 }}" in html  # braces of a caption are no template
+    for caption in HOSTILE:
+        assert caption not in html
+
+
+def test_the_embedded_results_are_the_results(hostile_results):
+    html = page.render(hostile_results)
+    embedded = re.search(r'<script type="application/json" id="results">(.*?)</script>', html, re.DOTALL)
+    assert json.loads(embedded.group(1)) == json.loads(hostile_results.to_json())
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    shown = {row[1] for rows in json.loads(data.group(1)).values() for row in rows}
+    assert shown == set(HOSTILE)
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    html = page.render(portrayal.audit(make_study(scenes=30)))
+    assert not re.search(r'(?:src|href)\s*=\s*"(?!#)', html)
+    assert "url(" not in html
+    assert "default-src 'none'" in html
+
+
+def test_evidence_on_the_page_is_a_spread_of_all():
+    results = portrayal.audit(make_study(scenes=300))
+    shown = page._shown_evidence(results)
+    totals = page._totals(results)
+    assert shown.keys() == totals.keys()
+    for identifier, rows in shown.items():
+        assert len(rows) == totals[identifier] if totals[identifier] <= 30 else 15 <= len(rows) <= 30
+
+
+def test_a_page_from_a_file_written_by_hand(tmp_path):
+    results = Results((Measurement("m", "t", value=0.5), Measurement("m", "u", reason="not there")))
+    html = write_page(results, tmp_path).read_text()
+    assert "0.500" in html
+    assert "Undefined, not there: u." in html
+
+
+def test_a_page_without_measurements():
+    assert "No metric could run" in page.render(Results(()))

@@ -1,0 +1,81 @@
+"""The page as a person meets it: opened from disk in a real browser, with the network off."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+import portrayal
+from portrayal.lab import make_study
+from portrayal.report import write_page
+from tests.conftest import small_study
+from tests.report.test_page import HOSTILE
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens the page of a study; fails on any console message or request."""
+    context = browser.new_context(offline=True)
+    complaints: list[str] = []
+
+    def open_page(study: portrayal.Study) -> Page:
+        path = write_page(portrayal.audit(study), tmp_path)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on(
+            "request",
+            lambda request: complaints.append(request.url) if request.url != path.as_uri() else None,
+        )
+        tab.goto(path.as_uri())
+        return tab
+
+    yield open_page
+    context.close()
+    assert complaints == []
+
+
+def test_every_number_opens_its_evidence(opened):
+    tab = opened(make_study(scenes=80))
+    buttons = tab.locator("td button")
+    assert buttons.count() > 50
+    for index in range(0, buttons.count(), 7):
+        buttons.nth(index).click()
+        assert tab.locator("#evidence li").count() > 0
+        assert tab.locator("#evidence-title").inner_text().endswith(buttons.nth(index).inner_text())
+        tab.keyboard.press("Escape")
+        assert not tab.locator("#evidence").is_visible()
+
+
+def test_the_words_that_counted_are_marked(opened):
+    tab = opened(small_study([("1", "male", "a Man's hat"), ("2", "female", "a woman")]))
+    tab.locator("td button").first.click()
+    assert tab.locator("#evidence mark").all_inner_texts() == ["Man", "woman"]
+
+
+def test_hostile_captions_are_shown_as_text_and_run_nothing(opened):
+    study = small_study(
+        [(f"<b>{n}</b>", ("male", "female")[n % 2], caption) for n, caption in enumerate(HOSTILE)]
+    )
+    tab = opened(study)
+    shown = set()
+    for button in tab.locator("td button").all():
+        button.click()
+        shown |= set(tab.locator("#evidence .caption").evaluate_all("all => all.map(one => one.textContent)"))
+        tab.keyboard.press("Escape")
+    assert shown == set(HOSTILE)
+    assert tab.evaluate("window.hacked") is None
+
+
+def test_a_narrow_screen_does_not_scroll_sideways(opened):
+    tab = opened(make_study(scenes=40))
+    tab.set_viewport_size({"width": 360, "height": 700})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360

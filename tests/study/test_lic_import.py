@@ -1,0 +1,184 @@
+"""The public LIC data: names, counts, order, and the rule that the file name decides."""
+
+from __future__ import annotations
+
+import pickle
+
+import polars as pl
+import pytest
+
+from portrayal.errors import Problems
+from portrayal.study import importers, read_study
+from portrayal.study.importers import safe_pickle
+from portrayal.study.importers.lic import merged_order, system_name
+
+NAMES = {
+    "st10": "nic",
+    "st10_th10": "nic-th10",
+    "st10_th5": "nic-th5",
+    "sat": "sat",
+    "fc": "fc",
+    "att2in": "att2in",
+    "updn": "updn",
+    "transformer": "transformer",
+    "cider_oscar": "oscar",
+    "oscar": "oscar-xe",
+    "baselineft": "nic-plus",
+    "snowboard": "nic-equalizer",
+    "snowboard_masked_person": "nic-equalizer-masked-person",
+    "st10_th10_masked_background": "nic-th10-masked-background",
+    "gpt": None,
+}
+
+
+@pytest.mark.parametrize("key", NAMES)
+def test_system_names(key):
+    assert system_name(key) == NAMES[key]
+
+
+def entry(image, caption, gender="Male", skin="Light"):
+    return {"img_id": image, "pred": caption, "bb_gender": gender, "bb_skin": skin}
+
+
+def write(path, entries):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(pickle.dumps(entries))
+
+
+def run(folder, *attributes, **more):
+    problems = Problems()
+    made = importers.run(
+        "lic", importers.Request([str(folder)], attribute_names=attributes, **more), problems
+    )
+    problems.settle()
+    return made
+
+
+def test_the_file_name_decides_not_its_folder(tmp_path):
+    write(tmp_path / "Oscar" / "gender_val_sat_cap_mw_entries.pkl", [entry(1, "a man")])
+    write(tmp_path / "Show-Tell" / "gender_val_oscar_cap_entries.pkl", [entry(1, "a guy")])
+    write(tmp_path / "Show-Tell" / "gender_val_mystery_cap_entries.pkl", [entry(1, "a dude")])
+    write(tmp_path / "race_val_sat_cap_entries.pkl", [entry(1, "a man")])
+    made = run(tmp_path, "gender")
+    assert made.study.systems == ("sat", "oscar-xe")
+    assert made.notes == ["Not LIC data, left alone: gender_val_mystery_cap_entries.pkl."]
+
+
+def test_unsure_and_empty_labels_are_dropped_and_counted(tmp_path):
+    rows = [
+        entry(1, "a", skin="Light"),
+        entry(2, "b", skin="Unsure"),
+        entry(3, "c", skin=""),
+        entry(4, "d", skin="Dark"),
+    ]
+    write(tmp_path / "race_val_sat_cap_entries.pkl", rows)
+    made = run(tmp_path, "race")
+    assert made.study.attributes.rows() == [("1", "light"), ("4", "dark")]
+    assert made.study.captions["image_id"].to_list() == ["1", "4"]
+    assert made.notes == ["race_val_sat_cap_entries.pkl: 2 entries without a usable label were left out."]
+
+
+def test_vocabularies_go_to_every_variant(tmp_path):
+    for key in ("st10", "st10_th10", "cider_oscar", "oscar", "baselineft", "sat_masked_person"):
+        write(tmp_path / f"gender_val_{key}_cap_mw_entries.pkl", [entry(1, "a man")])
+    for name in ("nic", "oscar", "nic_plus", "sat"):
+        write(tmp_path / "model_vocab" / f"{name}_vocab.pkl", [name])
+    assert run(tmp_path, "gender").study.vocabularies == {
+        "nic": ("nic",),
+        "nic-th10": ("nic",),
+        "oscar": ("oscar",),
+        "oscar-xe": ("oscar",),
+        "nic-plus": ("nic_plus",),
+        "sat-masked-person": ("sat",),
+    }
+
+
+def test_files_that_contradict_each_other(tmp_path):
+    write(tmp_path / "gender_val_sat_cap_mw_entries.pkl", [entry(1, "a man", "Male")])
+    write(tmp_path / "gender_val_fc_cap_mw_entries.pkl", [entry(1, "a man", "Female")])
+    with pytest.raises(Exception, match="expected image 1 as 'female', as another file has it, found 'male'"):
+        run(tmp_path, "gender")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "merged"),
+    [
+        ("abd", "bcde", "abcde"),
+        ("ab", "cd", "abcd"),
+        ("abc", "", "abc"),
+        ("abc", "abc", "abc"),
+        ("ba", "abc", "bac"),
+        ("c", "abcd", "abcd"),
+    ],
+)
+def test_merged_order(first, second, merged):
+    assert "".join(merged_order(first, second)) == merged
+
+
+@pytest.mark.parametrize("value", [b"bytes", bytearray(b"x"), complex(1, 2), range(3), print, {"a": object}])
+def test_only_plain_data_is_unpickled(value, tmp_path):
+    path = tmp_path / "x.pkl"
+    path.write_bytes(pickle.dumps(value))
+    with pytest.raises(Exception, match="expected a pickle of lists, dicts, text and numbers only"):
+        safe_pickle.load(path, Problems())
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_data_is_unpickled_in_every_protocol(protocol, tmp_path):
+    value = [{"a": (1, -2.5, "é", None, True), "b": [2**40, []]}]
+    path = tmp_path / "x.pkl"
+    path.write_bytes(pickle.dumps(value, protocol=protocol))
+    assert safe_pickle.load(path, Problems()) == value
+
+
+def test_a_memo_that_would_eat_the_memory_is_refused(tmp_path):
+    path = tmp_path / "x.pkl"
+    path.write_bytes(b"\x80\x04]r\xff\xff\xff\x7f.")
+    with pytest.raises(Exception, match="a memo number of 2147483647"):
+        safe_pickle.load(path, Problems())
+
+
+def test_the_real_gender_study(lic_gender):
+    study = read_study(lic_gender)
+    assert study.systems == ("nic", "nic-th10", "sat", "oscar", "nic-plus", "nic-equalizer")
+    per_system = study.captions.group_by("system").agg(pl.col("image_id").n_unique())
+    assert set(per_system["image_id"]) == {10_780}
+    assert dict(study.attributes.group_by("gender").len().iter_rows()) == {"male": 7_466, "female": 3_314}
+    counts = study.references.group_by("image_id").len()["len"]
+    assert counts.len() == 10_608
+    assert (counts >= 5).sum() == 8_461
+    assert {name: len(words) for name, words in study.vocabularies.items()} == {
+        "nic": 777, "nic-th10": 777, "sat": 641, "oscar": 491, "nic-plus": 511, "nic-equalizer": 504,
+    }  # fmt: skip
+
+
+def test_the_order_of_the_real_files_is_kept(shared, lic_gender):
+    study = read_study(lic_gender)
+    path = shared / "lic" / "bias_data" / "Show-Attend-Tell" / "gender_val_sat_cap_mw_entries.pkl"
+    raw = pickle.loads(path.read_bytes())
+    assert study.spoken("sat")["image_id"].to_list() == [str(entry["img_id"]) for entry in raw]
+    assert study.spoken("sat")["caption"].to_list() == [entry["pred"] for entry in raw]
+
+
+def test_all_three_attributes_of_the_real_data(shared):
+    made = run(shared / "lic", "gender", "race", "age")
+    labels = made.study.attributes
+    counts = {
+        name: dict(labels.drop_nulls(name).group_by(name).len().iter_rows())
+        for name in ("gender", "race", "age")
+    }
+    assert counts == {
+        "gender": {"male": 7_466, "female": 3_314},
+        "race": {"light": 9_873, "dark": 1_096},
+        "age": {"old": 4_603, "young": 2_435},
+    }
+    assert "oscar-xe" in made.study.systems
+    # Both published orders survive in the joint study, so both published splits can be drawn from it.
+    for attribute, file in (
+        ("gender", "gender_val_sat_cap_mw_entries.pkl"),
+        ("race", "race_val_sat_cap_entries.pkl"),
+    ):
+        raw = pickle.loads((shared / "lic" / "bias_data" / "Show-Attend-Tell" / file).read_bytes())
+        labelled = set(labels.drop_nulls(attribute)["image_id"])
+        order = [image for image in made.study.spoken("sat")["image_id"] if image in labelled]
+        assert order == [str(entry["img_id"]) for entry in raw if str(entry["img_id"]) in labelled]

@@ -1,0 +1,66 @@
+"""The documentation says what the code does."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import portrayal
+
+ROOT = Path(__file__).parent.parent
+PAGES = runpy.run_path(str(ROOT / "docs" / "build.py"))["PAGES"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_made_pages_are_up_to_date(page):
+    assert (ROOT / "docs" / page).read_text() == PAGES[page](), "run `make docs`"
+
+
+MODULES = [
+    m.name for m in pkgutil.walk_packages(portrayal.__path__, "portrayal.") if m.name != "portrayal.__main__"
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_examples_in_metrics_run():
+    """A metric hides its function from doctest's search, so its examples are run by hand."""
+    ran = 0
+    for metric in portrayal.metrics.METRICS.values():
+        parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+        test = parser.get_doctest(metric.__doc__, {}, metric.name, None, None)
+        assert test.examples, metric.name
+        ran += runner.run(test).attempted
+        assert runner.failures == 0
+    assert ran
+
+
+def test_the_python_example_of_the_readme_runs(lic_gender, monkeypatch, capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(example.strip().splitlines()) == 5
+    monkeypatch.chdir(lic_gender.parent)
+    exec(example.replace('"my-study"', f'"{lic_gender.name}"'), {})
+    assert capsys.readouterr().out
+
+
+def test_links_of_documents_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!http|#)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f"version: {portrayal.__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {portrayal.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["dynamic"] == ["version"]
