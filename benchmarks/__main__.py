@@ -10,7 +10,9 @@ import sys
 import benchmarks
 
 if __name__ == "__main__":
-    every = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")]
+    every = [
+        module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")
+    ]
     print(f"Python {platform.python_version()}, {platform.machine()}")
     for name in sys.argv[1:] or every:
         print(f"\n{name}")

@@ -19,6 +19,8 @@ def main() -> None:
     captions = make_study(scenes=ROWS // 5 + 1, captioners=[]).references["caption"].to_list()[:ROWS]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "system.json"
-        path.write_text(json.dumps([{"image_id": n, "caption": caption} for n, caption in enumerate(captions)]))
+        path.write_text(
+            json.dumps([{"image_id": n, "caption": caption} for n, caption in enumerate(captions)])
+        )
         seconds = best(lambda: tables.captions(read_raw(path, Problems()), None, Problems()))
         print(f"  {ROWS:,} rows, {path.stat().st_size / 1e6:.1f} MB: {seconds:.2f} s")
