@@ -62,8 +62,10 @@ def commands() -> str:
 
 
 def _help(command: click.Command, name: str) -> str:
-    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
-    return command.get_help(context)
+    settings = cli.context_settings  # a command that was run before has them; one that was not must too
+    return command.get_help(
+        click.Context(command, info_name=name, terminal_width=100, max_content_width=100, **settings)
+    )
 
 
 PAGES = {"metrics.md": metrics, "lexicons.md": lexicons, "commands.md": commands}
