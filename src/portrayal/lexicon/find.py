@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from portrayal.lexicon.lexicon import Lexicon
+from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.tokens import TOKEN, tokenize
 
 # Words that may stand between "black" or "old" and the person it describes. Any word would find more people,
@@ -42,24 +43,16 @@ class Finder:
         >>> [(m.group, m.word) for m in Finder(load_lexicon("gender")).mentions("A Man and his mother's dog")]
         [('male', 'man'), ('male', 'his'), ('female', 'mother')]
         """
-        found: list[Mention] = []
         lowered = caption.lower()
-        if len(lowered) != len(
-            caption
-        ):  # a few letters change their length; places then refer to the original
+        if len(lowered) != len(caption):  # a few letters change their length; places refer to the original
             lowered = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in caption)
         spans = [(m.group(), m.start(), m.end()) for m in TOKEN.finditer(lowered)]
         words = [word for word, _, _ in spans]
-        index = 0
-        while index < len(words):
-            length, group = self._match(words, index, self._naming)
-            if group is not None:
-                word = " ".join(words[index : index + length])
-                if word not in self._conditional or self._before_person(words, index + length):
-                    found.append(Mention(group, word, spans[index][1], spans[index + length - 1][2]))
-                index += length
-            else:
-                index += 1
+        found: list[Mention] = []
+        for start, length, phrase, group in self._naming.find(words):
+            end = start + length
+            if phrase not in self._conditional or self._before_person(words, end):
+                found.append(Mention(group, phrase, spans[start][1], spans[end - 1][2]))
         return found
 
     def groups(self, caption: str) -> tuple[str, ...]:
@@ -79,9 +72,9 @@ class Finder:
         >>> Finder(load_lexicon("gender")).mask("A man and his mother's dog", "genderword")
         "A genderword and genderword genderword's dog"
         """
-        if self._hidden_phrases:
+        hidden = self._hiding.single_words
+        if hidden is None:
             return self._mask_phrases(caption, token)
-        hidden = self._hidden_words
         return TOKEN.sub(lambda found: token if found.group().lower() in hidden else found.group(), caption)
 
     def mask_all(self, captions: Iterable[str], token: str) -> list[str]:
@@ -93,25 +86,12 @@ class Finder:
 
     def _mask_phrases(self, caption: str, token: str) -> str:
         spans = [(m.group().lower(), m.start(), m.end()) for m in TOKEN.finditer(caption)]
-        words = [word for word, _, _ in spans]
         pieces: list[str] = []
-        done = index = 0
-        while index < len(words):
-            length, _ = self._match(words, index, self._hiding)
-            if length:
-                pieces += [caption[done : spans[index][1]], token]
-                done = spans[index + length - 1][2]
-            index += length or 1
+        done = 0
+        for start, length, _, _ in self._hiding.find([word for word, _, _ in spans]):
+            pieces += [caption[done : spans[start][1]], token]
+            done = spans[start + length - 1][2]
         return "".join([*pieces, caption[done:]])
-
-    @staticmethod
-    def _match(
-        words: Sequence[str], index: int, table: dict[str, list[tuple[tuple[str, ...], str]]]
-    ) -> tuple[int, str | None]:
-        for phrase, group in table.get(words[index], ()):
-            if tuple(words[index : index + len(phrase)]) == phrase:
-                return len(phrase), group
-        return 0, None
 
     def _before_person(self, words: Sequence[str], index: int) -> bool:
         for word in words[index : index + _PHRASE_REACH + 1]:
@@ -134,30 +114,10 @@ class Finder:
         )
 
     @cached_property
-    def _naming(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
-        return _by_first_token(
-            (word, group) for group, words in self.lexicon.groups.items() for word in words
-        )
+    def _naming(self) -> PhraseTable:
+        return PhraseTable((word, group) for group, words in self.lexicon.groups.items() for word in words)
 
     @cached_property
-    def _hiding(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
-        named = ((word, group) for group, words in self.lexicon.groups.items() for word in words)
-        return _by_first_token([*named, *((word, "") for word in self.lexicon.mask_also)])
-
-    @cached_property
-    def _hidden_phrases(self) -> bool:
-        return any(len(phrase) > 1 for phrases in self._hiding.values() for phrase, _ in phrases)
-
-    @cached_property
-    def _hidden_words(self) -> frozenset[str]:
-        return frozenset(self._hiding)
-
-
-def _by_first_token(words: Iterable[tuple[str, str]]) -> dict[str, list[tuple[tuple[str, ...], str]]]:
-    table: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for word, group in words:
-        phrase = tuple(tokenize(word))
-        table.setdefault(phrase[0], []).append((phrase, group))
-    for phrases in table.values():
-        phrases.sort(key=lambda entry: -len(entry[0]))
-    return table
+    def _hiding(self) -> PhraseTable:
+        named = [(word, group) for group, words in self.lexicon.groups.items() for word in words]
+        return PhraseTable([*named, *((word, "") for word in self.lexicon.mask_also)])

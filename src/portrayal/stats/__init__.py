@@ -1,0 +1,42 @@
+"""How sure a number is. These procedures know no metric: they take counts or scores per cluster."""
+
+from portrayal.stats.compare import Difference, paired_difference, unpaired_difference
+from portrayal.stats.multiple import benjamini_hochberg, holm
+from portrayal.stats.power import minimum_detectable_effect
+from portrayal.stats.rates import clustered_wilson, wilson
+from portrayal.stats.resample import (
+    DRAWS,
+    Estimate,
+    Resampler,
+    bootstrap,
+    column_sums,
+    percentile_interval,
+    sorted_clusters,
+)
+from portrayal.stats.seeds import Spread, spread_over_seeds
+from portrayal.stats.significance import PERMUTATIONS, bootstrap_p, noise_floor, permutation_p, permutations
+
+__all__ = [
+    "DRAWS",
+    "PERMUTATIONS",
+    "Difference",
+    "Estimate",
+    "Resampler",
+    "Spread",
+    "benjamini_hochberg",
+    "bootstrap",
+    "bootstrap_p",
+    "clustered_wilson",
+    "column_sums",
+    "holm",
+    "minimum_detectable_effect",
+    "noise_floor",
+    "paired_difference",
+    "percentile_interval",
+    "permutation_p",
+    "permutations",
+    "sorted_clusters",
+    "spread_over_seeds",
+    "unpaired_difference",
+    "wilson",
+]

@@ -1,0 +1,18 @@
+"""What a study of this size could have seen."""
+
+from __future__ import annotations
+
+from scipy import stats
+
+from portrayal.stats.resample import LEVEL
+
+POWER = 0.8
+
+
+def minimum_detectable_effect(standard_error: float, level: float = LEVEL, power: float = POWER) -> float:
+    """The smallest true effect that a two-sided test at this level finds with this probability.
+
+    >>> round(minimum_detectable_effect(1.0), 2)
+    2.8
+    """
+    return float((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power)) * standard_error)

@@ -1,0 +1,190 @@
+"""Rates, corrections, p values, power, comparisons: against scipy and statsmodels, and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import NormalIndPower
+from statsmodels.stats.proportion import proportion_confint
+
+from portrayal.stats import (
+    Resampler,
+    benjamini_hochberg,
+    bootstrap_p,
+    clustered_wilson,
+    holm,
+    minimum_detectable_effect,
+    noise_floor,
+    paired_difference,
+    permutation_p,
+    permutations,
+    spread_over_seeds,
+    unpaired_difference,
+    wilson,
+)
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_is_that_of_statsmodels(case):
+    successes, trials = case
+    assert wilson(successes, trials) == pytest.approx(proportion_confint(successes, trials, method="wilson"), abs=1e-12)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60))
+def test_one_trial_per_cluster_is_plain_wilson(answers):
+    successes = np.array(answers, dtype=float)
+    found = clustered_wilson(successes, np.ones(len(answers)))
+    assert found == pytest.approx(wilson(successes.sum(), len(answers)), abs=1e-9)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=40))
+def test_copies_within_a_cluster_add_nothing(answers):
+    successes = np.array(answers, dtype=float)
+    once = clustered_wilson(successes, np.ones(len(answers)))
+    assert clustered_wilson(5 * successes, np.full(len(answers), 5.0)) == pytest.approx(once, abs=1e-9)
+
+
+def test_clustered_wilson_covers():
+    rng = np.random.default_rng(3)
+    hits = 0
+    for _ in range(1500):
+        successes = rng.binomial(5, rng.beta(0.6, 1.4, size=150)).astype(float)
+        low, high = clustered_wilson(successes, np.full(150, 5.0))
+        hits += low <= 0.3 <= high
+    assert 0.93 <= hits / 1500 <= 0.97
+
+
+P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+
+
+@given(P_VALUES)
+def test_corrections_are_those_of_statsmodels(p_values):
+    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1], abs=1e-12)
+    assert benjamini_hochberg(p_values) == pytest.approx(stats.false_discovery_control(p_values), abs=1e-12)
+
+
+@given(P_VALUES)
+def test_what_was_not_tested_does_not_count(p_values):
+    gaps = [value for p in p_values for value in (p, None)]
+    assert [q for q in holm(gaps) if q is not None] == holm(p_values)
+    assert holm(gaps)[1::2] == [None] * len(p_values)
+    assert benjamini_hochberg(gaps)[::2] == benjamini_hochberg(p_values)
+    assert holm([]) == []
+
+
+def test_p_values_outside_0_to_1_are_refused():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([1.5])
+
+
+def test_permutation_p_by_hand():
+    null = np.array([[0.0], [1.0], [2.0], [3.0]])
+    assert permutation_p(np.array([2.0]), null).tolist() == [3 / 5]  # 2 and 3 reach it: (1 + 2) / (1 + 4)
+    assert permutation_p(np.array([9.0]), null).tolist() == [1 / 5]
+
+
+def test_permutation_p_agrees_with_scipy():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0, 1, 40), rng.normal(0.5, 1, 40)
+    pooled = np.r_[first, second]
+    observed = np.array([abs(first.mean() - second.mean())])
+
+    def statistic(order):
+        shuffled = pooled[order]
+        return np.array([abs(shuffled[:40].mean() - shuffled[40:].mean())])
+
+    ours = permutation_p(observed, permutations(statistic, 80, seed=1, draws=4000))[0]
+    theirs = stats.permutation_test(
+        (first, second), lambda a, b, axis: np.abs(a.mean(axis) - b.mean(axis)), alternative="greater",
+        n_resamples=4000, vectorized=True, rng=np.random.default_rng(2),
+    ).pvalue  # fmt: skip
+    assert ours == pytest.approx(theirs, abs=0.015)
+
+
+def test_permutation_p_is_uniform_under_the_null():
+    rng = np.random.default_rng(5)
+    found = []
+    for study in range(300):
+        data = rng.normal(size=30)
+
+        def statistic(order, data=data):
+            return np.array([abs(data[order][:15].mean() - data[order][15:].mean())])
+
+        found.append(permutation_p(statistic(np.arange(30)), permutations(statistic, 30, seed=study, draws=99))[0])
+    assert stats.kstest(found, "uniform").pvalue > 0.01
+
+
+def test_bootstrap_p_by_hand():
+    draws = np.array([-1.0, 1.0, 2.0, 3.0])
+    assert bootstrap_p(draws) == pytest.approx(2 * (1 + 1) / 5)
+    assert bootstrap_p(np.zeros(10)) == 1.0
+    assert bootstrap_p(np.array([np.nan, 1.0])) is None
+
+
+def test_the_noise_floor_of_normal_values():
+    """|mean of n standard normals| averages sqrt(2 / (pi n)); one value per item keeps its own size."""
+    values = np.random.default_rng(0).normal(size=200 * 50)
+    items = np.repeat(np.arange(200), 50)
+    assert noise_floor(values, items, seed=1, draws=200) == pytest.approx(np.sqrt(2 / (np.pi * 50)), rel=0.03)
+    assert noise_floor(np.array([3.0, -1.0]), np.array([0, 1]), seed=1, draws=10) == pytest.approx(2.0)
+
+
+def test_minimum_detectable_effect_is_that_of_statsmodels():
+    n = 250
+    effect = NormalIndPower().solve_power(nobs1=n, alpha=0.05, power=0.8, ratio=1)
+    assert minimum_detectable_effect(np.sqrt(2 / n)) == pytest.approx(effect, rel=1e-3)
+
+
+def test_pairing_removes_what_two_systems_share():
+    rng = np.random.default_rng(0)
+    n = 400
+    image = rng.normal(size=n)
+    first, second = image + rng.normal(0, 0.1, n), image + 0.1 + rng.normal(0, 0.1, n)
+    resampler = Resampler(tuple(f"{i:04}" for i in range(n)))
+    draws = resampler.totals(np.c_[first, second]) / n
+    paired = paired_difference(first.mean(), second.mean(), draws[:, 0], draws[:, 1])
+    apart = unpaired_difference(first.mean(), second.mean(), draws[:, 0].std(ddof=1), draws[:, 1].std(ddof=1))
+    assert paired.value == pytest.approx(apart.value)
+    assert paired.se < apart.se / 5
+    assert paired.p < 0.01 < apart.p
+    assert paired.se == pytest.approx((second - first).std(ddof=1) / np.sqrt(n), rel=0.1)
+    assert paired.low < 0.1 < paired.high
+
+
+def test_a_paired_interval_covers():
+    rng = np.random.default_rng(4)
+    n, studies = 120, 1500
+    image = rng.normal(size=(n, studies))
+    difference = 0.2 + rng.standard_t(4, size=(n, studies)) + 0 * image
+    draws = Resampler(tuple(f"{i:04}" for i in range(n))).totals(difference) / n
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    assert 0.93 <= np.mean((low <= 0.2) & (high >= 0.2)) <= 0.97
+
+
+def test_equal_measurements_do_not_differ():
+    draws = np.random.default_rng(0).normal(size=100)
+    same = paired_difference(1.0, 1.0, draws, draws)
+    assert (same.value, same.low, same.high, same.p) == (0.0, 0.0, 0.0, 1.0)
+    assert unpaired_difference(1.0, 2.0, None, 0.1).low is None
+
+
+def test_data_and_seed_variance_are_kept_apart():
+    rng = np.random.default_rng(0)
+    n = 500
+    data = rng.normal(size=n)
+    offsets = np.array([-0.3, 0.0, 0.3, 0.1, -0.1])
+    scores = np.stack([np.c_[data + offset, np.ones(n)] for offset in offsets])
+    resampler = Resampler(tuple(f"{i:04}" for i in range(n)))
+    spread = spread_over_seeds(scores, lambda totals: totals[:, 0] / totals[:, 1], resampler)
+    assert spread.value == pytest.approx(data.mean())
+    assert spread.std_seed == pytest.approx(offsets.std(ddof=1))
+    assert spread.se_data == pytest.approx(data.std(ddof=1) / np.sqrt(n), rel=0.1)
+    half = (spread.high - spread.low) / 2
+    together = np.hypot(spread.se_data, offsets.std() / np.sqrt(5))
+    assert half == pytest.approx(1.96 * together, rel=0.1)
+    alone = spread_over_seeds(scores[:1], lambda totals: totals[:, 0] / totals[:, 1], resampler)
+    assert alone.std_seed is None
