@@ -50,7 +50,11 @@ def test_saved_and_loaded_results_are_the_same(results, tmp_path):
         assert loaded.measurements == results.measurements
         assert loaded.evidence.equals(results.evidence)
         assert loaded.provenance == json.loads(json.dumps(results.provenance))
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["evidence.parquet", "results.json"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "evidence.parquet",
+        "replicates.parquet",
+        "results.json",
+    ]
 
 
 def test_provenance_says_what_is_needed_to_run_it_again(results):
@@ -67,21 +71,25 @@ def test_a_failed_write_leaves_the_old_file(results, tmp_path, monkeypatch):
     results.save(tmp_path)
     before = (tmp_path / "results.json").read_bytes()
 
-    def fail(_):
+    def fail(*_, **__):
         raise OSError("disk full")
 
     monkeypatch.setattr(Results, "to_json", fail)
     with pytest.raises(OSError, match="disk full"):
         results.save(tmp_path)
     assert (tmp_path / "results.json").read_bytes() == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["evidence.parquet", "results.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "evidence.parquet",
+        "replicates.parquet",
+        "results.json",
+    ]
 
 
 def test_frames(results):
     frame = results.frame()
     assert frame.height == len(results.measurements)
     assert frame.schema["value"] == pl.Float64
-    assert json.loads(frame["settings"][0]) == {"lexicon": "gender@lic-2022"}
+    assert json.loads(frame["settings"][0])["lexicon"].startswith("gender@lic-2022@")
     assert results.pandas().shape == frame.shape
 
 
@@ -151,6 +159,25 @@ BAD = {
         '{"schema": "portrayal.results/1", "measurements": [{"metric": "m", "term": "t", "value": NaN}]}',
         "expected value as a finite number or null, found nan",
     ),
+    "a fraction of an image": (
+        '{"schema": "portrayal.results/1", "measurements": [{"metric": "m", "term": "t", "value": 1, "n": 2.5}]}',
+        "expected n as a whole number, found 2.5",
+    ),
+    "a number too large": (
+        '{"schema": "portrayal.results/1", "measurements": [{"metric": "m", "term": "t", "value": 1'
+        + "0" * 400
+        + "}]}",
+        "expected value as a finite number or null",
+    ),
+    "an id twice": (
+        '{"schema": "portrayal.results/1", "measurements": '
+        '[{"metric": "m", "term": "t", "value": 1, "id": "x"}, {"metric": "m", "term": "t", "value": 2, "id": "x"}]}',
+        "measurement 2: expected each id once, found 'x' again",
+    ),
+    "provenance as a list": (
+        '{"schema": "portrayal.results/1", "measurements": [], "provenance": [1]}',
+        "expected provenance as an object",
+    ),
     "evidence elsewhere": (
         '{"schema": "portrayal.results/1", "measurements": [], "evidence": "../../secret.parquet"}',
         "expected evidence as the name of a file beside it",
@@ -164,6 +191,15 @@ def test_bad_files(name, tmp_path):
     (tmp_path / "results.json").write_text(text)
     with pytest.raises(PortrayalError, match=sentence):
         Results.load(tmp_path)
+
+
+def test_results_as_one_file_bring_their_evidence(results, tmp_path):
+    results.save(tmp_path / "mine.json")
+    names = ["mine.evidence.parquet", "mine.json", "mine.replicates.parquet"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
+    loaded = Results.load(tmp_path / "mine.json")
+    assert loaded.evidence.equals(results.evidence)
+    assert loaded.replicates.equals(results.replicates)
 
 
 def test_a_file_written_by_hand_may_leave_things_out(tmp_path):

@@ -23,7 +23,7 @@ def audit(
 ) -> Results:
     """Run the metrics a study allows; what it does not allow is listed in the provenance with its reason."""
     started = time.time()
-    chosen = [find_metric(name) for name in (metrics if metrics is not None else METRICS)]
+    chosen = [find_metric(name) for name in dict.fromkeys(metrics if metrics is not None else METRICS)]
     if systems is not None:
         study = study.only(systems)
     parts: list[Results] = []
@@ -62,9 +62,6 @@ def describe(study: Study) -> dict[str, object]:
         "captions": study.captions.height,
         "references": study.references.height,
         "objects": study.objects.height,
-        "groups": {
-            name: dict(study.labels(name).group_by(name).len().sort(name).iter_rows())
-            for name in study.attribute_names
-            if name in study.attributes.columns
-        },
+        "groups": {name: study.group_counts(name) for name in study.attribute_names},
+        "left_out": study.left_out,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -73,8 +74,16 @@ class Problems:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as an error sentence shows it: quoted, on one line, not too long."""
-    text = repr(value)
+    """A value as an error sentence shows it: quoted, on one line, not too long, whatever it holds."""
+    if isinstance(value, str):
+        text = repr(value[: limit + 1])
+    else:
+        brief = reprlib.Repr()
+        brief.maxstring = brief.maxother = limit
+        try:
+            text = brief.repr(value)
+        except ValueError:  # a number with more digits than Python will write
+            text = f"a very large {type(value).__name__}"
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from portrayal import __version__
-from portrayal.errors import InputError, PortrayalError, Problem, need, shown
+from portrayal.errors import InputError, PortrayalError, Problem, Problems, need, shown
 from portrayal.files import replacing, write_text
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 SCHEMA = "portrayal.results/1"
 RESULTS_FILE = "results.json"
 EVIDENCE_FILE = "evidence.parquet"
+REPLICATES_FILE = "replicates.parquet"
 HUMAN = "human"  # the system of rows about people's captions
+TOO_FEW = 30  # images; what rests on fewer is shown with its n and said to be too few, and is not ranked
 
 EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),
@@ -41,6 +43,14 @@ EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
     "system": pl.String(),
     "caption": pl.String(),
     "detail": pl.String(),  # a JSON object: what about this caption made it count
+}
+
+# The bootstrap draws behind an interval, kept so that two audits of the same images can be compared in pairs.
+# `sample` is equal where draw k took the same images.
+REPLICATES_SCHEMA: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "sample": pl.String(),
+    "draws": pl.List(pl.Float64()),
 }
 
 _PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers")
@@ -108,12 +118,9 @@ class Results:
     """Measurements with their evidence and provenance. Immutable; `Results.join` puts several together."""
 
     measurements: tuple[Measurement, ...]
-    evidence: pl.DataFrame = field(default_factory=lambda: empty_evidence())
+    evidence: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE_SCHEMA))
+    replicates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REPLICATES_SCHEMA))
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    @cached_property
-    def by_id(self) -> dict[str, Measurement]:
-        return {m.id: m for m in self.measurements}
 
     def frame(self) -> pl.DataFrame:
         """The measurements as a polars frame; `settings` is JSON text so that the frame stays flat."""
@@ -133,26 +140,35 @@ class Results:
         """The captions behind one number."""
         return self.evidence.filter(pl.col("id") == measurement.id)
 
-    def as_dict(self) -> dict[str, Any]:
-        """What `results.json` holds."""
+    def as_dict(self, evidence: str | None = None, replicates: str | None = None) -> dict[str, Any]:
+        """What a results file holds; the names are those of the files that lie beside it."""
         return {
             "schema": SCHEMA,
             "provenance": dict(self.provenance),
             "measurements": [m.as_dict() for m in self.measurements],
-            "evidence": EVIDENCE_FILE,
+            "evidence": evidence,
+            "replicates": replicates,
         }
 
-    def save(self, folder: Path | str) -> Path:
-        """Write `results.json` and `evidence.parquet`; the evidence first, so that results never lack it."""
-        folder = Path(folder)
-        with replacing(folder / EVIDENCE_FILE) as temporary:
-            self.evidence.write_parquet(temporary)
-        path = folder / RESULTS_FILE
-        write_text(path, self.to_json())
+    def save(self, target: Path | str) -> Path:
+        """Write the results into a folder, or as a `.json` file, with evidence and draws beside them.
+
+        What lies behind the numbers is written first, so that a results file never lacks it.
+        """
+        target = Path(target)
+        path = target if target.suffix == ".json" else target / RESULTS_FILE
+        prefix = f"{target.stem}." if target.suffix == ".json" else ""
+        names = {"evidence": prefix + EVIDENCE_FILE, "replicates": prefix + REPLICATES_FILE}
+        for what, name in names.items():
+            with replacing(path.parent / name) as temporary:
+                frame: pl.DataFrame = getattr(self, what)
+                frame.rechunk().write_parquet(temporary)  # in one piece: equal frames, equal bytes
+        write_text(path, self.to_json(**names))
         return path
 
-    def to_json(self) -> str:
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    def to_json(self, evidence: str | None = None, replicates: str | None = None) -> str:
+        data = self.as_dict(evidence, replicates)
+        return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def load(cls, path: Path | str) -> Results:
@@ -166,12 +182,9 @@ class Results:
         repeated = len(measurements) - len({m.id for m in measurements})
         if repeated:
             raise ValueError(f"{repeated} measurements have the same id as another one.")
-        evidence = pl.concat([empty_evidence(), *(part.evidence for part in parts)])
-        return cls(measurements, evidence, provenance)
-
-
-def empty_evidence() -> pl.DataFrame:
-    return pl.DataFrame(schema=EVIDENCE_SCHEMA)
+        evidence = pl.concat([pl.DataFrame(schema=EVIDENCE_SCHEMA), *(part.evidence for part in parts)])
+        replicates = pl.concat([pl.DataFrame(schema=REPLICATES_SCHEMA), *(part.replicates for part in parts)])
+        return cls(measurements, evidence, replicates, provenance)
 
 
 def provenance(
@@ -237,23 +250,39 @@ def _load(path: Path) -> Results:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = shown(data.get("schema")) if isinstance(data, dict) else type(data).__name__
         raise InputError([Problem(str(path), f"a results file with schema {SCHEMA!r}", found)])
-    rows = data.get("measurements")
+    problems = Problems()
+    measurements = _load_measurements(path, data.get("measurements"), problems)
+    origin = data.get("provenance") or {}
+    if not isinstance(origin, dict):
+        problems.note(path, "provenance as an object", shown(origin))
+    frames = {}
+    for what, schema in (("evidence", EVIDENCE_SCHEMA), ("replicates", REPLICATES_SCHEMA)):
+        name = data.get(what)
+        if isinstance(name, str) and Path(name).name == name:
+            frames[what] = _load_frame(path.parent / name, schema)
+        elif name is not None:
+            problems.note(path, f"{what} as the name of a file beside it", shown(name))
+    problems.settle()
+    return Results(tuple(measurements), provenance=origin, **frames)
+
+
+def _load_measurements(path: Path, rows: object, problems: Problems) -> list[Measurement]:
     if not isinstance(rows, list):
-        raise InputError([Problem(str(path), "a list of measurements", shown(rows))])
-    problems: list[Problem] = []
-    measurements = []
+        raise problems.stop(path, "a list of measurements", shown(rows))
+    measurements: dict[str, Measurement] = {}
     for number, row in enumerate(rows, start=1):
         wrong = _wrong_field(row)
         if wrong:
-            problems.append(Problem(str(path), wrong[0], wrong[1], f"measurement {number}"))
-        else:
-            known = {name: row[name] for name in _FIELDS if row.get(name) is not None}
-            measurements.append(Measurement(**known))
-    if problems:
-        raise InputError(problems)
-    return Results(
-        tuple(measurements), _load_evidence(path, data.get("evidence")), data.get("provenance") or {}
-    )
+            problems.note(path, wrong[0], wrong[1], f"measurement {number}")
+            continue
+        known = {name: row[name] for name in _FIELDS if row.get(name) is not None}
+        if row.get("value") is None:
+            known.setdefault("reason", "no reason was recorded")
+        measurement = Measurement(**known)
+        if measurement.id in measurements:
+            problems.note(path, "each id once", f"{measurement.id!r} again", f"measurement {number}")
+        measurements[measurement.id] = measurement
+    return list(measurements.values())
 
 
 def _wrong_field(row: object) -> tuple[str, str] | None:
@@ -266,30 +295,28 @@ def _wrong_field(row: object) -> tuple[str, str] | None:
     for name in _TEXT:
         if not isinstance(row.get(name), str | None):
             return f"{name} as text", shown(row[name])
-    for name in (*_NUMBERS, "n"):
+    for name in _NUMBERS:
         number = row.get(name)
         if isinstance(number, bool) or not isinstance(number, int | float | None):
             return f"{name} as a number", shown(number)
-        if number is not None and not math.isfinite(number):
+        if number is not None and not abs(number) < sys.float_info.max:  # nan is not below anything
             return f"{name} as a finite number or null", shown(number)
+    if isinstance(row.get("n"), bool) or not isinstance(row.get("n"), int | None):
+        return "n as a whole number", shown(row["n"])
     if not isinstance(row.get("settings"), dict | None):
         return "settings as an object", shown(row["settings"])
     return None
 
 
-def _load_evidence(results: Path, name: object) -> pl.DataFrame:
-    if name is None:
-        return empty_evidence()
-    if not isinstance(name, str) or Path(name).name != name:
-        raise InputError([Problem(str(results), "evidence as the name of a file beside it", shown(name))])
-    path = results.parent / name
+def _load_frame(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     if not path.exists():
-        return empty_evidence()  # results may travel without their evidence
+        return pl.DataFrame(schema=schema)  # results may travel without what lies behind them
     try:
-        evidence = pl.read_parquet(path)
-    except pl.exceptions.PolarsError as error:
+        frame = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError([Problem(str(path), "a Parquet file", shown(str(error)))]) from None
-    missing = [column for column in EVIDENCE_SCHEMA if column not in evidence.columns]
-    if missing:
-        raise InputError([Problem(str(path), f"the column {missing[0]!r}", f"columns {evidence.columns}")])
-    return evidence.select(list(EVIDENCE_SCHEMA))
+    wrong = [name for name, kind in schema.items() if frame.schema.get(name) != kind]
+    if wrong:
+        expected = f"a column {wrong[0]!r} of type {schema[wrong[0]]}"
+        raise InputError([Problem(str(path), expected, f"the columns {dict(frame.schema)}")])
+    return frame.select(list(schema))

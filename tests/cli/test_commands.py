@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib import resources
@@ -32,7 +33,7 @@ def test_demo_writes_everything_and_says_where_the_page_is(command, tmp_path, mo
     assert code == 0
     assert "portrayal-demo/index.html" in out
     written = {path.name for path in (tmp_path / "portrayal-demo").iterdir()}
-    assert written == {"index.html", "results.json", "evidence.parquet", "study"}
+    assert written == {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "study"}
 
 
 def test_demo_shows_what_was_planted(demo):
@@ -162,11 +163,25 @@ def test_wrong_usage_is_code_2(command, tmp_path):
         ["import", "zip", "x", "--out", "y"],
         ["report", tmp_path / "nothing.json", "--out", tmp_path / "o"],
         ["audit", tmp_path, "--out", tmp_path / "o", "--systems", ","],
+        ["demo", "--out", __file__ + "/sub"],
     ):
         code, _, err = command(*arguments)
         assert code == 2, arguments
         assert err.strip()
         assert "Traceback" not in err
+
+
+def test_a_misspelt_command_brings_a_suggestion(command):
+    _, _, err = command("audti")
+    assert "Unknown command 'audti'. Did you mean 'audit'?" in err
+
+
+def test_a_terminal_that_knows_few_letters(demo):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    call = [sys.executable, "-m", "portrayal", "score", "error", str(demo / "study")]
+    shown = subprocess.run(call, capture_output=True, env=environment)
+    assert shown.returncode == 0
+    assert b"Traceback" not in shown.stderr
 
 
 def test_names_from_others_cannot_steer_the_terminal(command, tmp_path):

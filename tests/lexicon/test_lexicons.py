@@ -37,7 +37,7 @@ def test_a_users_own_file(tmp_path):
     )
     lexicon = load_lexicon(path)
     assert lexicon.groups == {"nurses": ("nurse", "nurses"), "doctors": ("doctor",)}
-    assert lexicon.label == f"mine@{lexicon.digest}"  # no version: the words themselves tell two lists apart
+    assert lexicon.label == f"mine@{lexicon.digest}"  # the words themselves tell two lists of one name apart
 
 
 def test_changed_words_change_the_digest(tmp_path):

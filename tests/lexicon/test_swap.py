@@ -27,6 +27,10 @@ SWAPPED = {
     "an actor and a waiter": "an actress and a waitress",
     "a lady and a gentleman": "a gentleman and a lady",
     "a guy": "a lady",
+    "a photo of her smiling": "a photo of him smiling",
+    "her smiling face": "his smiling face",
+    "he lets her ride": "she lets him ride",
+    "a queen": "an emperor",
     "a person": "a person",
     "": "",
 }

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import portrayal
 from portrayal.errors import PortrayalError, Undefined
+from portrayal.lexicon import load_lexicon
 from portrayal.results import Results
 from tests.conftest import small_study
 
@@ -58,7 +59,7 @@ def test_counts_and_units():
     assert (rows["error", "female"].n, rows["ratio", "female"].n) == (2, 5)
     assert {rows[term, None].unit for term in ("right", "wrong", "neutral", "both", "error")} == {"share"}
     assert rows["ratio", None].unit == "ratio"
-    assert rows["error", None].settings == {"lexicon": "gender@lic-2022"}
+    assert rows["error", None].settings == {"lexicon": load_lexicon("gender").label}
 
 
 def test_the_ideal_ratio_is_that_of_the_images():
@@ -69,13 +70,13 @@ def test_the_ideal_ratio_is_that_of_the_images():
     assert rows["ratio", None].value == rows["ratio", "female"].value  # the rarer group over the commoner one
 
 
-def test_an_image_counts_once_however_many_captions_it_has():
+def test_an_image_counts_once_in_the_shares_and_every_caption_in_error_and_ratio():
     study = small_study(
         [("1", "male", "a man"), ("1", "male", "a woman"), ("2", "male", "a man"), ("3", "female", "a lady")]
     )
     results = portrayal.metrics.error(study)
     assert values(results, "male") == pytest.approx(
-        {"right": 1.5 / 2, "wrong": 0.5 / 2, "neutral": 0, "both": 0, "error": 0.5 / 2, "ratio": 1.5 / 1.5}
+        {"right": 1.5 / 2, "wrong": 0.5 / 2, "neutral": 0, "both": 0, "error": 1 / 3, "ratio": 2 / 2}
     )
 
 
@@ -128,7 +129,7 @@ def test_group_names_match_whatever_their_case():
 
 def test_labels_no_lexicon_names():
     study = small_study([("1", "M", "a man"), ("2", "F", "a woman")])
-    with pytest.raises(Undefined, match="has words for male, female, but the groups of 'gender' are F, M"):
+    with pytest.raises(Undefined, match="has words for male, female, but the study's groups are F, M"):
         portrayal.metrics.error(study)
 
 
@@ -203,8 +204,9 @@ def test_against_fractions(rows):
         got = values(results, group)
         for outcome, total in sums.items():
             assert got[outcome] == pytest.approx(float(total / len(images)))
-        one = sums["right"] + sums["wrong"]
-        assert got["error"] == (pytest.approx(float(sums["wrong"] / one)) if one else None)
+        said = [(image, named[caption]) for image, caption in rows if image % 2 == remainder]
+        decided = [found == {group} for _, found in said if len(found) == 1]
+        assert got["error"] == (pytest.approx(decided.count(False) / len(decided)) if decided else None)
 
 
 def test_real_counts_agree_with_a_second_implementation(lic_gender):

@@ -73,5 +73,33 @@ def test_a_page_from_a_file_written_by_hand(tmp_path):
     assert "Undefined, not there: u." in html
 
 
+@pytest.mark.parametrize(
+    "provenance",
+    [
+        {"study": "mine"},
+        {"study": {"systems": ["a"]}},
+        {"cards": None},
+        {"cards": {"m": {}}},
+        {"skipped": [{"metric": "m"}]},
+        {"study": {"groups": {"gender": {"male": 3}}}},
+    ],
+)
+def test_a_page_from_results_that_say_little(provenance):
+    assert "0.500" in page.render(Results((Measurement("m", "t", value=0.5),), provenance=provenance))
+
+
+def test_a_term_in_two_units_has_two_columns():
+    results = Results(
+        (
+            Measurement("harms", "x", value=3, unit="count", n=400),
+            Measurement("harms", "x", value=0.25, unit="share", n=400),
+        )
+    )
+    html = page.render(results)
+    assert "x (count)" in html
+    assert "x (share)" in html
+    assert "0.250" in html
+
+
 def test_a_page_without_measurements():
     assert "No metric could run" in page.render(Results(()))

@@ -12,7 +12,7 @@ from portrayal.results import Measurement, Results
 
 ROWS = Results(
     (
-        Measurement("error", "wrong", system="a|b", attribute="gender", value=0.25, unit="share", n=4),
+        Measurement("error", "wrong", system="a|b", attribute="gender", value=0.25, unit="share", n=400),
         Measurement(
             "error",
             "error",
@@ -36,9 +36,10 @@ def test_markdown():
         "### error · gender\n\n"
         "| system | group | wrong | error | n |\n"
         "| --- | --- | --- | --- | --- |\n"
-        "| a\\|b | all | 0.250 | 0.500 \\[0.400, 0.600] | 4 |\n"
+        "| a\\|b | all | 0.250 | 0.500† \\[0.400, 0.600] | 400 |\n"
         "| a\\|b | x | – |  | 0 |\n\n"
-        "Undefined, too few: a\\|b x wrong.\n"
+        "Undefined, too few: a\\|b x wrong.\n\n"
+        "† Rests on fewer than 30: too few to rank.\n"
     )
 
 

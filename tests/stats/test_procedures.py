@@ -31,7 +31,9 @@ from portrayal.stats import (
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_is_that_of_statsmodels(case):
     successes, trials = case
-    assert wilson(successes, trials) == pytest.approx(proportion_confint(successes, trials, method="wilson"), abs=1e-12)
+    assert wilson(successes, trials) == pytest.approx(
+        proportion_confint(successes, trials, method="wilson"), abs=1e-12
+    )
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60))
@@ -114,7 +116,9 @@ def test_permutation_p_is_uniform_under_the_null():
         def statistic(order, data=data):
             return np.array([abs(data[order][:15].mean() - data[order][15:].mean())])
 
-        found.append(permutation_p(statistic(np.arange(30)), permutations(statistic, 30, seed=study, draws=99))[0])
+        found.append(
+            permutation_p(statistic(np.arange(30)), permutations(statistic, 30, seed=study, draws=99))[0]
+        )
     assert stats.kstest(found, "uniform").pvalue > 0.01
 
 

@@ -30,7 +30,9 @@ def test_draws_are_the_same_in_every_process():
         "print(Resampler(tuple('abcdefgh'), seed=3, draws=5).totals(np.eye(8)).astype(int).tolist())"
     )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert other.strip() == str(Resampler(tuple("abcdefgh"), seed=3, draws=5).totals(np.eye(8)).astype(int).tolist())
+    assert other.strip() == str(
+        Resampler(tuple("abcdefgh"), seed=3, draws=5).totals(np.eye(8)).astype(int).tolist()
+    )
 
 
 @given(st.integers(1, 30), st.integers(0, 5))
@@ -63,7 +65,9 @@ def test_percentile_agrees_with_scipy_within_its_noise():
     rng = np.random.default_rng(1)
     data = rng.exponential(size=300)
     ours = bootstrap(np.c_[data, np.ones(300)], ratio, Resampler(names(300), draws=4000))[0]
-    theirs = stats.bootstrap((data,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(2))
+    theirs = stats.bootstrap(
+        (data,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(2)
+    )
     assert ours.value == pytest.approx(data.mean())
     assert ours.se == pytest.approx(theirs.standard_error, rel=0.05)
     assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.2 * ours.se)
@@ -75,7 +79,9 @@ def test_bca_agrees_with_scipy_on_the_same_draws():
     data = rng.exponential(size=60) ** 2
     theirs = stats.bootstrap((data,), np.mean, n_resamples=3000, method="BCa", rng=np.random.default_rng(2))
     left_out = np.array([np.delete(data, i).mean() for i in range(60)])
-    low, high = bca_interval(np.array([data.mean()]), theirs.bootstrap_distribution[:, None], left_out[:, None])
+    low, high = bca_interval(
+        np.array([data.mean()]), theirs.bootstrap_distribution[:, None], left_out[:, None]
+    )
     assert low[0] == pytest.approx(theirs.confidence_interval.low, rel=1e-6)
     assert high[0] == pytest.approx(theirs.confidence_interval.high, rel=1e-6)
     ours = bootstrap(np.c_[data, np.ones(60)], ratio, Resampler(names(60), draws=3000), method="bca")[0]

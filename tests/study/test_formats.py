@@ -150,6 +150,10 @@ def test_labels_repeated_per_caption_are_merged(tmp_path):
         ("val2014/COCO_val2014_000000000042.jpg", "42"),
         (42.0, "42"),
         ("042", "042"),
+        ("COCO_val2014_44.jpg", "44"),
+        ("42.0", "42"),
+        (10**400, None),
+        ("\ud800", None),
         (" a b.png ", "a b.png"),
         (True, None),
         ("", None),
@@ -230,6 +234,40 @@ def test_study_toml_by_hand(tmp_path):
     assert study.captions.rows() == [("1", "alpha", 0, "x"), ("1", "beta", 0, "y")]
     assert study.vocabularies == {"alpha": ("man", "woman")}
     assert study.name == tmp_path.name
+
+
+def test_several_tables_of_labels_are_joined(tmp_path):
+    (tmp_path / "c.csv").write_text("image_id,caption\n1,a\n2,b\n3,c\n")
+    (tmp_path / "a.csv").write_text("image_id,gender\n1,male\n2,male\n")
+    (tmp_path / "b.csv").write_text("image_id,gender,age\n2,male,old\n3,male,old\n")
+    (tmp_path / "study.toml").write_text('captions = "c.csv"\nattributes = ["a.csv", "b.csv"]\n')
+    assert read_study(tmp_path).attributes.rows() == [
+        ("1", "male", None),
+        ("2", "male", "old"),
+        ("3", "male", "old"),
+    ]
+    (tmp_path / "b.csv").write_text("image_id,gender\n2,female\n3,male\n")
+    with pytest.raises(
+        InputError, match=r"b\.csv: expected gender 'male' of image 2, as another file has it, found 'female'"
+    ):
+        read_study(tmp_path)
+
+
+def test_a_model_that_labelled_objects_is_named_by_its_file(tmp_path):
+    (tmp_path / "s.csv").write_text("image_id,caption\n1,a\n")
+    (tmp_path / "detr.csv").write_text("image_id,label,confidence\n1,dog,0.5\n")
+    study = imported(tmp_path / "s.csv", objects=tmp_path / "detr.csv")
+    assert study.objects.select("source", "confidence").rows() == [("detr", 0.5)]
+
+
+def test_what_pandas_may_hold():
+    numpy = pytest.importorskip("numpy")
+    frame = pd.DataFrame({"image_id": [1, 2], "captions": [numpy.array(["a", "b"]), ["c"]]})
+    assert Study.from_frames(captions=frame).captions.height == 3
+    mixed = pd.DataFrame({"image_id": pd.Series([numpy.int64(1), "x"], dtype=object), "group": [1.0, None]})
+    assert Study.from_frames(attributes=mixed).attributes.rows() == [("1", "1"), ("x", None)]
+    lazy = pl.LazyFrame({"image_id": [1], "caption": ["a"]})
+    assert Study.from_frames(captions=lazy, vocabularies={"system": ["a"]}).vocabularies == {"system": ("a",)}
 
 
 def test_only_some_systems_and_unknown_ones():

@@ -38,16 +38,51 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
         ["coco", "c.json"],
         "c.json, row 1: expected a caption as text, found 7.",
     ),
-    "empty caption": (
-        {"c.csv": "image_id,caption\n1,a man\n2,\n"},
-        ["table", "c.csv"],
-        "c.csv, line 3: expected a caption as text, found nothing.",
+    "no caption": (
+        {"c.json": '[{"image_id": 1, "caption": "a man"}, {"image_id": 2, "caption": null}]'},
+        ["coco", "c.json"],
+        "c.json, row 2: expected a caption as text, found nothing.",
     ),
-    "blank caption": (
-        {"c.jsonl": '{"image_id": 1, "caption": "  "}\n'},
+    "a reference that says nothing": (
+        {"c.csv": GOOD, "r.csv": "image_id,caption\n1,a man\n2, \n"},
+        ["table", "c.csv", "--references", "r.csv"],
+        "r.csv, line 3: expected a caption as text, found ' '.",
+    ),
+    "half a letter": (
+        {"c.json": '[{"image_id": 1, "caption": "a \\ud800 man"}]'},
+        ["coco", "c.json"],
+        "c.json, row 1: expected a caption as text, found 'a \\ud800 man'.",
+    ),
+    "a number without end": (
+        {"c.json": '[{"image_id": ' + "9" * 5000 + ', "caption": "a"}]'},
+        ["coco", "c.json"],
+        "c.json: expected JSON, found Exceeds the limit",
+    ),
+    "a line without end": (
+        {"c.jsonl": '{"image_id": 1, "caption": "a"}\n' + "[" * 100_000 + "\n"},
         ["table", "c.jsonl"],
-        "c.jsonl, line 1: expected a caption as text, found '  '.",
+        "c.jsonl, line 2: expected a JSON object, found",
     ),
+    "a group spelt two ways": (
+        {"c.csv": GOOD, "a.csv": "image_id,gender\n1,male\n2,Male\n3,male\n"},
+        ["table", "c.csv", "--attributes", "a.csv"],
+        "a.csv, line 3: expected the group 'male' of 'gender' spelt one way, found 'Male'.",
+    ),
+    "a certain human": (
+        {"c.csv": GOOD, "o.csv": "image_id,label,source,confidence\n1,dog,human,1\n"},
+        ["table", "c.csv", "--objects", "o.csv"],
+        "o.csv, line 2: expected no confidence for a human label, found 1.0.",
+    ),
+    "a box that is none": (
+        {
+            "c.json": '[{"image_id": 1, "caption": "a"}]',
+            "o.json": '{"categories": [{"id": 1, "name": "dog"}],'
+            ' "annotations": [{"image_id": 1, "category_id": 1, "bbox": ["a", 1, 2, 3]}]}',
+        },
+        ["coco", "c.json", "--objects", "o.json"],
+        "o.json, annotation 1: expected bbox as four numbers, found ['a', 1, 2, 3].",
+    ),
+    "an importer that is none": ({}, ["tabel", "c.csv"], "Unknown importer 'tabel'. Did you mean 'table'?"),
     "missing column": (
         {"c.csv": "image_id,words\n1,a man\n"},
         ["table", "c.csv"],
@@ -77,7 +112,8 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
     "the same system in two files": (
         {"a/c.csv": GOOD, "b/c.csv": GOOD},
         ["table", "a/c.csv", "b/c.csv"],
-        "System 'c' captions image 1 in more than one file; give each file a name of its own, as in NAME=FILE.",
+        "a/c.csv, b/c.csv: expected each (image_id, system, sample) once, "
+        "found image 1 of system 'c' in more than one file (name the systems apart).",
     ),
     "bad sample": (
         {"c.csv": "image_id,sample,caption\n1,-1,a man\n"},
@@ -300,6 +336,30 @@ def test_a_hostile_pickle_is_refused_by_name_and_not_run(tmp_path, command):
         assert not target.exists()
 
 
+def test_a_pickle_bomb_is_refused_at_once(tmp_path, command):
+    bomb: list = []
+    for _ in range(40):  # each level holds the one below ten times
+        bomb = [bomb] * 10
+    deep = b"\x80\x04" + b"]" * 50_000 + b"a" * 49_999 + b"."  # a list in a list in a list ...
+    hostile = [pickle.dumps(bomb), deep, pickle.dumps([10**6000])]
+    for number, data in enumerate(hostile):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "sat_vocab.pkl").write_bytes(data)
+        code, _, err = command("import", "lic", folder, "--attribute", "gender", "--out", tmp_path / "study")
+        assert code == 2
+        assert "Traceback" not in err
+
+
+def test_a_system_may_say_nothing(tmp_path, command):
+    (tmp_path / "c.json").write_text('[{"image_id": 1, "caption": ""}, {"image_id": 2, "caption": "a man"}]')
+    code, out, _ = command("import", "coco", tmp_path / "c.json", "--out", tmp_path / "study")
+    assert code == 0
+    assert "2 images, 2 captions" in out
+    _, out, _ = command("check-study", tmp_path / "study")
+    assert "1 captions of 'c' are empty; they name nobody" in out
+
+
 def test_the_refusal_names_the_class(tmp_path, command):
     (tmp_path / "gender_val_sat_cap_mw_entries.pkl").write_bytes(pickle.dumps([pl.String()]))
     _, _, err = command("import", "lic", tmp_path, "--attribute", "gender", "--out", tmp_path / "study")
@@ -307,7 +367,7 @@ def test_the_refusal_names_the_class(tmp_path, command):
 
 
 def test_the_file_is_read_to_its_end_before_the_first_error(tmp_path, command):
-    rows = ["image_id,caption", "1,a man", "2,", "3,a dog", "4,", ",a cat"]
+    rows = ["image_id,caption", "1,a man", "2,a b,c", "3,a dog", "1,a cat", ",a cat"]
     (tmp_path / "c.csv").write_text("\n".join(rows))
     code, _, err = command("import", "table", tmp_path / "c.csv", "--out", tmp_path / "study")
     assert code == 2
@@ -315,18 +375,20 @@ def test_the_file_is_read_to_its_end_before_the_first_error(tmp_path, command):
 
 
 def test_many_errors_are_counted_not_listed(tmp_path, command):
-    (tmp_path / "c.csv").write_text("image_id,caption\n" + "".join(f"{n},\n" for n in range(100)))
+    (tmp_path / "c.csv").write_text("image_id,caption\n" + "1,a\n" * 101)
     _, _, err = command("import", "table", tmp_path / "c.csv", "--out", tmp_path / "study")
-    assert err.count("expected a caption") == 20
+    assert err.count("expected each (image_id, system, sample) once") == 20
     assert "... and 80 more like these." in err
 
 
 def test_skip_bad_counts_and_goes_on(tmp_path, command):
-    (tmp_path / "c.csv").write_text("image_id,caption\n1,a man\n2,\n3,a dog\n3,a cat\n")
+    (tmp_path / "c.csv").write_bytes(b'image_id,caption\n1,a man\n2,caf\xe9\n3,a dog\n3,a cat\n4,"a "b"\n')
     code, out, err = command("import", "table", tmp_path / "c.csv", "--skip-bad", "--out", tmp_path / "study")
     assert code == 0
-    assert "2 bad rows were left out. The first: " in err
+    assert "3 bad rows were left out. The first: " in err
     assert "2 images, 2 captions" in out
+    _, out, _ = command("check-study", tmp_path / "study")
+    assert "3 bad rows were left out when it was read" in out
 
 
 def test_skip_bad_cannot_skip_a_whole_file(tmp_path, command):
@@ -365,7 +427,7 @@ def test_a_folder_with_other_files_is_not_overwritten(tmp_path, command):
 
 
 STUDIES = {
-    "no study.toml": (None, "it has no study.toml"),
+    "no study.toml": (None, "a study is a folder with a study.toml"),
     "not TOML": ("captions =", "study.toml: expected TOML, found"),
     "unknown key": ('caption = "c.csv"', "found 'caption'"),
     "missing file": ('captions = "x.csv"', "There is no file"),

@@ -56,9 +56,7 @@ def _show_contents(study: Study) -> None:
     say()
     groups = []
     for attribute in study.attribute_names:
-        if attribute in study.attributes.columns:
-            counts = study.labels(attribute).group_by(attribute).len().sort(attribute)
-            groups += [[attribute, group, f"{n:,}"] for group, n in counts.iter_rows()]
+        groups += [[attribute, group, f"{n:,}"] for group, n in study.group_counts(attribute).items()]
     if groups:
         show_table(["attribute", "group", "images"], groups, {2})
     if study.objects.height:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("import")
-@click.argument("kind", type=click.Choice(list(importers.IMPORTERS)))
+@click.argument("kind")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--references", type=_FILE, metavar="FILE", help="People's captions of the same images.")
 @click.option("--attributes", type=_FILE, metavar="FILE", help="Labels of the people shown.")
@@ -62,7 +63,7 @@ def command(
     imported = importers.run(kind, request, problems)
     problems.settle()
     tell_skipped(problems)
-    write_study(imported.study, out)
+    write_study(replace(imported.study, left_out=len(problems.rows)), out)
     for note in imported.notes:
         say(note, style="dim")
     say(_summary(imported.study))

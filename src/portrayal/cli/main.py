@@ -11,7 +11,7 @@ import click
 
 from portrayal import __version__
 from portrayal.cli.console import errors
-from portrayal.errors import PortrayalError
+from portrayal.errors import PortrayalError, unknown_name
 
 # name -> (module, one line of help); the line stands here so that --help loads no command.
 COMMANDS = {
@@ -31,7 +31,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
-            return None
+            raise unknown_name("command", cmd_name, COMMANDS)
         module = importlib.import_module(f"portrayal.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
         return command
@@ -49,6 +49,8 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 a gate failed, 2 bad usage or input, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know few letters
     sys.exit(run())
 
 
@@ -64,9 +66,12 @@ def run(arguments: list[str] | None = None) -> int:
     except PortrayalError as error:
         errors(str(error))
         return 2
-    except (KeyboardInterrupt, click.Abort):
-        errors("Stopped.")
-        return 130
     except BrokenPipeError:  # the reader went away, as in `portrayal ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        errors(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        errors("Stopped.")
+        return 130

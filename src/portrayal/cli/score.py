@@ -20,7 +20,6 @@ from portrayal.cli.options import (
 from portrayal.cli.studies import load_study
 from portrayal.cli.tables import show_results
 from portrayal.errors import unknown_name
-from portrayal.files import write_text
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.report import to_csv, to_markdown
 from portrayal.results import Results
@@ -81,7 +80,7 @@ def _command(metric: Metric) -> click.Command:
             load_study(study, skip_bad), attribute=attribute, systems=systems, seed=seed, **options
         )
         if json_file is not None:
-            write_text(json_file, results.to_json())
+            results.save(json_file)
         if style == "table":
             show_results(results)
             say()

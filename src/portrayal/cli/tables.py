@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from portrayal.cli.console import console, say, show_table
-from portrayal.report.layout import Section, sections, undefined_reasons, with_interval
+from portrayal.report.layout import Row, Section, bare, footnotes, sections, with_half_width, with_interval
 from portrayal.results import Results
 
 
-def show_results(results: Results, groups: bool = True) -> None:
-    """Each metric as a table with a column per term, or as a long one where the terminal is too narrow."""
+def show_results(results: Results) -> None:
+    """Each metric as a table, with what is undefined or rests on too little said below it."""
     for section in sections(results):
         title = f"{section.metric} by {section.attribute}" if section.attribute else section.metric
         say()
         say(title, style="bold")
-        _show_section(section, groups)
-        for reason in undefined_reasons(section.rows):
+        _show_section(section)
+        for reason in footnotes(section.rows):
             say(reason, style="dim")
 
 
-def _show_section(section: Section, groups: bool) -> None:
-    rows = [row for row in section.rows if groups or row.group is None]
+def _show_section(section: Section) -> None:
+    """A column per term, as precise as the terminal is wide; a line per number where it is too narrow for that."""
     item = ["item"] if section.has_items else []
     head = ["system", "group", *item]
-    wide = []
-    for row in rows:
-        about = [row.system or "", row.group or "all", *([row.item or "all"] if item else [])]
-        wide.append(about + [with_interval(row.cells[t]) if t in row.cells else "" for t in section.terms])
-    columns = head + section.terms
-    widths = [max(len(line[i]) for line in [columns, *wide]) + 1 for i in range(len(columns))]
-    if sum(widths) <= console().width:
-        show_table(columns, wide, set(range(len(head), len(columns))))
-        return
-    long = []
-    for row in rows:
-        for term, m in row.cells.items():
-            about = [row.system or "", row.group or "all", *([row.item or "all"] if item else [])]
-            long.append([*about, term, with_interval(m)])
+
+    def about(row: Row) -> list[str]:
+        return [row.system or "", row.group or "all", *([row.item or "all"] if item else [])]
+
+    for write in (with_interval, with_half_width, bare):
+        lines = [
+            [*about(row), *(write(row.cells[t]) if t in row.cells else "" for t in section.terms), row.n]
+            for row in section.rows
+        ]
+        columns = [*head, *section.terms, "n"]
+        if (
+            sum(max(len(line[i]) for line in [columns, *lines]) + 1 for i in range(len(columns)))
+            <= console().width
+        ):
+            show_table(columns, lines, set(range(len(head), len(columns))))
+            return
+    long = [[*about(row), term, with_interval(m)] for row in section.rows for term, m in row.cells.items()]
     show_table([*head, "term", "value"], long, {len(head) + 1})

@@ -80,10 +80,6 @@ class Finder:
     def mask_all(self, captions: Iterable[str], token: str) -> list[str]:
         return [self.mask(caption, token) for caption in captions]
 
-    def masked_tokens(self, caption: str, token: str) -> list[str]:
-        """The tokens of the masked caption, lower-cased, as classifiers take them."""
-        return tokenize(self.mask(caption, token))
-
     def _mask_phrases(self, caption: str, token: str) -> str:
         spans = [(m.group().lower(), m.start(), m.end()) for m in TOKEN.finditer(caption)]
         pieces: list[str] = []

@@ -22,7 +22,7 @@ _KEYS = {
 _LISTS = ("neutral", "mask_also", "before_person")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity: what is derived from it is cached by it
 class Lexicon:
     """The words that name the groups of one attribute.
 
@@ -56,7 +56,7 @@ class Lexicon:
     @property
     def label(self) -> str:
         """How settings name it."""
-        return f"{self.name}@{self.version or self.digest}"
+        return "@".join(filter(None, (self.name, self.version, self.digest)))
 
 
 def load_lexicon(name_or_path: str | Path | Lexicon) -> Lexicon:
@@ -90,7 +90,7 @@ def read_lexicon(path: Path) -> Lexicon:
     """Read a lexicon file; what is wrong with it is told all at once."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         raise PortrayalError(f"There is no lexicon file {path}.") from None
     except UnicodeDecodeError:
         raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None

@@ -29,6 +29,8 @@ _NO_OWNED_THING = frozenset(
     "which up down off out away back around along there here it them him his her hers their my your our its".split()
 )
 
+_TAKE_SOMEONE_DOING = frozenset("let lets letting make makes making help helps helping watch watches".split())
+
 
 @dataclass(frozen=True)
 class Swapped:
@@ -80,7 +82,7 @@ class Swapper:
         if to is not None:
             others = tuple(other for other in others if self._group.get(other, to) == to)
         if len(others) > 1 and word in _PARTS:
-            part = _part_of(word, words[index + 1] if index + 1 < len(words) else "")
+            part = _part_of(word, words[index - 1] if index else "", words[index + 1 :])
             fitting = [other for other in others if part in _PARTS.get(other, ())]
             others = tuple(fitting) or others
         return others[0] if others else None
@@ -106,11 +108,22 @@ class Swapper:
         return {word: tuple(others) for word, others in table.items()}
 
 
-def _part_of(word: str, following: str) -> str:
-    """The part a pronoun plays, from the word after it."""
-    stands_alone = not following or not following[0].isalnum() or following in _NO_OWNED_THING
+def _part_of(word: str, before: str, after: Sequence[str]) -> str:
+    """The part a pronoun plays, from the words around it."""
+    following, second = (*after[:2], "", "")[:2]
+    stands_alone = not _can_be_owned(following)
+    if following.endswith("ing") and not _can_be_owned(
+        second
+    ):  # "a photo of her smiling", not "her smiling face"
+        stands_alone = True
+    if before in _TAKE_SOMEONE_DOING:
+        stands_alone = True
     alone = next(part for part in (_OBJECT, _POSSESSIVE, _DETERMINER) if part in _PARTS[word])
     return alone if stands_alone or _DETERMINER not in _PARTS[word] else _DETERMINER
+
+
+def _can_be_owned(word: str) -> bool:
+    return bool(word) and word[0].isalnum() and word not in _NO_OWNED_THING
 
 
 def _cased(original: str, other: str) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
-import polars as pl
+import numpy as np
+from numpy.typing import NDArray
 
-from portrayal.errors import Undefined
-from portrayal.lexicon import Finder, Lexicon, lexicon_for, load_lexicon
+from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
+from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
+from portrayal.stats import DRAWS, bootstrap, divide_columns, rate, resampler
 from portrayal.study import Study
 
 OUTCOMES = ("right", "wrong", "neutral", "both")
@@ -25,7 +25,7 @@ CARD = Card(
     formula=(
         "Over the images of a group: right, wrong, neutral and both are the shares of captions that name only "
         "that group, only another one, none, and several; they add up to 1. "
-        "error = wrong / (right + wrong). "
+        "error = captions naming only another group / captions naming exactly one. "
         "ratio = captions naming only this group / captions naming only another one."
     ),
     range="right, wrong, neutral, both, error: 0 to 1. ratio: 0 and up.",
@@ -58,14 +58,16 @@ def error(
     study: Study,
     *,
     attribute: str,
+    seed: int = 0,
+    draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
     lexicon: Annotated[
         str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
     ] = None,
 ) -> Findings:
     """Right, wrong, neutral and both per group, and the error and ratio made from them.
 
-    An image with several captions (samples, or people's references) counts once: each of its captions has
-    an equal part in it.
+    Right, wrong, neutral and both are shares of images: an image with several captions (samples, or people's
+    references) counts once, each of its captions having an equal part in it. Error and ratio count captions.
 
     >>> import polars as pl, portrayal
     >>> study = portrayal.Study.from_frames(
@@ -75,159 +77,135 @@ def error(
     >>> {m.term: m.value for m in portrayal.metrics.error(study).measurements if m.group == "female"}
     {'right': 0.0, 'wrong': 0.5, 'neutral': 0.5, 'both': 0.0, 'error': 1.0, 'ratio': 0.0}
     """
-    words = load_lexicon(lexicon) if lexicon is not None else lexicon_for(attribute)
+    words = choose_lexicon(lexicon, attribute)
     groups = study.groups(attribute)
-    listed = listed_groups(groups, words)
-    if not any(listed.values()):
-        raise Undefined(
-            f"The lexicon '{words.name}' has words for {', '.join(words.groups) or 'no group'}, but the groups of "
-            f"'{attribute}' are {', '.join(groups) or 'none'}; give a lexicon that names them (--lexicon)."
-        )
+    names = lexicon_names(groups, words)
+    truth = dict(study.labels(attribute).iter_rows())
     findings = Findings(CARD, attribute, {"lexicon": words.label})
     for speaker in study.speakers:
-        outcomes = caption_outcomes(study, speaker, attribute, Finder(words), listed)
+        judged = _judge(listen(study, speaker, words), truth, names)
         for group in (None, *groups):
-            _measure(findings, speaker, group, outcomes, words, listed)
+            if group is not None and names[group] is None:
+                reason = f"the lexicon '{words.name}' has no words for the group '{group}'"
+                n = sum(truth.get(image) == group for image in study.spoken(speaker)["image_id"].unique())
+                for term in CARD.terms:
+                    findings.add(term.name, None, system=speaker, group=group, n=n, reason=reason)
+            else:
+                _measure_outcomes(findings, speaker, group, judged, seed, draws)
+                _measure_ratio(findings, speaker, group, judged, seed, draws)
     return findings
 
 
-def listed_groups(groups: tuple[str, ...], lexicon: Lexicon) -> dict[str, str | None]:
-    """The study's groups with the lexicon's name for each, whatever the case; None where it has no words."""
-    known = {group.casefold(): group for group in lexicon.groups}
-    return {group: known.get(group.casefold()) for group in groups}
+@dataclass(frozen=True)
+class _Judged:
+    """The captions of labelled images, and how each names the person shown."""
+
+    speech: Speech
+    groups: tuple[str, ...]  # the study's groups that the lexicon has words for
+    truth: NDArray[np.int64]  # per image: which of `groups`
+    outcome: NDArray[np.int64]  # per caption: which of OUTCOMES
+    names: NDArray[
+        np.int64
+    ]  # per caption: the one group it names, an index into `groups`; -1 for none, several, others
 
 
-def caption_outcomes(
-    study: Study, speaker: str, attribute: str, finder: Finder, listed: dict[str, str | None]
-) -> pl.DataFrame:
-    """One row per caption of a labelled image: image_id, caption, detail, truth, outcome, names, weight.
-
-    `names` is the one group (in the study's own word) that the caption names, else null. `weight` is one
-    over the number of the image's captions. Images of a group for which the lexicon has no words have no outcome.
-    """
-    spoken = study.spoken(speaker).join(
-        study.labels(attribute), on="image_id", how="inner", maintain_order="left"
-    )
-    ours = {theirs: group for group, theirs in listed.items() if theirs is not None}
-    mentions: dict[str, list[tuple[str, str]]] = {}
-    outcomes: list[str | None] = []
-    names: list[str | None] = []
-    details: list[str] = []
-    for caption, truth in zip(spoken["caption"], spoken[attribute], strict=True):
-        if caption not in mentions:  # generated captions repeat a lot
-            mentions[caption] = [(m.group, m.word) for m in finder.mentions(caption)]
-        found = list(dict.fromkeys(ours.get(group, group) for group, _ in mentions[caption]))
-        outcomes.append(_outcome(truth, found) if listed[truth] is not None else None)
-        names.append(found[0] if len(found) == 1 else None)
-        detail = {"labelled": truth, "named": found, "words": [word for _, word in mentions[caption]]}
-        details.append(json.dumps(detail, ensure_ascii=False))
-    return spoken.select(
-        "image_id",
-        "caption",
-        pl.Series("detail", details, dtype=pl.String),
-        pl.col(attribute).alias("truth"),
-        pl.Series("outcome", outcomes, dtype=pl.String),
-        pl.Series("names", names, dtype=pl.String),
-        (1 / pl.len().over("image_id")).alias("weight"),
-    )
+def _judge(speech: Speech, truth: dict[str, str], names: dict[str, str | None]) -> _Judged:
+    groups = tuple(group for group, listed in names.items() if listed is not None)
+    speech = speech.only([image for image in speech.images if truth.get(image) in groups])
+    place = {group: index for index, group in enumerate(groups)}
+    labels = np.array([place[truth[image]] for image in speech.images], dtype=np.int64)
+    # The lexicon's columns in the order of the study's groups; the lexicon may have more groups than the study.
+    listed = [speech.groups.index(str(names[group])) for group in groups]
+    several = speech.named.sum(axis=1)
+    chosen = speech.named[:, listed]
+    one = np.where((several == 1) & chosen.any(axis=1), chosen.argmax(axis=1), -1)
+    right = one == labels[speech.image]
+    outcome = np.select([several == 0, several > 1, right], [2, 3, 0], default=1)
+    return _Judged(speech, groups, labels, outcome, one)
 
 
-def weight_by(rows: pl.DataFrame, column: str) -> dict[str, float]:
-    """The summed weight of each value of a column; exactly rounded, so that no order of rows changes a digit."""
-    parts = rows.partition_by(column, as_dict=True)
-    return {str(value): math.fsum(part["weight"]) for (value,), part in parts.items()}
-
-
-def _outcome(truth: str, named: list[str]) -> str:
-    if not named:
-        return "neutral"
-    if len(named) > 1:
-        return "both"
-    return "right" if named[0] == truth else "wrong"
-
-
-def _measure(
-    findings: Findings,
-    speaker: str,
-    group: str | None,
-    outcomes: pl.DataFrame,
-    words: Lexicon,
-    listed: dict[str, str | None],
+def _measure_outcomes(
+    findings: Findings, speaker: str, group: str | None, judged: _Judged, seed: int, draws: int
 ) -> None:
-    """The rows of one group, or of all images where `group` is None."""
-    judged = outcomes.filter(pl.col("outcome").is_not_null())
-    mine = judged if group is None else judged.filter(pl.col("truth") == group)
-    images = outcomes if group is None else outcomes.filter(pl.col("truth") == group)
-    n = mine["image_id"].n_unique()
-    sums = weight_by(mine, "outcome")
-    if group is not None and listed[group] is None:
-        reason: str | None = f"the lexicon '{words.name}' has no words for the group '{group}'"
-        n = images["image_id"].n_unique()
-    else:
-        reason = (
-            None if n else "no captioned image of this group" if group else "no captioned image with a label"
-        )
-    for outcome in OUTCOMES:
+    """Right, wrong, neutral, both and error of one group, or of all images where `group` is None."""
+    speech = judged.speech
+    mine = (
+        np.ones(len(speech.images), dtype=bool)
+        if group is None
+        else judged.truth == judged.groups.index(group)
+    )
+    images = tuple(name for name, yes in zip(speech.images, mine, strict=True) if yes)
+    counts = speech.share_per_image(np.eye(len(OUTCOMES))[judged.outcome])[mine]
+    nothing = (
+        None if images else "no captioned image of this group" if group else "no captioned image with a label"
+    )
+    draw = resampler(images, seed, draws)
+    labelled = {"labelled": [judged.groups[judged.truth[image]] for image in speech.image]}
+    for index, outcome in enumerate(OUTCOMES):
+        estimate = rate(counts[:, index], np.ones(len(images)), draw) if images else None
+        evidence = speech.evidence(mine[speech.image] & (judged.outcome == index), labelled)
         findings.add(
             outcome,
+            estimate,
             system=speaker,
             group=group,
-            value=None if reason else sums.get(outcome, 0.0) / n,
-            n=n,
-            n_unit="image",
-            reason=reason,
-            evidence=mine.filter(pl.col("outcome") == outcome),
+            n=len(images),
+            reason=nothing,
+            evidence=evidence,
+            resampler=draw,
         )
-    wrong, one = sums.get("wrong", 0.0), sums.get("wrong", 0.0) + sums.get("right", 0.0)
-    decided = mine.filter(pl.col("outcome").is_in(["right", "wrong"]))
+    # Captions are counted here, not images: an image of which two captions name a group decides twice.
+    right, wrong = speech.count_per_image(np.eye(len(OUTCOMES))[judged.outcome])[mine, :2].T
+    decided = mine[speech.image] & (judged.outcome <= 1)
     findings.add(
         "error",
+        rate(wrong, right + wrong, draw) if decided.any() else None,
         system=speaker,
         group=group,
-        value=None if reason or not one else wrong / one,
-        n=decided.height,
+        n=int(decided.sum()),
         n_unit="caption",
-        reason=reason or (None if one else "no caption names exactly one group"),
-        evidence=decided.filter(pl.col("outcome") == "wrong"),
+        reason=nothing or (None if decided.any() else "no caption names exactly one group"),
+        evidence=speech.evidence(decided & (judged.outcome == 1), labelled),
+        resampler=draw,
     )
-    _measure_ratio(findings, speaker, group, judged, [name for name in listed if listed[name]], reason)
 
 
 def _measure_ratio(
-    findings: Findings,
-    speaker: str,
-    group: str | None,
-    judged: pl.DataFrame,
-    groups: Sequence[str],
-    reason: str | None,
+    findings: Findings, speaker: str, group: str | None, judged: _Judged, seed: int, draws: int
 ) -> None:
-    """Captions that name one group for each that names another; without a group, the rarest to the most common.
+    """Captions that name one group for each that names another; without a group, the rarest to the commonest.
 
     Which group is rare is decided by the images' labels, so that every speaker is measured the same way round.
+    The mix of groups is itself random, so images are drawn from all of them together.
     """
-    images = judged.unique("image_id").group_by("truth").len()
-    shown = dict(images.iter_rows())
-    ranked = sorted(groups, key=lambda name: (shown.get(name, 0), name))
+    speech, places = judged.speech, range(len(judged.groups))
+    shown = np.bincount(judged.truth, minlength=len(judged.groups))
+    ranked = sorted(places, key=lambda place: (shown[place], judged.groups[place]))
     if group is not None:
-        top, bottom = [group], [other for other in groups if other != group]
+        top = [judged.groups.index(group)]
+        bottom = [place for place in places if place not in top]
     else:
         top, bottom = ranked[:1], ranked[-1:]
-    named = judged.filter(pl.col("names").is_in(top + bottom))
-    weights = weight_by(named, "names")
-    above, below = (sum(weights.get(name, 0.0) for name in side) for side in (top, bottom))
-    truth_above, truth_below = (sum(shown.get(name, 0) for name in side) for side in (top, bottom))
-    if reason is None and len(groups) < 2:
+    named = np.isin(judged.names, top + bottom)
+    sides = np.column_stack([np.isin(judged.names, top), np.isin(judged.names, bottom)]).astype(np.float64)
+    counts = speech.count_per_image(sides)
+    reason = None
+    if len(judged.groups) < 2:
         reason = "the study has one group only that the lexicon names"
-    if reason is None and not below:
-        reason = f"no caption names only {' or '.join(bottom)}"
+    elif not speech.images:
+        reason = "no captioned image with a label"
+    elif not counts[:, 1].any():
+        reason = f"no caption names only {' or '.join(judged.groups[place] for place in bottom)}"
+    draw = resampler(speech.images, seed, draws)
     findings.add(
         "ratio",
+        None if reason else bootstrap(counts, divide_columns, draw)[0],
         system=speaker,
         group=group,
-        value=None if reason else above / below,
-        n=named.height,
+        n=int(named.sum()),
         n_unit="caption",
         reason=reason,
-        ideal=truth_above / truth_below if truth_below else None,
-        evidence=named,
+        ideal=float(shown[top].sum() / shown[bottom].sum()) if shown[bottom].sum() else None,
+        evidence=speech.evidence(named, {"labelled": [judged.groups[judged.truth[i]] for i in speech.image]}),
+        resampler=draw,
     )

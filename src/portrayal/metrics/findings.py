@@ -1,4 +1,4 @@
-"""What a metric finds while it runs: measurements, each with the captions behind it."""
+"""What a metric finds while it runs: measurements, each with its interval and the captions behind it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import Any
 import polars as pl
 
 from portrayal.metrics.card import Card
-from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results, empty_evidence
+from portrayal.results import (
+    EVIDENCE_SCHEMA,
+    REPLICATES_SCHEMA,
+    TOO_FEW,
+    Measurement,
+    Results,
+)
+from portrayal.stats import Estimate, Resampler
+
+EVIDENCE_OF_ITEM = 100  # captions kept behind one word or object; a scan has thousands of them
 
 
 @dataclass
@@ -21,25 +30,36 @@ class Findings:
     settings: Mapping[str, Any]
     measurements: list[Measurement] = field(default_factory=list)
     evidence: list[pl.DataFrame] = field(default_factory=list)
+    replicates: list[tuple[str, str, list[float]]] = field(default_factory=list)
 
     def add(
         self,
         term: str,
+        estimate: Estimate | float | None,
         *,
         system: str,
-        value: float | None,
         n: int,
-        n_unit: str,
+        n_unit: str = "image",
         group: str | None = None,
         item: str | None = None,
         reason: str | None = None,
+        p: float | None = None,
+        q: float | None = None,
         ideal: float | None = None,
         evidence: pl.DataFrame | None = None,
+        resampler: Resampler | None = None,
     ) -> None:
-        """One number. `evidence` has the columns image_id, caption, detail."""
+        """One number. `evidence` has the columns image_id, caption, detail.
+
+        With the `resampler` its draws came from, a headline's draws are kept for paired comparisons.
+        """
         described = self.card.term(term)
-        if value is None and reason is None:
+        if not isinstance(estimate, Estimate):
+            estimate = Estimate.of(estimate)
+        if estimate.value is None and reason is None:
             raise ValueError(f"{self.card.name}:{term} is undefined for '{system}' and no reason is given.")
+        if reason is None and n < TOO_FEW and described.unit != "count":
+            reason = f"too few: {n} {n_unit}s, fewer than {TOO_FEW}"
         measurement = Measurement(
             metric=self.card.name,
             term=term,
@@ -47,9 +67,14 @@ class Findings:
             attribute=self.attribute,
             group=group,
             item=item,
-            value=value,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            se_data=estimate.se,
             n=n,
             n_unit=n_unit,
+            p=p,
+            q=q,
             ideal=described.ideal if ideal is None else ideal,
             better=described.better,
             unit=described.unit,
@@ -57,9 +82,17 @@ class Findings:
             settings=dict(self.settings),
         )
         self.measurements.append(measurement)
+        if resampler is not None and item is None and len(estimate.replicates):
+            self.replicates.append((measurement.id, resampler.digest, estimate.replicates.tolist()))
         if evidence is not None and evidence.height:
+            if item is not None and evidence.height > EVIDENCE_OF_ITEM:
+                evidence = evidence.gather_every(-(-evidence.height // EVIDENCE_OF_ITEM))
             named = evidence.with_columns(pl.lit(measurement.id).alias("id"), pl.lit(system).alias("system"))
             self.evidence.append(named.select(list(EVIDENCE_SCHEMA)))
 
     def results(self) -> Results:
-        return Results(tuple(self.measurements), pl.concat([empty_evidence(), *self.evidence]))
+        return Results(
+            tuple(self.measurements),
+            pl.concat([pl.DataFrame(schema=EVIDENCE_SCHEMA), *self.evidence]),
+            pl.DataFrame(self.replicates, schema=REPLICATES_SCHEMA, orient="row"),
+        )

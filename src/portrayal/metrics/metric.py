@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
+from threadpoolctl import threadpool_limits
+
 from portrayal.errors import Undefined, unknown_name
 from portrayal.metrics.card import Card
 from portrayal.metrics.findings import Findings
@@ -57,7 +59,8 @@ class Metric:
         skipped: list[dict[str, str | None]] = []
         for name in self.attributes_of(study, attribute):
             try:
-                parts.append(self.compute(study, attribute=name, **options).results())
+                with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
+                    parts.append(self.compute(study, attribute=name, seed=seed, **options).results())
             except Undefined as reason:
                 if attribute is not None:
                     raise
@@ -82,7 +85,7 @@ class Metric:
         return {
             p.name: p.replace(annotation=hints[p.name])
             for p in parameters
-            if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "attribute"
+            if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("attribute", "seed")
         }
 
     def missing(self, study: Study) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from portrayal.results import Measurement, Results
+from portrayal.results import TOO_FEW, Measurement, Results
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,12 @@ class Row:
     group: str | None
     item: str | None
     cells: dict[str, Measurement]
+
+    @property
+    def n(self) -> str:
+        """How much the row rests on: the n of its first number."""
+        first = next(iter(self.cells.values()))
+        return "" if first.n is None else f"{first.n:,}"
 
 
 @dataclass
@@ -36,19 +42,28 @@ class Section:
 
 def sections(results: Results) -> list[Section]:
     """The long table folded: rows and columns stand in the order in which they were measured."""
+    units: dict[tuple[str, str], set[str | None]] = {}
+    for m in results.measurements:
+        units.setdefault((m.metric, m.term), set()).add(m.unit)
     folded: dict[str, Section] = {}
     rows: dict[tuple[str, str | None, str | None, str | None], Row] = {}
     for m in results.measurements:
+        # A term may come as a count and as a share; then its columns say which is which.
+        column = m.term if len(units[m.metric, m.term]) == 1 else f"{m.term} ({m.unit})"
         place = f"{m.metric}|{m.attribute}|{sorted(m.settings.items(), key=str)}"
         section = folded.setdefault(place, Section(m.metric, m.attribute, dict(m.settings)))
-        if m.term not in section.terms:
-            section.terms.append(m.term)
+        if column not in section.terms:
+            section.terms.append(column)
         key = (place, m.system, m.group, m.item)
         if key not in rows:
             rows[key] = Row(m.system, m.group, m.item, {})
             section.rows.append(rows[key])
-        rows[key].cells[m.term] = m
+        rows[key].cells[column] = m
     return list(folded.values())
+
+
+def is_too_few(m: Measurement) -> bool:
+    return m.value is not None and m.n is not None and m.n < TOO_FEW and m.unit != "count"
 
 
 def number(value: float | None, unit: str | None) -> str:
@@ -62,23 +77,38 @@ def number(value: float | None, unit: str | None) -> str:
     return f"{value:.3f}"
 
 
-def with_interval(m: Measurement) -> str:
-    text = number(m.value, m.unit)
+def bare(m: Measurement) -> str:
+    """A value alone; a dagger marks what rests on too little."""
+    return number(m.value, m.unit) + ("†" if is_too_few(m) else "")
+
+
+def with_half_width(m: Measurement) -> str:
+    """A value and half the width of its interval."""
     if m.low is None or m.high is None:
-        return text
-    return f"{text} [{number(m.low, m.unit)}, {number(m.high, m.unit)}]"
+        return bare(m)
+    return f"{bare(m)} ±{number((m.high - m.low) / 2, m.unit)}"
+
+
+def with_interval(m: Measurement) -> str:
+    """A value and its interval."""
+    if m.low is None or m.high is None:
+        return bare(m)
+    return f"{bare(m)} [{number(m.low, m.unit)}, {number(m.high, m.unit)}]"
 
 
 def settings_text(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in sorted(settings.items()))
 
 
-def undefined_reasons(rows: Iterable[Row]) -> list[str]:
-    """Why dashes stand where they stand: one sentence per reason."""
+def footnotes(rows: Sequence[Row]) -> list[str]:
+    """Why dashes stand where they stand, one sentence per reason, and what a dagger means."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         for term, m in row.cells.items():
             if m.value is None:
                 about = " ".join(filter(None, (row.system, row.group, row.item, term)))
                 reasons.setdefault(m.reason or "no reason was recorded", []).append(about)
-    return [f"Undefined, {reason}: {', '.join(about)}." for reason, about in reasons.items()]
+    notes = [f"Undefined, {reason}: {', '.join(about)}." for reason, about in reasons.items()]
+    if any(is_too_few(m) for row in rows for m in row.cells.values()):
+        notes.append(f"† Rests on fewer than {TOO_FEW}: too few to rank.")
+    return notes

@@ -14,7 +14,7 @@ import polars as pl
 from markupsafe import Markup
 
 from portrayal.files import write_text
-from portrayal.report.layout import number, sections, settings_text, undefined_reasons
+from portrayal.report.layout import footnotes, is_too_few, number, sections, settings_text
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
@@ -30,18 +30,20 @@ def write_page(results: Results, folder: Path) -> Path:
 def render(results: Results) -> str:
     """The page as text. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = number
+    environment.filters["thousands"] = lambda value: f"{value:,}" if isinstance(value, int) else value
+    environment.tests["too_few"] = is_too_few
     script, style = _template("page.js"), _template("page.css")
     template = environment.from_string(_template("page.html"))
     return template.render(
         origin=results.provenance,
-        study=results.provenance.get("study", {}),
-        cards=results.provenance.get("cards", {}),
+        study=_object(results.provenance.get("study")),
+        cards=_object(results.provenance.get("cards")),
         sections=sections(results),
         settings_text=settings_text,
-        undefined_reasons=undefined_reasons,
+        footnotes=footnotes,
         evidence_file=EVIDENCE_FILE,
         totals=_totals(results),
         data=json_for_html(_shown_evidence(results)),
@@ -51,6 +53,11 @@ def render(results: Results) -> str:
         script_hash=_hash(script),
         style_hash=_hash(style),
     )
+
+
+def _object(value: object) -> dict[str, Any]:
+    """Results may come from elsewhere, with less in their provenance than an audit puts there."""
+    return value if isinstance(value, dict) else {}
 
 
 def json_for_html(value: Any) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.report.layout import sections, settings_text, undefined_reasons, with_interval
+from portrayal.report.layout import footnotes, sections, settings_text, with_interval
 from portrayal.results import Results
 
 
@@ -21,14 +21,11 @@ def to_markdown(results: Results) -> str:
         for row in section.rows:
             cells = [with_interval(row.cells[term]) if term in row.cells else "" for term in section.terms]
             item = [row.item or "all"] if section.has_items else []
-            n = next(iter(row.cells.values())).n
-            lines.append(
-                _line([row.system or "", row.group or "all", *item, *cells, "" if n is None else f"{n:,}"])
-            )
+            lines.append(_line([row.system or "", row.group or "all", *item, *cells, row.n]))
         lines.append("")
         if section.settings:
             lines += [f"Settings: {_escape(settings_text(section.settings))}.", ""]
-        for reason in undefined_reasons(section.rows):
+        for reason in footnotes(section.rows):
             lines += [_escape(reason), ""]
         parts.append("\n".join(lines))
     return "\n".join(parts)

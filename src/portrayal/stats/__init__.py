@@ -3,14 +3,16 @@
 from portrayal.stats.compare import Difference, paired_difference, unpaired_difference
 from portrayal.stats.multiple import benjamini_hochberg, holm
 from portrayal.stats.power import minimum_detectable_effect
-from portrayal.stats.rates import clustered_wilson, wilson
+from portrayal.stats.rates import clustered_wilson, rate, wilson
 from portrayal.stats.resample import (
     DRAWS,
     Estimate,
     Resampler,
     bootstrap,
     column_sums,
+    divide_columns,
     percentile_interval,
+    resampler,
     sorted_clusters,
 )
 from portrayal.stats.seeds import Spread, spread_over_seeds
@@ -28,6 +30,7 @@ __all__ = [
     "bootstrap_p",
     "clustered_wilson",
     "column_sums",
+    "divide_columns",
     "holm",
     "minimum_detectable_effect",
     "noise_floor",
@@ -35,6 +38,8 @@ __all__ = [
     "percentile_interval",
     "permutation_p",
     "permutations",
+    "rate",
+    "resampler",
     "sorted_clusters",
     "spread_over_seeds",
     "unpaired_difference",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from portrayal.stats.resample import LEVEL, Array
+from portrayal.stats.resample import LEVEL, Array, Estimate, Resampler, divide_columns
 
 
 def wilson(successes: float, trials: float, level: float = LEVEL) -> tuple[float, float]:
@@ -23,6 +23,19 @@ def wilson(successes: float, trials: float, level: float = LEVEL) -> tuple[float
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def rate(successes: Array, trials: Array, resampler: Resampler, level: float = LEVEL) -> Estimate:
+    """sum(successes) / sum(trials) over clusters, with Wilson's interval and the bootstrap's standard error."""
+    total = float(np.sum(trials))
+    if total <= 0:
+        return Estimate.of(None)
+    low, high = clustered_wilson(successes, trials, level)
+    sums = resampler.totals(np.column_stack([successes, trials]))
+    draws = divide_columns(sums)
+    known = draws[np.isfinite(draws)]
+    se = float(known.std(ddof=1)) if len(known) > 1 else None
+    return Estimate(float(np.sum(successes)) / total, low, high, se, draws)
 
 
 def clustered_wilson(successes: Array, trials: Array, level: float = LEVEL) -> tuple[float, float]:

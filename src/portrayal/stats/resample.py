@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -91,8 +91,17 @@ class Estimate:
     replicates: Array
 
     @classmethod
-    def undefined(cls) -> Estimate:
-        return cls(None, None, None, None, np.empty(0))
+    def of(cls, value: float | None) -> Estimate:
+        """A value alone, or an undefined one."""
+        return cls(value, None, None, None, np.empty(0))
+
+
+def divide_columns(totals: Array) -> Array:
+    """The statistic of a ratio of two counts: the first column over the second, undefined where that is 0."""
+    made: Array = np.divide(
+        totals[:, 0], totals[:, 1], out=np.full(len(totals), np.nan), where=totals[:, 1] != 0
+    )
+    return made
 
 
 def column_sums(counts: Counts) -> Array:
@@ -118,7 +127,7 @@ def bootstrap(
     return [
         Estimate(_defined(point[i]), _defined(lows[i]), _defined(highs[i]), _defined(errors[i]), draws[:, i])
         if np.isfinite(point[i])
-        else Estimate.undefined()
+        else Estimate.of(None)
         for i in range(len(point))
     ]
 
@@ -157,6 +166,12 @@ def bca_interval(point: Array, draws: Array, left_out: Array, level: float = LEV
         moved = stats.norm.cdf(shift + (shift + normal) / (1 - acceleration * (shift + normal)))
         lows[i], highs[i] = np.quantile(column, moved)
     return lows, highs
+
+
+@lru_cache(maxsize=8)
+def resampler(names: tuple[str, ...], seed: int, draws: int) -> Resampler:
+    """Draws of these clusters; kept, since several measurements rest on the same images."""
+    return Resampler(names, seed=seed, draws=draws)
 
 
 def sorted_clusters(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -15,12 +15,11 @@ from portrayal.files import replacing, write_text
 from portrayal.study import tables
 from portrayal.study.formats import read_raw
 from portrayal.study.formats.raw import read_text
-from portrayal.study.study import Study
+from portrayal.study.study import TABLES, Study
 
 STUDY_FILE = "study.toml"
 SCHEMA = "portrayal.study/1"
-_TABLE_NAMES = ("captions", "references", "attributes", "people", "objects")
-_KEYS = {"schema", "name", "images", "vocabularies", *_TABLE_NAMES}
+_KEYS = {"schema", "name", "images", "left_out", "vocabularies", *TABLES}
 
 
 def read_study(path: Path | str, *, skip_bad: bool = False, strict: bool = False) -> Study:
@@ -37,15 +36,13 @@ def read_study(path: Path | str, *, skip_bad: bool = False, strict: bool = False
 
 def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -> Study:
     """Like `read_study`, leaving it to the caller to settle what was noted."""
-    path = path / STUDY_FILE if path.is_dir() else path
+    path = path if path.name == STUDY_FILE and path.is_file() else path / STUDY_FILE
     settings = _settings(path)
     folder = path.parent
     readers: dict[str, Callable[[Path, str | None], pl.DataFrame]] = {
         "captions": lambda file, system: tables.captions(read_raw(file, problems), system, problems),
         "references": lambda file, _: tables.references(read_raw(file, problems), problems),
-        "attributes": lambda file, _: tables.attributes(
-            read_raw(file, problems), problems, singletons=not strict
-        ),
+        "attributes": lambda file, _: tables.attributes(read_raw(file, problems), problems),
         "people": lambda file, _: tables.people(read_raw(file, problems), problems),
         "objects": lambda file, _: tables.objects(read_raw(file, problems), problems),
     }
@@ -54,9 +51,13 @@ def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -
         files = _files(path, table, settings.get(table))
         if files:
             parts = [read(folder / file, system) for system, file in files]
-            made[table] = pl.concat(parts, how="diagonal")
-    if len(_files(path, "captions", settings.get("captions"))) > 1:
-        _no_repeats(path, made["captions"], problems)
+            sources = [folder / file for _, file in files]
+            if table == "attributes":
+                made[table] = tables.joined_attributes(parts, sources, problems)
+            else:
+                made[table] = pl.concat(parts, how="diagonal")
+    if "captions" in made:
+        tables.refuse_repeats(made["captions"], path, problems)
     captioned = (
         made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
     )
@@ -64,6 +65,12 @@ def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -
         if table in made and captioned is not None:
             source = folder / _files(path, table, settings[table])[0][1]
             tables.must_share_images(made[table], captioned, source, table, problems)
+    if strict and "attributes" in made and captioned is not None:
+        files = _files(path, "attributes", settings["attributes"])
+        source = folder / files[0][1]
+        raw = read_raw(source, Problems(skip_bad=True)) if len(files) == 1 else None
+        labels = tables.without_singletons(made["attributes"], captioned, raw, source, problems)
+        made["attributes"] = labels if problems.skip_bad else made["attributes"]
     images = settings.get("images")
     if images is not None and not (folder / images).is_dir():
         raise PortrayalError(f"{path}: expected images to name a folder, found {shown(images)}.")
@@ -71,6 +78,7 @@ def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -
         name=settings.get("name", folder.resolve().name),
         vocabularies=_read_vocabularies(path, settings.get("vocabularies", {}), problems),
         images=folder / images if images is not None else None,
+        left_out=settings.get("left_out", 0) + len(problems.rows),
         **made,
     )
 
@@ -80,7 +88,7 @@ def write_study(study: Study, folder: Path | str) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     lines = [f'schema = "{SCHEMA}"', f"name = {_toml_text(study.name)}"]
-    for table in _TABLE_NAMES:
+    for table in TABLES:
         frame: pl.DataFrame = getattr(study, table)
         if frame.height == 0:
             continue
@@ -91,6 +99,8 @@ def write_study(study: Study, folder: Path | str) -> Path:
             else:
                 frame.write_parquet(temporary)
         lines.append(f'{table} = "{name}"')
+    if study.left_out:
+        lines.append(f"left_out = {study.left_out}")
     if study.images is not None:
         lines.append(f"images = {_toml_text(_as_seen_from(folder, study.images))}")
     if study.vocabularies:
@@ -113,8 +123,9 @@ def refuse_to_overwrite(folder: Path) -> None:
 
 
 def _settings(path: Path) -> Mapping[str, Any]:
-    if not path.exists():
-        raise PortrayalError(f"There is no study at {path.parent}: it has no {path.name}.")
+    if not path.is_file():
+        where = path.parent if path.name == STUDY_FILE else path
+        raise PortrayalError(f"There is no study at {where}: a study is a folder with a {STUDY_FILE}.")
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -127,6 +138,8 @@ def _settings(path: Path) -> Mapping[str, Any]:
     for key in ("name", "images"):
         if not isinstance(settings.get(key), str | None):
             raise InputError([Problem(str(path), f"{key} as text", shown(settings[key]))])
+    if not isinstance(settings.get("left_out", 0), int):
+        raise InputError([Problem(str(path), "left_out as a number of rows", shown(settings["left_out"]))])
     if not isinstance(settings.get("vocabularies", {}), dict):
         raise InputError([Problem(str(path), "a table [vocabularies]", shown(settings["vocabularies"]))])
     return settings
@@ -149,16 +162,6 @@ def _files(path: Path, table: str, named: object) -> list[tuple[str | None, str]
     raise InputError([Problem(str(path), f"{table} as the name of a file, or a list of names", shown(named))])
 
 
-def _no_repeats(path: Path, captions: pl.DataFrame, problems: Problems) -> None:
-    """Within one file this was checked with its lines; here two files gave the same system's caption."""
-    key = ["image_id", "system", "sample"]
-    repeated = captions.filter(captions.select(key).is_duplicated())
-    if repeated.height:
-        row = repeated.row(0, named=True)
-        found = f"image {row['image_id']} of system {row['system']!r} in more than one file"
-        raise problems.stop(path, f"each ({', '.join(key)}) once", found)
-
-
 def _read_vocabularies(
     path: Path, named: Mapping[str, Any], problems: Problems
 ) -> dict[str, tuple[str, ...]]:
@@ -167,7 +170,7 @@ def _read_vocabularies(
         if not isinstance(file, str):
             raise problems.stop(path, f"the vocabulary of '{system}' as the name of a file", shown(file))
         source = path.parent / file
-        if not source.exists():
+        if not source.is_file():
             raise PortrayalError(f"There is no file {source}, which {path} names.")
         text = read_text(source, problems)
         if source.suffix == ".json":

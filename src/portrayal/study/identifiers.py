@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 # 42, "000000000042.jpg" and "COCO_val2014_000000000042.jpg" are one image.
-_COCO = re.compile(r"(?:.*[/\\])?(?:COCO_[a-z]+\d{4}_)?(\d{12})(?:\.(?:jpe?g|png))?", re.IGNORECASE)
+_COCO = re.compile(r"(?:.*[/\\])?(?:COCO_[a-z]+\d{4}_(\d{1,12})|(\d{12}))(?:\.(?:jpe?g|png))?", re.IGNORECASE)
+_WHOLE = re.compile(r"(\d{1,15})\.0")  # what pandas writes for a whole number in a column with gaps
 
 PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
@@ -20,16 +21,25 @@ def image_id(value: object) -> str | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
-        return str(value)
+        return str(value) if value.bit_length() < 128 else None
     if isinstance(value, float):  # pandas turns whole numbers into floats where a column has gaps
         return str(int(value)) if value.is_integer() else None
     if not isinstance(value, str):
         return None
     text = value.strip()
-    coco = _COCO.fullmatch(text)
-    if coco:
-        return str(int(coco.group(1)))
-    return text or None
+    number = _COCO.fullmatch(text) or _WHOLE.fullmatch(text)
+    if number:
+        return str(int(next(digits for digits in number.groups() if digits)))
+    return text if text and is_unicode(text) else None
+
+
+def is_unicode(text: str) -> bool:
+    """Whether text can be written at all: JSON can hold half of a surrogate pair, files and frames cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def picture_files(folder: Path) -> dict[str, Path]:

@@ -18,10 +18,10 @@ from portrayal.study.formats.parquet import of_frame
 from portrayal.study.formats.raw import RawTable
 from portrayal.study.identifiers import picture_files
 
-_TABLES = ("captions", "references", "attributes", "people", "objects")
+TABLES = ("captions", "references", "attributes", "people", "objects")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity: what is derived from a study is cached by it
 class Study:
     """Tables keyed by `image_id`. A table that the study does not have is an empty frame, never None."""
 
@@ -33,6 +33,7 @@ class Study:
     objects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.OBJECTS))
     vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     images: Path | None = None
+    left_out: int = 0  # bad rows that were left out when the study was read or imported
 
     @classmethod
     def from_frames(
@@ -44,6 +45,7 @@ class Study:
         attributes: Any = None,
         people: Any = None,
         objects: Any = None,
+        vocabularies: Mapping[str, Sequence[str]] | None = None,
         images: Path | str | None = None,
         skip_bad: bool = False,
     ) -> Study:
@@ -70,7 +72,8 @@ class Study:
             if frame is not None
         }
         problems.settle()
-        return cls(name=name, images=Path(images) if images else None, **made)
+        made["vocabularies"] = {system: tuple(words) for system, words in (vocabularies or {}).items()}
+        return cls(name=name, images=Path(images) if images else None, left_out=len(problems.rows), **made)
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -84,15 +87,14 @@ class Study:
 
     @cached_property
     def attribute_names(self) -> tuple[str, ...]:
-        columns = (*self.attributes.columns, *self.people.columns)
-        known = {"image_id", "person", *tables.BOX}
-        names = (name for name in columns if name not in known and not name.endswith(tables.CERTAINTY))
-        return tuple(dict.fromkeys(names))
+        """What is known of the person an image shows. (Several people of one image stand in `people`.)"""
+        columns = self.attributes.columns
+        return tuple(name for name in columns if name != "image_id" and not name.endswith(tables.CERTAINTY))
 
     @cached_property
     def image_ids(self) -> pl.Series:
         """The images of the study: those that are captioned, described by people, or labelled."""
-        columns: list[pl.DataFrame] = [getattr(self, table).select("image_id") for table in _TABLES]
+        columns: list[pl.DataFrame] = [getattr(self, table).select("image_id") for table in TABLES]
         return pl.concat(columns).unique(maintain_order=True).get_column("image_id")
 
     @cached_property
@@ -105,9 +107,13 @@ class Study:
         labels = self.labels(attribute).get_column(attribute)
         return tuple(sorted(labels.unique()))
 
+    def group_counts(self, attribute: str) -> dict[str, int]:
+        """How many images of each group there are."""
+        return dict(self.labels(attribute).group_by(attribute).len().sort(attribute).iter_rows())
+
     def labels(self, attribute: str) -> pl.DataFrame:
         """`image_id` and the group of each image that has one."""
-        if attribute not in self.attributes.columns or attribute == "image_id":
+        if attribute not in self.attribute_names:
             raise unknown_name("attribute", attribute, self.attribute_names)
         return self.attributes.select("image_id", attribute).drop_nulls()
 
@@ -135,7 +141,7 @@ class Study:
     def digest(self) -> str:
         """A short name for the study's contents: equal contents in equal order, equal digest."""
         digest = hashlib.sha256()
-        for table in _TABLES:
+        for table in TABLES:
             digest.update(table.encode() + getattr(self, table).write_csv().encode())
         for system in sorted(self.vocabularies):
             digest.update("\n".join([system, *self.vocabularies[system]]).encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import polars as pl
 from portrayal.errors import Problems, shown
 from portrayal.results import HUMAN
 from portrayal.study.formats.raw import VALUES, RawTable
-from portrayal.study.identifiers import image_id
+from portrayal.study.identifiers import image_id, is_unicode
 
 CAPTIONS = {"image_id": pl.String(), "system": pl.String(), "sample": pl.Int64(), "caption": pl.String()}
 REFERENCES = {"image_id": pl.String(), "caption": pl.String()}
@@ -41,7 +40,8 @@ def captions(raw: RawTable, system: str | None, problems: Problems) -> pl.DataFr
     """What systems said. `system` names the rows of a file that has no such column."""
     table = _Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
     table.ids()
-    table.text("caption", _CAPTION, "a caption")
+    # A system may say nothing: an empty caption is an answer, and it names nobody. A missing one is not.
+    table.take("caption", _CAPTION, "a caption as text", _any_text)
     if "system" in table.raw.columns:
         table.text("system", ("system",), "a system's name")
     else:
@@ -63,23 +63,74 @@ def references(raw: RawTable, problems: Problems) -> pl.DataFrame:
     return table.frame(REFERENCES)
 
 
-def attributes(
-    raw: RawTable, problems: Problems, only: Sequence[str] = (), singletons: bool = True
-) -> pl.DataFrame:
-    """Who is shown: one row per image, one column per attribute; what is missing stays missing.
-
-    With `singletons` False a group that holds one image only is a problem: it is a misspelt label, or a
-    person whose single caption would be the group's score.
-    """
+def attributes(raw: RawTable, problems: Problems, only: Sequence[str] = ()) -> pl.DataFrame:
+    """Who is shown: one row per image, one column per attribute; what is missing stays missing."""
     table = _Checked(raw, problems)
     table.ids()
-    names = _attribute_columns(table, only, known=())
+    names = _attribute_columns(table, only, known=(*_CAPTION, *_CAPTION_LISTS, "system", "sample"))
+    for name in names:
+        if not name.endswith(CERTAINTY):
+            table.one_spelling(name)
     table.merge_repeats("image_id", names)
-    if not singletons:
-        for name in names:
-            if not name.endswith(CERTAINTY):
-                table.no_singletons(name)
     return table.frame(ATTRIBUTES | _attribute_types(names))
+
+
+def without_singletons(
+    labels: pl.DataFrame, images: pl.Series, raw: RawTable | None, path: object, problems: Problems
+) -> pl.DataFrame:
+    """The labels, less those of a group that holds one captioned image only, each of which is a problem.
+
+    Such a group is a misspelt label, or one person whose single caption would be the group's score.
+    """
+    captioned = labels.filter(pl.col("image_id").is_in(images.implode()))
+    places = {image_id(value): index for index, value in enumerate(_id_column(raw))} if raw else {}
+    for name in labels.columns:
+        if name == "image_id" or name.endswith(CERTAINTY):
+            continue
+        counts = captioned[name].drop_nulls().value_counts()
+        alone = set(counts.filter(pl.col("count") == 1)[name])
+        for image, group in captioned.select("image_id", name).iter_rows():
+            if group in alone:
+                place = raw.place(places[image]) if raw and image in places else None
+                problems.note(
+                    path,
+                    f"groups of '{name}' with at least two images",
+                    f"the group {shown(group)} with one",
+                    place,
+                )
+        labels = labels.with_columns(pl.when(~pl.col(name).is_in(list(alone))).then(pl.col(name)).alias(name))
+    return labels
+
+
+def joined_attributes(
+    parts: Sequence[pl.DataFrame], paths: Sequence[object], problems: Problems
+) -> pl.DataFrame:
+    """Several tables of labels as one row per image; where two speak of the same label they must agree."""
+    joined = parts[0]
+    for part, path in zip(parts[1:], paths[1:], strict=True):
+        joined = joined.join(
+            part, on="image_id", how="full", coalesce=True, suffix="_again", maintain_order="left_right"
+        )
+        for name in [column for column in part.columns if f"{column}_again" in joined.columns]:
+            other = f"{name}_again"
+            for image, first, second in (
+                joined.filter(pl.col(name) != pl.col(other)).select("image_id", name, other).rows()
+            ):
+                problems.note(
+                    path, f"{name} {first!r} of image {image}, as another file has it", shown(second)
+                )
+            joined = joined.with_columns(pl.coalesce(name, other).alias(name)).drop(other)
+    return joined
+
+
+def refuse_repeats(captions: pl.DataFrame, path: object, problems: Problems) -> None:
+    """Within one file this was checked with its lines; here two files gave the same system's caption."""
+    key = ["image_id", "system", "sample"]
+    repeated = captions.filter(captions.select(key).is_duplicated())
+    if repeated.height:
+        row = repeated.row(0, named=True)
+        found = f"image {row['image_id']} of system {row['system']!r} in more than one file"
+        raise problems.stop(path, f"each ({', '.join(key)}) once", f"{found} (name the systems apart)")
 
 
 def people(raw: RawTable, problems: Problems) -> pl.DataFrame:
@@ -99,8 +150,15 @@ def objects(raw: RawTable, problems: Problems) -> pl.DataFrame:
     table.ids()
     table.text("label", _LABEL, "a label")
     table.take("kind", ("kind",), f"one of {', '.join(KINDS)}", _kind, default="object")
-    table.take("source", ("source",), "who labelled it, as text", _text, default=HUMAN)
+    # A table with confidences and no source comes from a model; like a system, it is named by its file.
+    unsaid = raw.path.stem if "confidence" in raw.columns else HUMAN
+    table.take("source", ("source",), "who labelled it, as text", _text, default=unsaid)
     table.take("confidence", ("confidence",), "a confidence from 0 to 1", _fraction, default=None)
+    for index, (source, confidence) in enumerate(
+        zip(table.columns["source"], table.columns["confidence"], strict=True)
+    ):
+        if source == HUMAN and confidence is not None:
+            table.bad(index, "no confidence for a human label", shown(confidence))
     table.box()
     return table.frame(OBJECTS)
 
@@ -160,12 +218,12 @@ class _Checked:
             return
         made = []
         for index, value in enumerate(self.raw.columns[found]):
-            if value is None and default is not self._REQUIRED:
+            if value in (None, "") and default is not self._REQUIRED:
                 made.append(default)
                 continue
             converted = convert(value)
             if converted is None:
-                self.bad(index, expected, "nothing" if value is None else shown(value))
+                self.bad(index, expected, "nothing" if value in (None, "") else shown(value))
             made.append(converted)
         self.columns[name] = made
 
@@ -214,16 +272,13 @@ class _Checked:
                 self.bad(index, expected, shown(self.columns[name][index]))
             self.good[index] = False
 
-    def no_singletons(self, name: str) -> None:
-        counts = Counter(
-            value for value, good in zip(self.columns[name], self.good, strict=True) if good and value
-        )
+    def one_spelling(self, name: str) -> None:
+        """'Male' and 'male' would be two groups by accident; the first spelling is the group's name."""
+        first: dict[str, str] = {}
         for index, value in enumerate(self.columns[name]):
-            if value is not None and counts[value] == 1 and self.good[index]:
+            if value is not None and first.setdefault(value.casefold(), value) != value:
                 self.note(
-                    index,
-                    f"groups of '{name}' with at least two images",
-                    f"the group {shown(value)} with one",
+                    index, f"the group {first[value.casefold()]!r} of '{name}' spelt one way", shown(value)
                 )
                 self.columns[name][index] = None
 
@@ -283,7 +338,7 @@ def _flat(raw: RawTable, lists: Sequence[str], single: str, problems: Problems) 
     for index, value in enumerate(raw.columns[column]):
         if isinstance(value, str):
             value = [value]
-        if not isinstance(value, list | tuple):
+        if not isinstance(value, list | tuple) or (single == "caption" and not value):
             problems.note(raw.path, f"a list of {single}s", shown(value), raw.place(index))
             continue
         picked.extend([index] * len(value))
@@ -296,15 +351,27 @@ def _flat(raw: RawTable, lists: Sequence[str], single: str, problems: Problems) 
     return RawTable(raw.path, raw.unit, [raw.where[index] for index in picked], columns)
 
 
+def _id_column(raw: RawTable) -> Sequence[Any]:
+    return next((raw.columns[name] for name in _IDS if name in raw.columns), ())
+
+
+def _any_text(value: object) -> str | None:
+    return value if isinstance(value, str) and is_unicode(value) else None
+
+
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value.strip() else None
+    text = _any_text(value)
+    return text if text and text.strip() else None
 
 
 def _group(value: object) -> str | None:
     """A group's name; numbers and booleans, which some tables use as labels, become text."""
-    if isinstance(value, bool | int):
+    if isinstance(value, float) and value.is_integer():  # whole numbers in a column with gaps
+        value = int(value)
+    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() < 128):
         return str(value)
-    return value.strip() or None if isinstance(value, str) else None
+    text = _text(value)
+    return text.strip() if text else None
 
 
 def _kind(value: object) -> str | None:
@@ -313,7 +380,7 @@ def _kind(value: object) -> str | None:
 
 def _count(value: object) -> int | None:
     number = _number(value)
-    return int(number) if number is not None and number >= 0 and number.is_integer() else None
+    return int(number) if number is not None and 0 <= number < 2**31 and number.is_integer() else None
 
 
 def _fraction(value: object) -> float | None:
@@ -326,6 +393,6 @@ def _number(value: object) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

@@ -13,11 +13,15 @@ function element(tag, text, className) {
 
 function marked(caption, words) {
   const line = element("p", "", "caption");
-  const wanted = new Set(words);
-  for (const piece of caption.split(/([\p{L}\p{N}-]+)/u)) {
-    line.append(wanted.has(piece.toLowerCase()) ? element("mark", piece) : piece);
-  }
+  const escaped = [...words].sort((a, b) => b.length - a.length)
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/ /g, "\\s+"));
+  const pattern = escaped.length ? new RegExp(`(?<![\\p{L}\\p{N}-])(${escaped.join("|")})(?![\\p{L}\\p{N}-])`, "giu") : /($^)/;
+  caption.split(pattern).forEach((piece, index) => line.append(index % 2 ? element("mark", piece) : piece));
   return line;
+}
+
+function parsed(detail) {
+  try { return JSON.parse(detail) || {}; } catch { return { detail }; }
 }
 
 function open(button) {
@@ -27,7 +31,7 @@ function open(button) {
   document.getElementById("evidence-count").textContent =
     rows.length < total ? `${rows.length} of ${total.toLocaleString("en")} captions, spread evenly` : `${total} captions`;
   list.replaceChildren(...rows.map(([image, caption, detail]) => {
-    const about = detail ? JSON.parse(detail) : {};
+    const about = detail ? parsed(detail) : {};
     const item = document.createElement("li");
     const facts = Object.entries(about).filter(([key, value]) => key !== "words" && String(value) !== "")
       .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join(", ") : value}`);

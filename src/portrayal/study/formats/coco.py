@@ -7,15 +7,14 @@ from typing import Any
 
 from portrayal.errors import Problems, shown
 from portrayal.study.formats.raw import RawTable
+from portrayal.study.identifiers import image_id
 
 
 def read_annotations(path: Path, problems: Problems, document: dict[str, Any]) -> RawTable:
     """The rows under `annotations`; category numbers become names, boxes become fractions of the picture."""
-    categories = {
-        c["id"]: c["name"] for c in _objects(document.get("categories")) if "id" in c and "name" in c
-    }
+    categories = {str(c.get("id")): c.get("name") for c in _objects(document.get("categories"))}
     sizes = {
-        i["id"]: (i.get("width"), i.get("height")) for i in _objects(document.get("images")) if "id" in i
+        image_id(i.get("id")): (i.get("width"), i.get("height")) for i in _objects(document.get("images"))
     }
     where: list[int] = []
     rows: list[dict[str, Any]] = []
@@ -28,13 +27,15 @@ def read_annotations(path: Path, problems: Problems, document: dict[str, Any]) -
         if "caption" in item:
             row["caption"] = item["caption"]
         elif "category_id" in item:
-            if item["category_id"] not in categories:
-                problems.note(
-                    path, "a category_id listed under 'categories'", shown(item["category_id"]), place
-                )
+            category, box = item["category_id"], item.get("bbox")
+            if str(category) not in categories:
+                problems.note(path, "a category_id listed under 'categories'", shown(category), place)
                 continue
-            row["label"] = categories[item["category_id"]]
-            row |= _fractions(item.get("bbox"), sizes.get(item.get("image_id")))
+            if box is not None and not _is_box(box):
+                problems.note(path, "bbox as four numbers", shown(box), place)
+                continue
+            row["label"] = categories[str(category)]
+            row |= _fractions(box, sizes.get(image_id(row["image_id"])))
         else:
             problems.note(path, "a caption or a category_id", shown(item), place)
             continue
@@ -47,10 +48,15 @@ def _objects(items: object) -> list[dict[str, Any]]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _fractions(box: object, size: tuple[Any, Any] | None) -> dict[str, float]:
+def _is_box(box: object) -> bool:
+    return isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
+
+
+def _fractions(box: list[float] | None, size: tuple[Any, Any] | None) -> dict[str, float]:
     """COCO boxes are in pixels, [x, y, width, height]; without the picture's size there is no fraction."""
-    if not isinstance(box, list) or len(box) != 4 or size is None or not all(size):
+    if box is None or size is None or not all(isinstance(side, int | float) and side > 0 for side in size):
         return {}
     width, height = size
-    scaled = (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
-    return dict(zip(("x", "y", "width", "height"), scaled, strict=True))
+    sides = zip(("x", "y", "width", "height"), box, (width, height, width, height), strict=True)
+    # Annotators' boxes reach a little over the edge now and then.
+    return {name: min(max(side / whole, 0.0), 1.0) for name, side, whole in sides}

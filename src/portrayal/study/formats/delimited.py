@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from portrayal.errors import Problems, shown
-from portrayal.study.formats.raw import RawTable, read_text
+from portrayal.study.formats.raw import RawTable, read_lines
 
 
 def read_csv(path: Path, problems: Problems) -> RawTable:
@@ -20,33 +20,37 @@ def read_tsv(path: Path, problems: Problems) -> RawTable:
 
 
 def _read(path: Path, problems: Problems, delimiter: str) -> RawTable:
-    reader = csv.reader(io.StringIO(read_text(path, problems), newline=""), delimiter=delimiter, strict=True)
-    header: list[str] = []
-    where: list[int] = []
-    rows: list[list[str]] = []
-    line = 1
+    lines = io.StringIO(read_lines(path, problems), newline="")
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
-        line = reader.line_num + 1
-        for fields in reader:
-            if len(fields) == len(header):
-                where.append(line)
-                rows.append(fields)
-            elif fields:  # a blank line is no row
-                problems.note(
-                    path,
-                    f"{len(header)} fields",
-                    f"{len(fields)}: {shown(delimiter.join(fields))}",
-                    f"line {line:,}",
-                )
-            line = reader.line_num + 1
     except csv.Error as error:
-        raise problems.stop(path, "well-formed delimited text", str(error), f"line {line:,}") from None
+        raise problems.stop(path, "well-formed delimited text", str(error), "line 1") from None
     twice = [name for name, count in Counter(header).items() if name and count > 1]
     if twice:
         raise problems.stop(path, "each column once", f"the column {twice[0]!r} twice", "line 1")
+    where: list[int] = []
+    rows: list[list[str]] = []
+    while True:
+        line = reader.line_num + 1
+        place = f"line {line:,}"
+        try:
+            fields = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            if "unexpected end" in str(error):  # an open quote has swallowed every line that follows
+                raise problems.stop(path, "well-formed delimited text", str(error), place) from None
+            problems.note(path, "well-formed delimited text", str(error), place)
+            continue
+        if len(fields) == len(header):
+            where.append(line)
+            rows.append(fields)
+        elif fields:  # a blank line is no row
+            found = f"{len(fields)}: {shown(delimiter.join(fields))}"
+            problems.note(path, f"{len(header)} fields", found, place)
     columns = {
-        name: [row[index] or None for row in rows]
+        name: [row[index] for row in rows]
         for index, name in enumerate(header)
         if name  # pandas writes its row numbers under an empty name
     }

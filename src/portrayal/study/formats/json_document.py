@@ -19,6 +19,8 @@ def read(path: Path, problems: Problems) -> RawTable:
     except json.JSONDecodeError as error:
         cut = " (is the file cut short?)" if error.pos >= len(text.rstrip()) - 1 else ""
         raise problems.stop(path, "JSON", error.msg + cut, f"line {error.lineno:,}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise problems.stop(path, "JSON", str(error).partition(";")[0]) from None
     except RecursionError:
         raise problems.stop(path, "an array of objects", "JSON nested too deeply") from None
     for key in repeated:

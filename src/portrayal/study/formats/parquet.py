@@ -21,14 +21,21 @@ def read(path: Path, problems: Problems) -> RawTable:
 
 def of_frame(frame: Any, path: Path) -> RawTable:
     """A polars or pandas frame; `path` is the name that error sentences give it."""
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
     if isinstance(frame, pl.DataFrame):
         columns = frame.to_dict(as_series=False)
     else:  # pandas: its missing values are NaN, None or NA, which its own isna knows
         columns = {
             str(name): [
-                None if gone else value
-                for value, gone in zip(frame[name].tolist(), frame[name].isna(), strict=True)
+                None if gone is True else _plain(value)
+                for value, gone in zip(frame[name].tolist(), frame[name].isna().tolist(), strict=True)
             ]
             for name in frame.columns
         }
     return RawTable(path, "row", range(1, len(frame) + 1), columns)
+
+
+def _plain(value: Any) -> Any:
+    """numpy's numbers and arrays, which a pandas column of objects may hold, as Python's."""
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -35,12 +35,35 @@ class RawTable:
 
 def read_text(path: Path, problems: Problems) -> str:
     """A text file in UTF-8, with or without a byte order mark."""
-    data = path.read_bytes()
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise problems.stop(path, "UTF-8 text", "UTF-16 text (save the file as UTF-8)", "line 1")
+    data = _bytes(path, problems)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         found = f"byte 0x{data[error.start]:02x} (save the file as UTF-8)"
         raise problems.stop(path, "UTF-8 text", found, f"line {line:,}") from None
+
+
+def read_lines(path: Path, problems: Problems) -> str:
+    """Like `read_text` for formats of one row a line: a line in another encoding is noted and left blank."""
+    data = _bytes(path, problems)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    lines = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            lines.append(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError as error:
+            found = f"byte 0x{line[error.start]:02x} (save the file as UTF-8)"
+            problems.note(path, "UTF-8 text", found, f"line {number:,}")
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _bytes(path: Path, problems: Problems) -> bytes:
+    data = path.read_bytes()
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise problems.stop(path, "UTF-8 text", "UTF-16 text (save the file as UTF-8)", "line 1")
+    return data

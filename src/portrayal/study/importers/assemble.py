@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -30,10 +31,10 @@ def assemble(
     notes: list[str] = []
     images = captions.get_column("image_id").unique(maintain_order=True)
     if request.attributes is not None:
-        read = tables.attributes(
-            read_raw(request.attributes, problems), problems, request.attribute_names, singletons=False
-        )
-        attributes = _matching(read, images, request.attributes, "attributes", problems, notes)
+        raw = read_raw(request.attributes, problems)
+        read = tables.attributes(raw, problems, request.attribute_names)
+        matching = _matching(read, images, request.attributes, "attributes", problems, notes)
+        attributes = tables.without_singletons(matching, images, raw, request.attributes, problems)
     if request.references is not None:
         read = tables.references(read_raw(request.references, problems), problems)
         named = _matching(read, images, request.references, "references", problems, notes)
@@ -43,7 +44,7 @@ def assemble(
             )
         else:
             references = named
-    made: dict[str, pl.DataFrame] = {"captions": captions}
+    made: dict[str, Any] = {"captions": captions}
     if attributes is not None:
         made["attributes"] = attributes
     if references is not None:

@@ -14,7 +14,7 @@ import polars as pl
 from portrayal.errors import PortrayalError, Problems, shown, unknown_name
 from portrayal.study import tables
 from portrayal.study.formats import read_raw
-from portrayal.study.identifiers import image_id
+from portrayal.study.identifiers import image_id, is_unicode
 from portrayal.study.importers import Imported, Request, safe_pickle
 from portrayal.study.importers.assemble import assemble
 
@@ -52,6 +52,7 @@ class _Gathered:
     vocabularies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by the name in the file
     unlabelled: dict[str, int] = field(default_factory=dict)  # file -> rows with no usable label
     ignored: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)  # attributes that had a file
 
 
 def build(request: Request, problems: Problems) -> Imported:
@@ -69,6 +70,10 @@ def build(request: Request, problems: Problems) -> Imported:
     for attribute in wanted:
         if attribute not in gathered.labels:
             problems.settle()  # the reason may be that every row was bad
+            if attribute in gathered.seen:
+                raise PortrayalError(
+                    f"{', '.join(request.sources)}: no entry has a usable label for '{attribute}'."
+                )
             raise PortrayalError(
                 f"{', '.join(request.sources)}: no file with labels for '{attribute}' was found; expected "
                 + (
@@ -152,6 +157,7 @@ def _gather_entries(path: Path, attribute: str, system: str, gathered: _Gathered
     entries = safe_pickle.load(path, problems)
     if not isinstance(entries, list):
         raise problems.stop(path, "a list of entries", type(entries).__name__)
+    gathered.seen.add(attribute)
     label_key = _LABEL_KEYS[attribute]
     captions: dict[str, str] = {}
     for number, entry in enumerate(entries, start=1):
@@ -162,7 +168,7 @@ def _gather_entries(path: Path, attribute: str, system: str, gathered: _Gathered
         identifier, caption, label = image_id(entry.get("img_id")), entry.get("pred"), entry.get(label_key)
         if identifier is None:
             problems.note(path, "an image id under 'img_id'", shown(entry.get("img_id")), place)
-        elif not isinstance(caption, str) or not caption.strip():
+        elif not isinstance(caption, str) or not is_unicode(caption):
             problems.note(path, "a caption under 'pred'", shown(caption), place)
         elif not isinstance(label, str):
             problems.note(path, f"a label under '{label_key}'", shown(label), place)
@@ -182,6 +188,7 @@ def _is_age_table(path: Path) -> bool:
 
 
 def _gather_age(path: Path, gathered: _Gathered, problems: Problems) -> None:
+    gathered.seen.add("age")
     raw = read_raw(path, problems)
     systems = {column: _AGE_SYSTEMS[column] for column in raw.columns if column in _AGE_SYSTEMS}
     captions: dict[str, dict[str, str]] = {system: {} for system in systems.values()}

@@ -26,6 +26,7 @@ _PLAIN = frozenset(
     """.split()
 )
 _NAMING = {"GLOBAL", "INST", "STACK_GLOBAL"}
+_EXPECTED = "a pickle of lists, dicts, text and numbers only"
 
 
 def load(path: Path, problems: Problems) -> Any:
@@ -34,6 +35,8 @@ def load(path: Path, problems: Problems) -> Any:
     _inspect(path, data, problems)
     try:
         return _PlainUnpickler(io.BytesIO(data), encoding="utf-8").load()
+    except _NamesSomething as named:
+        raise problems.stop(path, _EXPECTED, f"one that names '{named}' (it was not run)") from None
     except (
         pickle.UnpicklingError,
         EOFError,
@@ -46,29 +49,29 @@ def load(path: Path, problems: Problems) -> Any:
         raise problems.stop(path, "a pickle of plain data", f"one that cannot be read ({error})") from None
 
 
+class _NamesSomething(Exception):
+    pass
+
+
 class _PlainUnpickler(pickle.Unpickler):
-    """The second lock: even if an instruction slipped through, it could reach no class or function."""
+    """Reaches no class or function: the first one that a pickle names ends the reading, with its name."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
-        raise pickle.UnpicklingError(f"{module}.{name}")
+        raise _NamesSomething(f"{module}.{name}")
 
     def persistent_load(self, pid: Any) -> NoReturn:
         raise pickle.UnpicklingError(f"persistent object {pid!r}")
 
 
 def _inspect(path: Path, data: bytes, problems: Problems) -> None:
-    expected = "a pickle of lists, dicts, text and numbers only"
-    texts: list[str] = []  # STACK_GLOBAL takes its names from the two texts before it
+    """Check every instruction before the first one runs, up to the first that names something."""
     try:
         for opcode, argument, _ in pickletools.genops(data):
-            if isinstance(argument, str):
-                texts = [*texts[-1:], argument]
             if opcode.name in _NAMING:
-                named = ".".join(texts) if opcode.name == "STACK_GLOBAL" else str(argument).replace(" ", ".")
-                raise problems.stop(path, expected, f"one that names {named!r} (it was not run)")
+                return
             if opcode.name not in _PLAIN:
-                raise problems.stop(path, expected, f"the instruction {opcode.name} (it was not run)")
+                raise problems.stop(path, _EXPECTED, f"the instruction {opcode.name} (it was not run)")
             if "PUT" in opcode.name and int(str(argument)) > len(data):  # would make the memo that large
-                raise problems.stop(path, expected, f"a memo number of {argument}")
+                raise problems.stop(path, _EXPECTED, f"a memo number of {argument}")
     except (ValueError, IndexError, UnicodeDecodeError) as error:
         raise problems.stop(path, "a pickle", f"one that is cut short or is none ({error})") from None

@@ -23,13 +23,7 @@ def build_from(request: Request, problems: Problems, endings: Sequence[str]) -> 
     for system, path in system_files(request.sources, endings):
         parts.append(tables.captions(read_raw(path, problems), system, problems))
     captions = pl.concat(parts)
-    repeated = captions.filter(captions.select("image_id", "system", "sample").is_duplicated())
-    if repeated.height:
-        row = repeated.row(0, named=True)
-        raise PortrayalError(
-            f"System '{row['system']}' captions image {row['image_id']} in more than one file; "
-            "give each file a name of its own, as in NAME=FILE."
-        )
+    tables.refuse_repeats(captions, ", ".join(request.sources), problems)
     return assemble(request, problems, captions)
 
 

@@ -1,0 +1,123 @@
+"""Which groups captions name: the view of a study that the counting metrics share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from portrayal.errors import Undefined
+from portrayal.lexicon import Finder, Lexicon, Mention, lexicon_for, load_lexicon
+from portrayal.stats import sorted_clusters
+from portrayal.study import Study
+
+
+@dataclass(frozen=True)
+class Speech:
+    """The captions of one speaker, in the order of their images' names.
+
+    `image` says which of `images` a caption belongs to. `weight` is one over the number of the image's
+    captions: an image counts once, however many captions it has. `named` has a column per group of the
+    lexicon.
+    """
+
+    images: tuple[str, ...]
+    image: NDArray[np.int64]
+    captions: tuple[str, ...]
+    weight: NDArray[np.float64]
+    groups: tuple[str, ...]
+    named: NDArray[np.bool_]
+    mentions: tuple[tuple[Mention, ...], ...]
+
+    def only(self, images: Sequence[str]) -> Speech:
+        """The captions of some images."""
+        wanted = set(images)
+        keep = np.array([name in wanted for name in self.images], dtype=bool)[self.image]
+        kept, places = sorted_clusters([self.images[i] for i in self.image[keep]])
+        return Speech(
+            kept,
+            places,
+            tuple(caption for caption, good in zip(self.captions, keep, strict=True) if good),
+            self.weight[keep],
+            self.groups,
+            self.named[keep],
+            tuple(found for found, good in zip(self.mentions, keep, strict=True) if good),
+        )
+
+    def count_per_image(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over each image's captions: (captions, k) to (images, k)."""
+        sums = np.zeros((len(self.images), columns.shape[1]))
+        np.add.at(sums, self.image, columns)
+        return sums
+
+    def share_per_image(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same with every image counting once, however many captions it has."""
+        return self.count_per_image(columns * self.weight[:, None])
+
+    def evidence(
+        self, which: NDArray[np.bool_], details: Mapping[str, Sequence[Any]] | None = None
+    ) -> pl.DataFrame:
+        """The captions selected, with the groups and words they name and whatever else is said of them."""
+        picked = [int(index) for index in np.flatnonzero(which)]
+        rows = []
+        for index in picked:
+            detail: dict[str, Any] = {name: values[index] for name, values in (details or {}).items()}
+            detail["named"] = [
+                group for group, yes in zip(self.groups, self.named[index], strict=True) if yes
+            ]
+            detail["words"] = [mention.word for mention in self.mentions[index]]
+            rows.append(json.dumps(detail, ensure_ascii=False))
+        return pl.DataFrame(
+            {
+                "image_id": [self.images[self.image[index]] for index in picked],
+                "caption": [self.captions[index] for index in picked],
+                "detail": rows,
+            },
+            schema={"image_id": pl.String(), "caption": pl.String(), "detail": pl.String()},
+        )
+
+
+def choose_lexicon(lexicon: str | Lexicon | None, attribute: str) -> Lexicon:
+    """The lexicon asked for, or the default of the attribute."""
+    return load_lexicon(lexicon) if lexicon is not None else lexicon_for(attribute)
+
+
+@lru_cache(maxsize=32)
+def listen(study: Study, speaker: str, lexicon: Lexicon) -> Speech:
+    """Everything one speaker says, and whom it names. Kept, since several metrics ask the same."""
+    spoken = study.spoken(speaker).sort("image_id", "sample")
+    images, image = sorted_clusters(spoken["image_id"].to_list())
+    captions = tuple(spoken["caption"].to_list())
+    finder = Finder(lexicon)
+    known: dict[str, tuple[Mention, ...]] = {}  # generated captions repeat a lot
+    for caption in captions:
+        if caption not in known:
+            known[caption] = tuple(finder.mentions(caption))
+    mentions = tuple(known[caption] for caption in captions)
+    groups = tuple(lexicon.groups)
+    column = {group: index for index, group in enumerate(groups)}
+    named = np.zeros((len(captions), len(groups)), dtype=bool)
+    for row, found in enumerate(mentions):
+        for mention in found:
+            named[row, column[mention.group]] = True
+    counts = np.bincount(image, minlength=len(images))
+    weight = 1.0 / counts[image] if len(image) else np.empty(0)
+    return Speech(images, image, captions, weight, groups, named, mentions)
+
+
+def lexicon_names(groups: Sequence[str], lexicon: Lexicon) -> dict[str, str | None]:
+    """The study's groups with the lexicon's name for each, whatever the case; None where it has no words."""
+    known = {group.casefold(): group for group in lexicon.groups}
+    names = {group: known.get(group.casefold()) for group in groups}
+    if not any(names.values()):
+        raise Undefined(
+            f"The lexicon '{lexicon.name}' has words for {', '.join(lexicon.groups) or 'no group'}, but the "
+            f"study's groups are {', '.join(groups) or 'none'}; give a lexicon that names them (--lexicon)."
+        )
+    return names
