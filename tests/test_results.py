@@ -21,7 +21,7 @@ SCHEMA = json.loads((resources.files("portrayal") / "results.schema.json").read_
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    return portrayal.audit(make_study(scenes=60))
+    return portrayal.audit(make_study(scenes=60), quick=True)
 
 
 def test_results_follow_the_shipped_schema(results):

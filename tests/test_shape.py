@@ -27,6 +27,8 @@ ALLOWED: dict[str, set[str]] = {
     "counterfactual": {"models", *BASE},
     "metrics": MEASURES,
     "auditing": {"metrics", *MEASURES},
+    "comparing": {"stats", *READS},
+    "gating": READS,
     "lab": {"metrics", *MEASURES},
     "mitigate": {"metrics", *MEASURES},
     "report": READS,

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from portrayal import __version__
+from portrayal.engine import Journal, Progress, Task, place_for, run_tasks
 from portrayal.errors import Undefined
-from portrayal.metrics import METRICS, Metric, find_metric
+from portrayal.metrics import METRICS, find_metric
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 
-Progress = Callable[[str, int, int], None]  # what is done now, steps done, steps in all
+QUICK_DRAWS = 200
 
 
 def audit(
@@ -19,28 +25,35 @@ def audit(
     metrics: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
     seed: int = 0,
+    quick: bool = False,
+    workers: int = 1,
+    journal: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Run the metrics a study allows; what it does not allow is listed in the provenance with its reason."""
+    """Run the metrics a study allows; what it does not allow is listed in the provenance with its reason.
+
+    `quick` draws fewer times, so that intervals are rougher. With a `journal` folder, what is finished is kept
+    there, and the same call goes on from it; remove it once the results are saved. A script that asks for more
+    than one of the `workers` needs the usual `if __name__ == "__main__":`.
+    """
     started = time.time()
     chosen = [find_metric(name) for name in dict.fromkeys(metrics if metrics is not None else METRICS)]
     if systems is not None:
         study = study.only(systems)
-    parts: list[Results] = []
     skipped: list[dict[str, str | None]] = []
-    steps: list[tuple[Metric, str]] = []
+    tasks: list[Task[Results]] = []
     for metric in chosen:
         try:
-            steps += [(metric, attribute) for attribute in metric.attributes_of(study, None)]
+            for attribute in metric.attributes_of(study, None):
+                arguments = {"metric": metric.name, "attribute": attribute, "seed": seed, "quick": quick}
+                key = _key(study, arguments)
+                tasks.append(Task(key, f"{metric.name} · {attribute}", measure, arguments))
         except Undefined as reason:
             skipped.append({"metric": metric.name, "attribute": None, "reason": str(reason)})
-    for number, (metric, attribute) in enumerate(steps):
-        if progress is not None:
-            progress(f"{metric.name} · {attribute}", number, len(steps))
-        try:
-            parts.append(metric(study, attribute=attribute, seed=seed))
-        except Undefined as reason:
-            skipped.append({"metric": metric.name, "attribute": attribute, "reason": str(reason)})
+    kept = None if journal is None else Journal(Path(journal), Results.save, Results.load)
+    parts = run_tasks(tasks, study, place=place_for(workers), journal=kept, progress=progress)
+    for part in parts:
+        skipped += part.provenance["skipped"]
     origin = provenance(
         command=command_line(),
         seed=seed,
@@ -50,6 +63,17 @@ def audit(
         skipped=skipped,
     )
     return Results.join(parts, origin)
+
+
+def measure(study: Study, metric: str, attribute: str, seed: int, quick: bool) -> Results:
+    """One task of an audit. An attribute for which the metric is undefined is a result too: an empty one."""
+    found = find_metric(metric)
+    options: dict[str, Any] = {"draws": QUICK_DRAWS} if quick and "draws" in found.options else {}
+    try:
+        return found(study, attribute=attribute, seed=seed, **options)
+    except Undefined as reason:
+        skip = {"metric": metric, "attribute": attribute, "reason": str(reason)}
+        return Results((), provenance={"skipped": [skip]})
 
 
 def describe(study: Study) -> dict[str, object]:
@@ -65,3 +89,9 @@ def describe(study: Study) -> dict[str, object]:
         "groups": {name: study.group_counts(name) for name in study.attribute_names},
         "left_out": study.left_out,
     }
+
+
+def _key(study: Study, arguments: dict[str, object]) -> str:
+    """Names a task's journal entry by everything that decides its result."""
+    text = json.dumps([__version__, study.digest, study.name, arguments], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]

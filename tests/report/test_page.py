@@ -51,19 +51,32 @@ def test_the_embedded_results_are_the_results(hostile_results):
 
 
 def test_nothing_is_loaded_from_elsewhere():
-    html = page.render(portrayal.audit(make_study(scenes=30)))
+    html = page.render(portrayal.audit(make_study(scenes=30), quick=True))
     assert not re.search(r'(?:src|href)\s*=\s*"(?!#)', html)
     assert "url(" not in html
     assert "default-src 'none'" in html
 
 
 def test_evidence_on_the_page_is_a_spread_of_all():
-    results = portrayal.audit(make_study(scenes=300))
-    shown = page._shown_evidence(results)
+    results = portrayal.audit(make_study(scenes=300), quick=True)
+    sections = page.sections(results)
+    shown = page._shown_evidence(results, sections)
     totals = page._totals(results)
     assert shown.keys() == totals.keys()
     for identifier, rows in shown.items():
         assert len(rows) == totals[identifier] if totals[identifier] <= 30 else 15 <= len(rows) <= 30
+
+
+def test_a_scan_is_shown_by_what_stands_out():
+    rows = [
+        Measurement("word-odds", "z", system="s", group="g", item=f"w{n}", value=n, p=1 / (n + 1))
+        for n in range(50)
+    ]
+    html = page.render(Results(tuple(rows)))
+    assert "<td>w49</td>" in html
+    assert "<td>w38</td>" in html
+    assert "<td>w37</td>" not in html
+    assert "38 rows with less to show" in html
 
 
 def test_a_page_from_a_file_written_by_hand(tmp_path):

@@ -27,7 +27,7 @@ def opened(browser, tmp_path):
     complaints: list[str] = []
 
     def open_page(study: portrayal.Study) -> Page:
-        path = write_page(portrayal.audit(study), tmp_path)
+        path = write_page(portrayal.audit(study, quick=True), tmp_path)
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
@@ -47,7 +47,7 @@ def test_every_number_opens_its_evidence(opened):
     tab = opened(make_study(scenes=80))
     buttons = tab.locator("td button")
     assert buttons.count() > 50
-    for index in range(0, buttons.count(), 7):
+    for index in range(0, buttons.count(), buttons.count() // 20):
         buttons.nth(index).click()
         assert tab.locator("#evidence li").count() > 0
         assert tab.locator("#evidence-title").inner_text().endswith(buttons.nth(index).inner_text())

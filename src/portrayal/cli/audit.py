@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import click
@@ -22,42 +24,72 @@ from portrayal.report import write_page
 from portrayal.results import Results
 from portrayal.study import Study
 
+JOURNAL = ".journal"
+
 
 @click.command("audit")
 @study_argument
 @out_option
 @click.option("--metrics", callback=names, metavar="A,B", help="Only these metrics.")
 @systems_option
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes; by default one per core."
+)
+@click.option("--quick", is_flag=True, help="Fewer draws: rougher intervals, sooner.")
 @seed_option
 @skip_bad_option
 def command(
-    study: Path, out: Path, metrics: list[str] | None, systems: list[str] | None, seed: int, skip_bad: bool
+    study: Path,
+    out: Path,
+    metrics: list[str] | None,
+    systems: list[str] | None,
+    workers: int | None,
+    quick: bool,
+    seed: int,
+    skip_bad: bool,
 ) -> None:
-    """Run every metric that STUDY allows; write index.html, results.json and evidence.parquet."""
-    run_audit(load_study(study, skip_bad), out, metrics, systems, seed)
+    """Run every metric that STUDY allows; write index.html, results.json and evidence.parquet.
+
+    What is finished is kept when the command is interrupted; the same command goes on from there.
+    """
+    read = load_study(study, skip_bad)
+    run_audit(read, out, metrics, systems, seed, quick, workers or os.cpu_count() or 1)
 
 
 def run_audit(
-    study: Study, out: Path, metrics: list[str] | None = None, systems: list[str] | None = None, seed: int = 0
+    study: Study,
+    out: Path,
+    metrics: list[str] | None = None,
+    systems: list[str] | None = None,
+    seed: int = 0,
+    quick: bool = False,
+    workers: int = 1,
 ) -> Results:
     with progress("audit") as bar:
 
         def tell(step: str, done: int, steps: int) -> None:
             if bar is None:
-                warn(f"[{done + 1}/{steps}] {step}")
+                warn(f"[{done}/{steps}] {step}")
             else:
                 bar.update(bar.task_ids[0], description=step, completed=done, total=steps)
 
-        results = audit(study, metrics=metrics, systems=systems, seed=seed, progress=tell)
+        results = audit(
+            study,
+            metrics=metrics,
+            systems=systems,
+            seed=seed,
+            quick=quick,
+            workers=workers,
+            journal=out / JOURNAL,
+            progress=tell,
+        )
     results.save(out)
     page = write_page(results, out)
+    shutil.rmtree(out / JOURNAL, ignore_errors=True)  # only now: until here a kill must lose nothing
     show_results(results)
     say()
     for skip in results.provenance["skipped"]:
-        say(
-            f"Not measured: {skip['metric']}, {skip['attribute'] or 'no attribute'}. {skip['reason']}",
-            style="dim",
-        )
+        say(f"Not measured: {skip['metric']}, {skip['attribute'] or 'no attribute'}. {skip['reason']}", "dim")
     say(f"{len(results.measurements):,} measurements, {results.evidence.height:,} rows of evidence.")
     say(f"The page, where every number opens its evidence: {page}")
     return results

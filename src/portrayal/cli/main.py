@@ -20,6 +20,8 @@ COMMANDS = {
     "check-study": ("check_study", "Say what is in a study, what is wrong with it, and what it allows."),
     "audit": ("audit", "Run every metric a study allows and write the page."),
     "score": ("score", "Run one metric."),
+    "compare": ("compare", "Compare two audits, or two systems of one, in pairs."),
+    "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),
     "report": ("report", "Write the page again from a results file."),
     "list": ("list_", "List metrics, lexicons or importers."),
 }

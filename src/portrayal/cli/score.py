@@ -24,7 +24,7 @@ from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.report import to_csv, to_markdown
 from portrayal.results import Results
 
-_FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
+FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
 
 
 class _Metrics(click.Group):
@@ -61,7 +61,7 @@ def _command(metric: Metric) -> click.Command:
     @click.option(
         "--format",
         "style",
-        type=click.Choice(["table", *_FORMATS]),
+        type=click.Choice(["table", *FORMATS]),
         default="table",
         show_default=True,
         help="What to print.",
@@ -85,7 +85,7 @@ def _command(metric: Metric) -> click.Command:
             show_results(results)
             say()
         else:
-            raw(_FORMATS[style](results))
+            raw(FORMATS[style](results))
 
     score.params += metric_options(metric)
     return score

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from portrayal.cli.console import console, say, show_table
-from portrayal.report.layout import Row, Section, bare, footnotes, sections, with_half_width, with_interval
+from portrayal.report.layout import (
+    Row,
+    Section,
+    bare,
+    footnotes,
+    sections,
+    strongest,
+    with_half_width,
+    with_interval,
+)
 from portrayal.results import Results
+
+SHOWN_ITEMS = 5  # words or objects for each system and group
 
 
 def show_results(results: Results) -> None:
     """Each metric as a table, with what is undefined or rests on too little said below it."""
-    for section in sections(results):
+    for whole in sections(results):
+        section = strongest(whole, SHOWN_ITEMS)
         title = f"{section.metric} by {section.attribute}" if section.attribute else section.metric
         say()
         say(title, style="bold")
         _show_section(section)
+        if section.hidden:
+            say(
+                f"{section.hidden:,} more rows are in the results (--format csv shows them all).", style="dim"
+            )
         for reason in footnotes(section.rows):
             say(reason, style="dim")
 

@@ -2,6 +2,7 @@
 
 from portrayal.lexicon.find import Finder, Mention
 from portrayal.lexicon.lexicon import Lexicon, lexicon_for, load_lexicon, read_lexicon, shipped_lexicons
+from portrayal.lexicon.objects import ObjectFinder, read_synonyms
 from portrayal.lexicon.swap import Swapped, Swapper
 from portrayal.lexicon.tokens import tokenize
 
@@ -9,11 +10,13 @@ __all__ = [
     "Finder",
     "Lexicon",
     "Mention",
+    "ObjectFinder",
     "Swapped",
     "Swapper",
     "lexicon_for",
     "load_lexicon",
     "read_lexicon",
+    "read_synonyms",
     "shipped_lexicons",
     "tokenize",
 ]

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from portrayal.errors import unknown_name
+from portrayal.metrics.amplification import amplification
+from portrayal.metrics.cooccurrence import cooccurrence
 from portrayal.metrics.error import error
 from portrayal.metrics.metric import Metric
+from portrayal.metrics.naming_ratio import naming_ratio
+from portrayal.metrics.word_odds import word_odds
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in (error,)}
+METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (error, naming_ratio, cooccurrence, amplification, word_odds)
+}
 
 
 def find_metric(name: str) -> Metric:
@@ -15,4 +21,13 @@ def find_metric(name: str) -> Metric:
     return METRICS[name]
 
 
-__all__ = ["METRICS", "Metric", "error", "find_metric"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "amplification",
+    "cooccurrence",
+    "error",
+    "find_metric",
+    "naming_ratio",
+    "word_odds",
+]

@@ -116,7 +116,7 @@ def _judge(speech: Speech, truth: dict[str, str], names: dict[str, str | None]) 
     labels = np.array([place[truth[image]] for image in speech.images], dtype=np.int64)
     # The lexicon's columns in the order of the study's groups; the lexicon may have more groups than the study.
     listed = [speech.groups.index(str(names[group])) for group in groups]
-    several = speech.named.sum(axis=1)
+    several = speech.how_many
     chosen = speech.named[:, listed]
     one = np.where((several == 1) & chosen.any(axis=1), chosen.argmax(axis=1), -1)
     right = one == labels[speech.image]

@@ -11,11 +11,13 @@ from typing import Any, get_type_hints
 from threadpoolctl import threadpool_limits
 
 from portrayal.errors import Undefined, unknown_name
+from portrayal.lexicon import shipped_lexicons
 from portrayal.metrics.card import Card
 from portrayal.metrics.findings import Findings
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 
+DEFAULT_ATTRIBUTE = "gender"  # of metrics that need no labels, on a study that has none
 Compute = Callable[..., Findings]
 _MISSING = {
     "captions": "the study has no captions of a system",
@@ -106,8 +108,13 @@ class Metric:
         missing = self.missing(study)
         if missing:
             raise Undefined(f"The metric '{self.name}' cannot run: {missing}.")
-        if attribute is None:
+        if attribute is None and "attributes" in self.card.needs:
             return study.attribute_names
+        if (
+            attribute is None
+        ):  # groups come from the lexicon; the study's attributes only say which ones matter
+            named = {lexicon.name for lexicon in shipped_lexicons() if lexicon.groups}
+            return tuple(name for name in study.attribute_names if name in named) or (DEFAULT_ATTRIBUTE,)
         if "attributes" in self.card.needs and attribute not in study.attribute_names:
             raise unknown_name("attribute", attribute, study.attribute_names)
         return (attribute,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,16 @@ class Speech:
     def share_per_image(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same with every image counting once, however many captions it has."""
         return self.count_per_image(columns * self.weight[:, None])
+
+    @cached_property
+    def names_any(self) -> NDArray[np.bool_]:
+        """Which captions name a group at all."""
+        return np.asarray(self.named.any(axis=1), dtype=bool)
+
+    @cached_property
+    def how_many(self) -> NDArray[np.int64]:
+        """How many groups each caption names."""
+        return np.asarray(self.named.sum(axis=1), dtype=np.int64)
 
     def evidence(
         self, which: NDArray[np.bool_], details: Mapping[str, Sequence[Any]] | None = None

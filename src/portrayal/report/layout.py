@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from portrayal.results import TOO_FEW, Measurement, Results
@@ -34,6 +35,7 @@ class Section:
     settings: dict[str, Any]
     terms: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    hidden: int = 0  # rows that are not shown
 
     @property
     def has_items(self) -> bool:
@@ -66,15 +68,45 @@ def is_too_few(m: Measurement) -> bool:
     return m.value is not None and m.n is not None and m.n < TOO_FEW and m.unit != "count"
 
 
+def strongest(section: Section, most: int) -> Section:
+    """The section with the items that stand out most, so many for each system and group; the rest is counted.
+
+    What was tested comes first, by p; among equals, and among what was not, the farthest from the middle.
+    """
+    ranked: dict[tuple[str | None, str | None], list[tuple[float, float, int]]] = {}
+    for index, row in enumerate(section.rows):
+        if row.item is not None:
+            m = next(iter(row.cells.values()))
+            size = abs(m.value - _middle(section, row)) if m.value is not None else -1.0
+            ranked.setdefault((row.system, row.group), []).append((2.0 if m.p is None else m.p, -size, index))
+    kept = {index for entries in ranked.values() for _, _, index in sorted(entries)[:most]}
+    rows = [row for index, row in enumerate(section.rows) if row.item is None or index in kept]
+    return replace(section, rows=rows, hidden=len(section.rows) - len(rows))
+
+
+def _middle(section: Section, row: Row) -> float:
+    """What an item is held against: the ideal of its term, else the same group's number for all items."""
+    first = next(iter(row.cells.values()))
+    if first.ideal is not None:
+        return first.ideal
+    whole = [r for r in section.rows if r.item is None and (r.system, r.group) == (row.system, row.group)]
+    shares = [
+        m.value for r in whole for m in r.cells.values() if m.unit == first.unit and m.value is not None
+    ]
+    return shares[0] if shares else 0.0
+
+
 def number(value: float | None, unit: str | None) -> str:
     """A value as people read it; what is undefined is a dash, never a zero."""
     if value is None:
         return "–"
     if unit == "count":
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+        return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:,.1f}"
     if unit == "percent":
         return f"{value:.1f}"
-    return f"{value:.3f}"
+    if 0 < abs(value) < 0.00995:  # two digits that mean something, where three places would show one or none
+        return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}" if abs(value) >= 1e-6 else f"{value:.1e}"
+    return f"{value + 0.0:.3f}"
 
 
 def bare(m: Measurement) -> str:

@@ -14,10 +14,11 @@ import polars as pl
 from markupsafe import Markup
 
 from portrayal.files import write_text
-from portrayal.report.layout import footnotes, is_too_few, number, sections, settings_text
+from portrayal.report.layout import Section, footnotes, is_too_few, number, sections, settings_text, strongest
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
+SHOWN_ITEMS = 12  # words or objects the page shows for each system and group; the results have them all
 SHOWN_EVIDENCE = 30  # captions the page carries for each number; the evidence file has them all
 
 
@@ -29,6 +30,7 @@ def write_page(results: Results, folder: Path) -> Path:
 
 def render(results: Results) -> str:
     """The page as text. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
+    shown = [strongest(section, SHOWN_ITEMS) for section in sections(results)]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -41,12 +43,12 @@ def render(results: Results) -> str:
         origin=results.provenance,
         study=_object(results.provenance.get("study")),
         cards=_object(results.provenance.get("cards")),
-        sections=sections(results),
+        sections=shown,
         settings_text=settings_text,
         footnotes=footnotes,
         evidence_file=EVIDENCE_FILE,
         totals=_totals(results),
-        data=json_for_html(_shown_evidence(results)),
+        data=json_for_html(_shown_evidence(results, shown)),
         measurements=json_for_html(results.as_dict()),
         script=Markup(script),
         style=Markup(style),
@@ -81,11 +83,12 @@ def _totals(results: Results) -> dict[str, int]:
     return dict(results.evidence.group_by("id").len().iter_rows())
 
 
-def _shown_evidence(results: Results) -> dict[str, Any]:
-    """For each number some of its captions, spread evenly over all of them."""
+def _shown_evidence(results: Results, sections: list[Section]) -> dict[str, Any]:
+    """For each number on the page some of its captions, spread evenly over all of them."""
+    ids = [m.id for section in sections for row in section.rows for m in row.cells.values()]
     place, count = pl.int_range(pl.len()).over("id"), pl.len().over("id")
     step = ((count - 1) // SHOWN_EVIDENCE + 1).cast(pl.Int64)
-    picked = results.evidence.filter(place % step == 0)
+    picked = results.evidence.filter(pl.col("id").is_in(ids)).filter(place % step == 0)
     shown: dict[str, Any] = {}
     for identifier, image, caption, detail in picked.select(
         "id", "image_id", "caption", "detail"

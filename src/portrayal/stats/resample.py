@@ -95,6 +95,14 @@ class Estimate:
         """A value alone, or an undefined one."""
         return cls(value, None, None, None, np.empty(0))
 
+    def moved(self, by: float) -> Estimate:
+        """The same estimate with a known number added."""
+
+        def add(number: float | None) -> float | None:
+            return None if number is None else number + by
+
+        return Estimate(add(self.value), add(self.low), add(self.high), self.se, self.replicates + by)
+
 
 def divide_columns(totals: Array) -> Array:
     """The statistic of a ratio of two counts: the first column over the second, undefined where that is 0."""
@@ -115,14 +123,22 @@ def bootstrap(
     method: str = "percentile",
     level: float = LEVEL,
 ) -> list[Estimate]:
-    """Estimates of everything `statistic` gives. Methods: "percentile", and "bca" for skewed statistics."""
+    """Estimates of everything `statistic` gives.
+
+    Methods: "percentile"; "bca" for skewed statistics; "centred" for those that noise pushes one way, such as
+    means of absolute values or maxima, whose draws all lie above the value they are drawn around: the draws are
+    moved back before the interval is read off.
+    """
     point = _columns(statistic(column_sums(counts)[None, :]))[0]
     draws = _columns(statistic(resampler.totals(counts)))
     lows, highs = percentile_interval(draws, level)
     if method == "bca":
         lows, highs = bca_interval(point, draws, _columns(statistic(_leave_one_out(counts))), level)
+    elif method == "centred":
+        draws = draws - (_medians(draws) - point)
+        lows, highs = percentile_interval(draws, level)
     elif method != "percentile":
-        raise ValueError(f"The method must be 'percentile' or 'bca'. Got {method!r} instead.")
+        raise ValueError(f"The method must be 'percentile', 'bca' or 'centred'. Got {method!r} instead.")
     errors = _standard_errors(draws)
     return [
         Estimate(_defined(point[i]), _defined(lows[i]), _defined(highs[i]), _defined(errors[i]), draws[:, i])
@@ -188,6 +204,11 @@ def _leave_one_out(counts: Counts) -> Array:
 
 def _columns(values: Array) -> Array:
     return values[:, None] if values.ndim == 1 else values
+
+
+def _medians(draws: Array) -> Array:
+    columns = [draws[np.isfinite(draws[:, i]), i] for i in range(draws.shape[1])]
+    return np.array([np.median(column) if len(column) else np.nan for column in columns])
 
 
 def _standard_errors(draws: Array) -> Array:

@@ -1,0 +1,100 @@
+"""portrayal compare"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from portrayal.cli.console import console, raw, say, show_table
+from portrayal.cli.score import FORMATS
+from portrayal.comparing import compare
+from portrayal.errors import unknown_name
+from portrayal.report.layout import number, with_interval
+from portrayal.results import HUMAN, Measurement, Results
+
+
+@click.command("compare")
+@click.argument("first")
+@click.argument("second")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the differences here.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", *FORMATS]),
+    default="table",
+    show_default=True,
+    help="What to print.",
+)
+def command(first: str, second: str, json_file: Path | None, style: str) -> None:
+    """What changes from FIRST to SECOND: two results files, or folders that hold one.
+
+    PATH@system=NAME takes one system of a file, so that two systems of one audit can be compared. Where both were
+    measured on the same images with the same seed, differences are paired. p is corrected (Holm) over the headlines.
+    """
+    differences = compare(_load(first), _load(second), (first, second))
+    if json_file is not None:
+        differences.save(json_file)
+    if style == "table":
+        _show(differences)
+    else:
+        raw(FORMATS[style](differences))
+
+
+def _load(source: str) -> Results:
+    path, selector, system = source.rpartition("@system=")
+    results = Results.load(path if selector else system)
+    if not selector:
+        return results
+    kept = tuple(m for m in results.measurements if m.system == system)
+    if not kept:
+        known = {m.system for m in results.measurements if m.system not in (None, HUMAN)}
+        raise unknown_name(f"system in {path}", system, {str(name) for name in known})
+    return replace(results, measurements=kept)
+
+
+def _show(differences: Results) -> None:
+    """A table per metric; the columns that say least give way where the terminal is narrow."""
+    head = ["term", "group", "first", "second", "difference", "p", "Holm", "detectable"]
+    for section in _sections(differences):
+        first = section[0]
+        say()
+        say(" · ".join(filter(None, (first.metric, first.attribute, first.system))), style="bold")
+        rows = [_cells(m) for m in section]
+        for hidden in ((), (7,), (7, 2, 3), (7, 2, 3, 5)):
+            shown = [index for index in range(len(head)) if index not in hidden]
+            lines = [[row[index] for index in shown] for row in [head, *rows]]
+            if sum(max(map(len, column)) + 1 for column in zip(*lines, strict=True)) <= console().width:
+                break
+        show_table(lines[0], lines[1:], set(range(2, len(shown))))
+    paired = [m.settings["paired"] for m in differences.measurements if m.settings["paired"] is not None]
+    say()
+    if all(paired):
+        say("All differences are paired: both were measured on the same images in the same draws.")
+    else:
+        say(
+            f"{paired.count(False)} of {len(paired)} differences are not paired: other images, seed or no draws."
+        )
+    say("detectable: the smallest true difference this much data would find with 80 % probability.", "dim")
+
+
+def _sections(differences: Results) -> list[list[Measurement]]:
+    found: dict[tuple[str | None, ...], list[Measurement]] = {}
+    for m in differences.measurements:
+        found.setdefault((m.metric, m.attribute, m.system), []).append(m)
+    return list(found.values())
+
+
+def _cells(m: Measurement) -> list[str]:
+    p, q = ("" if value is None else f"{value:.3f}" for value in (m.p, m.q))
+    first, second, detectable = (
+        number(m.settings[name], m.unit) for name in ("first", "second", "detectable")
+    )
+    return [m.term, m.group or "all", first, second, with_interval(m), p, q, detectable]

@@ -1,0 +1,132 @@
+"""Two results side by side: what differs, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from portrayal.errors import PortrayalError
+from portrayal.results import HUMAN, Measurement, Results, command_line, provenance
+from portrayal.stats import Difference, holm, paired_difference, unpaired_difference
+
+Key = tuple[Any, ...]
+
+
+def compare(first: Results, second: Results, names: tuple[str, str] = ("first", "second")) -> Results:
+    """second - first for every headline and group row that both have; p of headlines corrected by Holm.
+
+    Where both audits drew the same images in the same draws, the difference is paired. Where each speaks of one
+    system only, those two are compared whatever they are called. People's captions are not compared with
+    themselves.
+    """
+    started = time.time()
+    renamed = _one_against_one(first, second)
+    ours = {_key(m, renamed): m for m in first.measurements if _comparable(m)}
+    theirs = {_key(m, renamed): m for m in second.measurements if _comparable(m)}
+    shared = [key for key in ours if key in theirs]
+    if not shared:
+        raise PortrayalError(
+            f"{names[0]} and {names[1]} share no row to compare: they need the same metric, term, system, group "
+            "and settings."
+        )
+    draws = (_draws(first), _draws(second))
+    rows = [_difference(ours[key], theirs[key], draws) for key in shared]
+    headlines = [index for index, row in enumerate(rows) if row.group is None]
+    corrected = dict(zip(headlines, holm([rows[index].p for index in headlines]), strict=True))
+    measurements = tuple(_with_q(row, corrected.get(index)) for index, row in enumerate(rows))
+    origin = provenance(
+        command=command_line(),
+        seed=None,
+        started=started,
+        study={"digest": "", "first": _study(first), "second": _study(second)},
+        cards={**_cards(first), **_cards(second)},
+        compared=list(names),
+        only_first=len(ours) - len(shared),
+        only_second=len(theirs) - len(shared),
+    )
+    return Results(measurements, provenance=origin)
+
+
+def _comparable(m: Measurement) -> bool:
+    return m.item is None and m.system != HUMAN
+
+
+def _systems(results: Results) -> set[str | None]:
+    return {m.system for m in results.measurements if _comparable(m)}
+
+
+def _one_against_one(first: Results, second: Results) -> bool:
+    ours, theirs = _systems(first), _systems(second)
+    return len(ours) == len(theirs) == 1 and ours != theirs
+
+
+def _key(m: Measurement, renamed: bool) -> Key:
+    settings = tuple(sorted((name, str(value)) for name, value in m.settings.items()))
+    return (m.metric, m.term, m.attribute, m.group, m.unit, settings, None if renamed else m.system)
+
+
+def _draws(results: Results) -> dict[str, tuple[str, NDArray[np.float64]]]:
+    return {
+        identifier: (sample, np.array([np.nan if draw is None else draw for draw in draws], dtype=np.float64))
+        for identifier, sample, draws in results.replicates.iter_rows()
+    }
+
+
+def _difference(a: Measurement, b: Measurement, draws: tuple[dict[str, Any], dict[str, Any]]) -> Measurement:
+    if a.value is None or b.value is None:
+        which, undefined = ("first", a) if a.value is None else ("second", b)
+        return _row(a, b, None, None, f"undefined in the {which}: {undefined.reason}")
+    mine, other = draws[0].get(a.id), draws[1].get(b.id)
+    if mine is not None and other is not None and mine[0] == other[0]:
+        return _row(a, b, paired_difference(a.value, b.value, mine[1], other[1]), True, None)
+    return _row(a, b, unpaired_difference(a.value, b.value, a.se_data, b.se_data), False, None)
+
+
+def _row(
+    a: Measurement, b: Measurement, found: Difference | None, paired: bool | None, reason: str | None
+) -> Measurement:
+    settings: Mapping[str, Any] = {
+        **a.settings,
+        "comparison": "second - first",
+        "first": a.value,
+        "second": b.value,
+        "paired": paired,
+        "detectable": None if found is None else found.detectable,
+    }
+    return Measurement(
+        metric=a.metric,
+        term=a.term,
+        system=a.system if a.system == b.system else f"{a.system} → {b.system}",
+        attribute=a.attribute,
+        group=a.group,
+        value=None if found is None else found.value,
+        low=None if found is None else found.low,
+        high=None if found is None else found.high,
+        se_data=None if found is None else found.se,
+        n=min(a.n, b.n) if a.n is not None and b.n is not None else None,
+        n_unit=a.n_unit,
+        p=None if found is None else found.p,
+        ideal=None,
+        better=a.better if a.better in ("lower", "higher") else None,
+        unit=a.unit,
+        reason=reason,
+        settings=settings,
+    )
+
+
+def _with_q(row: Measurement, q: float | None) -> Measurement:
+    return Measurement(**{**row.as_dict(), "q": q})
+
+
+def _study(results: Results) -> object:
+    study = results.provenance.get("study")
+    return study.get("digest") if isinstance(study, dict) else None
+
+
+def _cards(results: Results) -> dict[str, Any]:
+    cards = results.provenance.get("cards")
+    return cards if isinstance(cards, dict) else {}

@@ -1,0 +1,7 @@
+"""Where work runs, and how it resumes. The same numbers come out of every place."""
+
+from portrayal.engine.journal import Journal
+from portrayal.engine.places import Cores, Place, ThisProcess, place_for
+from portrayal.engine.tasks import Progress, Task, run_tasks
+
+__all__ = ["Cores", "Journal", "Place", "Progress", "Task", "ThisProcess", "place_for", "run_tasks"]

@@ -1,0 +1,92 @@
+"""Where work runs: this process, or all cores of this machine. A cluster would be a third place of this shape."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from portrayal.errors import PortrayalError
+
+Call = tuple[Callable[..., Any], dict[str, Any]]
+
+# Each worker has a core; libraries that start a thread per core in each of them would only get in the way.
+_ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+_shared: Any = None  # what a worker process was given when it started
+
+
+class Place(Protocol):
+    def run(self, calls: Sequence[Call], shared: Any) -> Iterator[tuple[int, Any]]:
+        """Run every `function(shared, **arguments)`; yield (position, result) as each one ends."""
+
+
+@dataclass(frozen=True)
+class ThisProcess:
+    def run(self, calls: Sequence[Call], shared: Any) -> Iterator[tuple[int, Any]]:
+        for position, (function, arguments) in enumerate(calls):
+            yield position, function(shared, **arguments)
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Worker processes, started afresh: a copy of a process that has threads can hang."""
+
+    workers: int
+
+    def run(self, calls: Sequence[Call], shared: Any) -> Iterator[tuple[int, Any]]:
+        if not calls:
+            return
+        context = multiprocessing.get_context("spawn")
+        with (
+            _one_thread_each(),
+            ProcessPoolExecutor(
+                min(self.workers, len(calls)), mp_context=context, initializer=_receive, initargs=(shared,)
+            ) as pool,
+        ):
+            waiting = {pool.submit(_call, *call): position for position, call in enumerate(calls)}
+            try:
+                for finished in as_completed(waiting):
+                    yield waiting[finished], finished.result()
+            except BrokenProcessPool as error:
+                raise PortrayalError(
+                    "A worker process was ended from outside, most often for lack of memory; "
+                    "run the command again, with fewer --workers: what is finished is kept."
+                ) from error
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def place_for(workers: int) -> Place:
+    if workers < 1:
+        raise PortrayalError(f"The number of workers must be 1 or more. Got {workers} instead.")
+    return ThisProcess() if workers == 1 else Cores(workers)
+
+
+def _receive(shared: Any) -> None:
+    global _shared
+    _shared = shared
+
+
+def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    return function(_shared, **arguments)
+
+
+@contextlib.contextmanager
+def _one_thread_each() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,391 @@
+"""Do captions tie groups and objects together more strongly than the images do?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from portrayal.errors import Undefined
+from portrayal.lexicon import Lexicon, ObjectFinder
+from portrayal.metrics.card import Card, Term
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.metric import metric
+from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
+from portrayal.results import HUMAN, TOO_FEW
+from portrayal.stats import DRAWS, Estimate, bootstrap, bootstrap_p, column_sums, resampler
+from portrayal.study import Study
+
+Array = NDArray[np.float64]
+
+CARD = Card(
+    name="amplification",
+    title="Ties between groups and objects, made stronger",
+    question="Do captions tie groups to objects more strongly than the labels of the same images do?",
+    formula=(
+        "Truth: the labelled group a and the labelled objects t of an image. Prediction: the one group the caption "
+        "names, and the objects it names. "
+        "ba = sum over (o, g) with b*(o, g) > 1/|G| of (b~(o, g) - b*(o, g)), divided by the number of objects, where "
+        "b(o, g) is the share of group g among the captions or images with object o. "
+        "a-to-t = mean over pairs of y (P(t^|a) - P(t|a)) and t-to-a = mean of y (P(a^|t) - P(a|t)), with y = 1 if "
+        "P(a, t) > P(a) P(t) and -1 otherwise; P(a^|t) is among the captions that name exactly one group. "
+        "multi: as ba with sets of objects instead of objects, the differences taken without their sign; "
+        "multi-signed with it; multi-floor is the multi that noise alone gives, sqrt(2/pi) times the standard error of "
+        "each difference, and multi-excess what is above it; multi-variance: the variance of the differences over "
+        "sets and groups."
+    ),
+    range="-1 to 1; multi and multi-variance: 0 and up. 0 where captions tie as the labels do.",
+    needs=("captions", "attributes", "objects"),
+    paper=(
+        "ba: Zhao et al., EMNLP 2017. a-to-t, t-to-a: Wang and Russakovsky, Directional Bias Amplification, ICML 2021. "
+        "multi: Zhao, Andrews and Xiang, Men Also Do Laundry, ICML 2023."
+    ),
+    caveats=(
+        "Captions leave objects unnamed: P(t^|a) is mostly below P(t|a), so a-to-t mixes what is tied with what is "
+        "merely not said. t-to-a and ba do not: they divide by what was named.",
+        "ba counts rare objects as much as common ones; the directional terms do too.",
+        "multi is a mean of absolute values, which noise keeps above 0. Read multi-excess and multi-signed beside it.",
+        f"Sets of objects are those of one or two objects in at least {TOO_FEW} labelled images (--set-minimum).",
+        "Which way a tie leans is taken from the labels as they are; intervals do not cover its uncertainty.",
+        "Objects in captions are found by word (the label, its plural, common synonyms), not by meaning.",
+    ),
+    terms=(
+        Term("ba", "mean growth of the shares that lean to a group", "share", "closer", 0.0),
+        Term(
+            "a-to-t",
+            "how much more the group predicts the objects named than those present",
+            "share",
+            "closer",
+            0.0,
+        ),
+        Term(
+            "t-to-a",
+            "how much more the objects predict the group named than the one shown",
+            "share",
+            "closer",
+            0.0,
+        ),
+        Term("multi", "mean size of the change over sets of objects", "share", "lower", 0.0),
+        Term("multi-signed", "the same with its sign", "share", "closer", 0.0),
+        Term("multi-floor", "what multi would be if only noise changed the shares", "share"),
+        Term("multi-excess", "multi less its floor", "share", "lower", 0.0),
+        Term("multi-variance", "variance of the change over sets and groups", "share", "lower", 0.0),
+    ),
+)
+
+
+@metric(CARD)
+def amplification(
+    study: Study,
+    *,
+    attribute: str,
+    seed: int = 0,
+    draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
+    lexicon: Annotated[
+        str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
+    ] = None,
+    rows: Annotated[
+        Literal["intersection", "union"],
+        "Images that decide which way a tie leans: labelled with a group and an object, or with either.",
+    ] = "intersection",
+    ties: Annotated[
+        Literal["negative", "drop"],
+        "A pair exactly as common as chance: counted as leaning away, or left out.",
+    ] = "negative",
+    set_minimum: Annotated[int, "Labelled images that a set of objects must be in, for multi."] = TOO_FEW,
+) -> Findings:
+    """Amplification of every speaker against the labels.
+
+    >>> truth = np.array([[30, 10], [10, 30]])
+    >>> round(bias_amplification(truth, np.array([[15, 10], [25, 30]])), 6)
+    -0.177273
+    """
+    words = choose_lexicon(lexicon, attribute)
+    names = lexicon_names(study.groups(attribute), words)
+    groups = [group for group, listed in names.items() if listed is not None]
+    if len(groups) < 2:
+        raise Undefined(
+            f"Amplification needs two groups of '{attribute}' that the lexicon '{words.name}' names."
+        )
+    labels = sorted(set(study.objects.filter(study.objects["source"] == HUMAN)["label"]) - {"person"})
+    if not labels:
+        raise Undefined("Amplification needs objects that people labelled (source 'human').")
+    findings = Findings(
+        CARD, attribute, {"lexicon": words.label, "rows": rows, "ties": ties, "set_minimum": set_minimum}
+    )
+    truth = dict(study.labels(attribute).iter_rows())
+    for speaker in study.speakers:
+        speech = listen(study, speaker, words)
+        speech = speech.only([image for image in speech.images if truth.get(image) in groups])
+        view = _view(
+            study, speech, [truth[image] for image in speech.images], groups, names, labels, set_minimum
+        )
+        _measure(findings, speaker, speech, view, rows, ties, seed, draws)
+    return findings
+
+
+def bias_amplification(truth: Array, predicted: Array) -> float:
+    """ba from counts of (objects, groups). Objects without a share on both sides are left out of the mean."""
+    table = np.asarray(truth, float)[None]
+    return float(_ba(table, np.asarray(predicted, float)[None], _leaning(table))[0])
+
+
+def attribute_to_task(truth: Array, predicted: Array, people: Array | None = None) -> float:
+    """a-to-t from counts of (tasks, groups): labelled tasks, predicted tasks, both by the labelled group.
+
+    `people` counts images per group; by default every image has one task.
+    """
+    table = np.asarray(truth, float)[None]
+    per_group = table.sum(axis=1) if people is None else np.asarray(people, float)[None]
+    lean = _lean(table, table.sum(axis=2), per_group, per_group.sum(axis=1), "negative")
+    return float(_a_to_t(table, np.asarray(predicted, float)[None], per_group, lean)[0])
+
+
+def task_to_attribute(truth: Array, predicted: Array, people: Array | None = None) -> float:
+    """t-to-a from counts of (tasks, groups): labelled and predicted groups, both by the labelled task."""
+    table = np.asarray(truth, float)[None]
+    per_group = table.sum(axis=1) if people is None else np.asarray(people, float)[None]
+    lean = _lean(table, table.sum(axis=2), per_group, per_group.sum(axis=1), "negative")
+    return float(_t_to_a(table, np.asarray(predicted, float)[None], lean)[0])
+
+
+# Each of the following takes tables of (draws, objects, groups) and gives one value per draw.
+
+
+def _shares(table: Array) -> Array:
+    sums = table.sum(axis=2, keepdims=True)
+    made: Array = np.divide(table, sums, out=np.full_like(table, np.nan), where=sums > 0)
+    return made
+
+
+def _leaning(truth: Array) -> NDArray[np.bool_]:
+    """Where b* leans to a group: (1, objects, groups)."""
+    return np.asarray(_shares(truth) > 1 / truth.shape[2])
+
+
+def _changes(truth: Array, predicted: Array, leaning: NDArray[np.bool_]) -> Array:
+    """b~ - b* where b* leans to the group, 0 where it does not, nan where either is undefined."""
+    before, after = _shares(truth), _shares(predicted)
+    return np.where(np.isnan(after + before), np.nan, np.where(leaning, after - before, 0.0))
+
+
+def _ba(truth: Array, predicted: Array, leaning: NDArray[np.bool_]) -> Array:
+    return _nanmean(_changes(truth, predicted, leaning).sum(axis=2))
+
+
+def _lean(together: Array, tasks: Array, people: Array, images: Array, ties: str) -> Array:
+    """y: +1 where a group and a task meet more often than chance, else -1 (0 for ties that are dropped)."""
+    expected = tasks[:, :, None] * people[:, None, :] / np.maximum(images, 1)[:, None, None]
+    above = together > expected + 1e-9
+    even = np.abs(together - expected) <= 1e-9
+    lean = np.where(above, 1.0, -1.0)
+    return np.where(even, np.nan, lean) if ties == "drop" else lean
+
+
+def _a_to_t(truth: Array, predicted: Array, people: Array, lean: Array) -> Array:
+    per_group = np.where(people > 0, people, np.nan)[:, None, :]
+    return _nanmean((lean * (predicted - truth) / per_group).reshape(len(truth), -1))
+
+
+def _t_to_a(truth: Array, predicted: Array, lean: Array) -> Array:
+    """Both shares are among what is known: the groups labelled, and the groups named where one is."""
+    return _nanmean((lean * (_shares(predicted) - _shares(truth))).reshape(len(truth), -1))
+
+
+def _nanmean(values: Array) -> Array:
+    known = np.isfinite(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    made: Array = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
+    return made
+
+
+@dataclass(frozen=True)
+class _View:
+    """Truth and prediction of each image, as sparse counts of (images, objects x groups) and the like."""
+
+    truth: sparse.csr_array  # labelled objects by labelled group
+    named_objects: sparse.csr_array  # named objects by labelled group
+    named_groups: sparse.csr_array  # labelled objects by named group
+    named_both: sparse.csr_array  # named objects by named group
+    people: sparse.csr_array  # labelled group of every image
+    with_object: sparse.csr_array  # the same, of images with a labelled object
+    sets_truth: sparse.csr_array
+    sets_named: sparse.csr_array
+    groups: int
+    sets: int
+
+
+def _view(
+    study: Study,
+    speech: Speech,
+    truth: Sequence[str],
+    groups: Sequence[str],
+    names: dict[str, str | None],
+    labels: Sequence[str],
+    set_minimum: int,
+) -> _View:
+    place = {label: index for index, label in enumerate(labels)}
+    row = {image: index for index, image in enumerate(speech.images)}
+    shape = (len(speech.images), len(labels))
+    human = study.objects.filter(study.objects["source"] == HUMAN)
+    pairs = {
+        (row[i], place[o])
+        for i, o in human.select("image_id", "label").iter_rows()
+        if i in row and o in place
+    }
+    objects = _indicator(sorted(pairs), shape)
+    finder = ObjectFinder(labels)
+    found = [(c, place[label]) for c, text in enumerate(speech.captions) for label in finder.labels(text)]
+    said = _indicator(found, (len(speech.captions), len(labels)))
+    listed = [speech.groups.index(str(names[group])) for group in groups]
+    one = (speech.how_many == 1)[:, None] & speech.named[:, listed]
+    to_image = sparse.csr_array(
+        (speech.weight, (speech.image, np.arange(len(speech.captions)))),
+        shape=(shape[0], len(speech.captions)),
+    )
+    shown = np.array([[group == label for group in groups] for label in truth], dtype=np.float64)
+    shown = shown.reshape(len(truth), len(groups))
+    named = speech.share_per_image(one.astype(np.float64))
+    sets = _common_sets(objects, set_minimum)
+    objects_in_sets, said_in_sets = _members(objects, sets), _members(said, sets)
+    captions_by_group = one.astype(np.float64)
+    return _View(
+        truth=_by_group(objects, shown),
+        named_objects=_by_group(to_image @ said, shown),
+        named_groups=_by_group(objects, named),
+        named_both=_by_group_of_captions(said, captions_by_group, to_image),
+        people=sparse.csr_array(shown),
+        with_object=sparse.csr_array(shown * np.asarray(objects.sum(axis=1) > 0, dtype=float).reshape(-1, 1)),
+        sets_truth=_by_group(objects_in_sets, shown),
+        sets_named=_by_group_of_captions(said_in_sets, captions_by_group, to_image),
+        groups=len(groups),
+        sets=len(sets),
+    )
+
+
+def _indicator(pairs: Sequence[tuple[int, int]], shape: tuple[int, int]) -> sparse.csr_array:
+    rows, columns = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    return sparse.csr_array((np.ones(len(pairs)), (rows, columns)), shape=shape)
+
+
+def _common_sets(objects: sparse.csr_array, minimum: int) -> list[tuple[int, ...]]:
+    """Sets of one or two objects that enough labelled images hold."""
+    together = (objects.T @ objects).toarray()
+    count = together.shape[0]
+    single = [(o,) for o in range(count) if together[o, o] >= minimum]
+    pairs = [(a, b) for a, b in combinations(range(count), 2) if together[a, b] >= minimum]
+    return [*single, *pairs]
+
+
+def _members(objects: sparse.csr_array, sets: Sequence[tuple[int, ...]]) -> sparse.csr_array:
+    """Which rows hold every object of a set: (rows, sets)."""
+    columns = objects.tocsc()
+    made = [columns[:, [some[0]]].multiply(columns[:, [some[-1]]]) for some in sets]
+    return sparse.hstack(made, format="csr") if made else sparse.csr_array((objects.shape[0], 0))
+
+
+def _by_group(rows: sparse.csr_array, groups: Array) -> sparse.csr_array:
+    """(rows, k) and (rows, groups) to (rows, k x groups), group by group."""
+    parts = [rows.multiply(groups[:, [g]]).tocsr() for g in range(groups.shape[1])]
+    return sparse.hstack(parts, format="csr")
+
+
+def _by_group_of_captions(
+    said: sparse.csr_array, groups: Array, to_image: sparse.csr_array
+) -> sparse.csr_array:
+    return (to_image @ _by_group(said, groups)).tocsr()
+
+
+def _measure(
+    findings: Findings, speaker: str, speech: Speech, view: _View, rows: str, ties: str, seed: int, draws: int
+) -> None:
+    images = len(speech.images)
+    draw = resampler(speech.images, seed, draws)
+    blocks = [
+        view.truth,
+        view.named_objects,
+        view.named_groups,
+        view.named_both,
+        view.people,
+        view.with_object,
+    ]
+    columns = sparse.hstack([*blocks, view.sets_truth, view.sets_named], format="csr")
+    edges = np.cumsum([block.shape[1] for block in (*blocks, view.sets_truth, view.sets_named)])[:-1]
+
+    def table(part: Array) -> Array:
+        return part.reshape(len(part), view.groups, -1).transpose(0, 2, 1)
+
+    # Which way a tie leans is read off the labels once. Deciding it anew in every draw would count the noise of
+    # the labels twice and pull every draw down: what leans by chance leans back.
+    truth, _, _, _, people, deciding, sets_truth, _ = np.split(column_sums(columns)[None], edges, axis=1)
+    base = deciding if rows == "intersection" else people
+    lean = _lean(table(truth), table(truth).sum(axis=2), base, base.sum(axis=1), ties)
+    leaning, sets_leaning = _leaning(table(truth)), _leaning(table(sets_truth))
+
+    def statistic(totals: Array) -> Array:
+        truth, objects, groups, both, people, _, sets_truth, sets_named = np.split(totals, edges, axis=1)
+        change = _changes(table(sets_truth), table(sets_named), sets_leaning)
+        flat = change.reshape(len(totals), -1)
+        return np.column_stack(
+            [
+                _ba(table(truth), table(both), leaning),
+                _a_to_t(table(truth), table(objects), people, lean),
+                _t_to_a(table(truth), table(groups), lean),
+                _nanmean(np.abs(change).sum(axis=2)),
+                _nanmean(change.sum(axis=2)),
+                _nanmean((flat - _nanmean(flat)[:, None]) ** 2),
+            ]
+        )
+
+    def floor() -> float | None:
+        """A mean of absolute values is above 0 without any change: the mean size of each change's own noise."""
+        totals = draw.totals(sparse.hstack([view.sets_truth, view.sets_named], format="csr"))
+        before, after = np.split(totals, 2, axis=1)
+        noise = np.sqrt(2 / np.pi) * _nanstd(_changes(table(before), table(after), sets_leaning))
+        found = _nanmean(noise.sum(axis=1)[None])[0]
+        return float(found) if np.isfinite(found) else None
+
+    one = speech.how_many == 1
+    reason = None if images else "no captioned image with a label"
+    found = dict.fromkeys((term.name for term in CARD.terms), Estimate.of(None))
+    if images:
+        order = ("ba", "a-to-t", "t-to-a", "multi", "multi-signed", "multi-variance")
+        found |= dict(zip(order, bootstrap(columns, statistic, draw), strict=True))
+        # Noise only ever adds to these two, so their draws lie above the value they are drawn around.
+        centred = bootstrap(columns, statistic, draw, method="centred")
+        found |= {"multi": centred[3], "multi-variance": centred[5], "multi-floor": Estimate.of(floor())}
+        multi, noise = found["multi"], found["multi-floor"]
+        if multi.value is not None and noise.value is not None:
+            found["multi-excess"] = multi.moved(-noise.value)
+    for term in CARD.terms:
+        estimate = found[term.name]
+        signed = term.name in ("ba", "a-to-t", "t-to-a", "multi-signed")
+        undefined = (
+            None if estimate.value is not None else reason or "no object, or set, is both labelled and named"
+        )
+        findings.add(
+            term.name,
+            estimate,
+            system=speaker,
+            n=images,
+            reason=undefined,
+            p=bootstrap_p(estimate.replicates) if signed and undefined is None else None,
+            evidence=speech.evidence(np.ones(len(one), dtype=bool) if term.name == "a-to-t" else one),
+            resampler=draw,
+        )
+
+
+def _nanstd(values: Array) -> Array:
+    """Over draws: (draws, sets, groups) to (sets, groups); nan where a set is undefined in the study itself."""
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = filled.sum(axis=0) / count
+    spread = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / count
+    return np.asarray(np.where(known.any(axis=0), np.sqrt(spread), np.nan))

@@ -1,0 +1,270 @@
+"""Which objects go with which group in what captions say?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from portrayal.errors import Undefined
+from portrayal.lexicon import Lexicon, ObjectFinder
+from portrayal.metrics.card import Card, Term
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.metric import metric
+from portrayal.metrics.speech import Speech, choose_lexicon, listen
+from portrayal.results import TOO_FEW
+from portrayal.stats import (
+    DRAWS,
+    Estimate,
+    benjamini_hochberg,
+    bootstrap,
+    permutation_p,
+    permutations,
+    resampler,
+)
+from portrayal.study import Study
+
+CARD = Card(
+    name="cooccurrence",
+    title="Objects and the groups named beside them",
+    question="When a caption names a group and the image holds an object, which group is it?",
+    formula=(
+        "count(o, g): captions naming group g in images holding object o. "
+        "bias(o, g) = count(o, g) / sum over groups of count(o, g'). "
+        "overall(g) is the same over all captions that name a group; for all people it is the largest of these "
+        "shares. An image with several captions counts once. "
+        "p: how often an object's share would be as far from the overall one if the captions' groups were dealt "
+        "to the images at random; q corrects for the number of objects."
+    ),
+    range="bias, overall: 0 to 1; 1 / number of groups where all are named equally often. count: 0 and up.",
+    needs=("captions",),
+    paper=(
+        "Zhao, Wang, Yatskar, Ordonez and Chang, Men Also Like Shopping, EMNLP 2017; "
+        "as object gender co-occurrence in Sabir and Padro, 2023."
+    ),
+    caveats=(
+        "It describes captions, and with them the images: in a study with more men than women every object leans "
+        "to men. Compare an object with the overall share, and a system with people on the same images.",
+        "A caption naming several groups counts for none of them (both='neither') or for each (both='each').",
+        f"An object that goes with a group in fewer than {TOO_FEW} images is shown, but neither tested nor ranked.",
+    ),
+    terms=(
+        Term("bias", "share of an object's captions that name this group", "share"),
+        Term("overall", "share of all captions naming a group that name this one", "share"),
+        Term("count", "captions naming the group, with the object or in all", "count"),
+        Term("several", "captions naming several groups", "count"),
+    ),
+)
+
+
+@metric(CARD)
+def cooccurrence(
+    study: Study,
+    *,
+    attribute: str,
+    seed: int = 0,
+    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values."] = DRAWS,
+    lexicon: Annotated[
+        str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
+    ] = None,
+    both: Annotated[
+        Literal["neither", "each"], "What a caption naming several groups counts for."
+    ] = "neither",
+    objects: Annotated[
+        Literal["labels", "words"], "Objects from the study's labels, or from the words of each caption."
+    ] = "labels",
+) -> Findings:
+    """Counts, per-object shares and overall shares for every speaker.
+
+    >>> import polars as pl, portrayal
+    >>> study = portrayal.Study.from_frames(
+    ...     captions=pl.DataFrame({"image_id": [1, 2, 3], "system": ["s"] * 3,
+    ...                            "caption": ["a man", "a man", "a woman"]}),
+    ...     objects=pl.DataFrame({"image_id": [1, 3], "label": ["bat", "bat"]}))
+    >>> results = portrayal.metrics.cooccurrence(study, attribute="gender")
+    >>> [(m.item, m.value) for m in results.measurements if m.term == "bias" and m.group == "male"]
+    [('bat', 0.5)]
+    """
+    words = choose_lexicon(lexicon, attribute)
+    labels = sorted(set(study.objects["label"]))
+    if objects == "words" and not labels:
+        raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
+    findings = Findings(CARD, attribute, {"lexicon": words.label, "both": both, "objects": objects})
+    for speaker in study.speakers:
+        speech = listen(study, speaker, words)
+        counted = _counted(speech, both)
+        shown = _objects_of(study, speech, labels, objects)
+        _measure(findings, speaker, speech, counted, shown, labels, seed, draws)
+    return findings
+
+
+def _counted(speech: Speech, both: str) -> NDArray[np.float64]:
+    """Per caption, what it counts for each group."""
+    counted = speech.named.astype(np.float64)
+    if both == "neither":
+        counted[speech.how_many > 1] = 0
+    return counted
+
+
+def _objects_of(study: Study, speech: Speech, labels: Sequence[str], where: str) -> sparse.csr_array:
+    """Which objects a caption goes with: (captions, labels)."""
+    place = {label: index for index, label in enumerate(labels)}
+    if where == "words":
+        finder = ObjectFinder(labels)
+        found = [{place[label] for label in finder.labels(caption)} for caption in speech.captions]
+    else:
+        of_image: dict[str, set[int]] = {}
+        for image, label in study.objects.select("image_id", "label").iter_rows():
+            of_image.setdefault(image, set()).add(place[label])
+        found = [of_image.get(speech.images[image], set()) for image in speech.image]
+    rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
+    columns = np.array([label for some in found for label in sorted(some)], dtype=np.int64)
+    ones = np.ones(len(columns))
+    return sparse.csr_array((ones, (rows, columns)), shape=(len(found), len(labels)))
+
+
+def _measure(
+    findings: Findings,
+    speaker: str,
+    speech: Speech,
+    counted: NDArray[np.float64],
+    shown: sparse.csr_array,
+    labels: Sequence[str],
+    seed: int,
+    draws: int,
+) -> None:
+    groups = speech.groups
+    draw = resampler(speech.images, seed, draws)
+    images = len(speech.images)
+    overall = speech.share_per_image(counted)
+    several = speech.share_per_image((speech.how_many > 1).astype(np.float64)[:, None])
+    nothing = None if overall.any() else "no caption names a group"
+
+    def counts(estimates: Sequence[Estimate], item: str | None, which: NDArray[np.bool_]) -> None:
+        for index, group in enumerate(groups):
+            evidence = speech.evidence(which & (counted[:, index] > 0))
+            findings.add(
+                "count", estimates[index], system=speaker, group=group, item=item, n=images, evidence=evidence,
+                resampler=draw,
+            )  # fmt: skip
+
+    everything = np.ones(len(speech.captions), dtype=bool)
+    per_group = bootstrap(overall, lambda totals: totals, draw)
+    named = np.asarray((counted > 0).any(axis=1), dtype=bool)
+    total = bootstrap(speech.share_per_image(named.astype(np.float64)[:, None]), lambda totals: totals, draw)[
+        0
+    ]
+    findings.add("count", total, system=speaker, n=images, evidence=speech.evidence(named), resampler=draw)
+    counts(per_group, None, everything)
+    findings.add(
+        "several", float(several.sum()), system=speaker, n=images,
+        evidence=speech.evidence(speech.how_many > 1),
+    )  # fmt: skip
+    n_named = int(np.count_nonzero(overall.any(axis=1)))
+    shares = bootstrap(overall, _shares, draw) if nothing is None else [Estimate.of(None)] * len(groups)
+    largest = bootstrap(overall, lambda t: _shares(t).max(axis=1), draw)[0] if nothing is None else None
+    findings.add(
+        "overall", largest, system=speaker, n=n_named, reason=nothing, ideal=1 / len(groups),
+        evidence=speech.evidence(named), resampler=draw,
+    )  # fmt: skip
+    for index, group in enumerate(groups):
+        findings.add(
+            "overall", shares[index], system=speaker, group=group, n=n_named, reason=nothing,
+            evidence=speech.evidence(counted[:, index] > 0), resampler=draw,
+        )  # fmt: skip
+    _measure_objects(findings, speaker, speech, counted, shown, labels, seed, draws)
+
+
+def _shares(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    sums = totals.sum(axis=1, keepdims=True)
+    made: NDArray[np.float64] = np.divide(totals, sums, out=np.full_like(totals, np.nan), where=sums > 0)
+    return made
+
+
+def _measure_objects(
+    findings: Findings,
+    speaker: str,
+    speech: Speech,
+    counted: NDArray[np.float64],
+    shown: sparse.csr_array,
+    labels: Sequence[str],
+    seed: int,
+    draws: int,
+) -> None:
+    """A row per object and group: count, share, interval, and whether it departs from the overall share."""
+    if not labels or not len(speech.captions):
+        return
+    groups = len(speech.groups)
+    # Per image and (object, group): the captions of the image that name the group, if it goes with the object.
+    to_image = sparse.csr_array(
+        (speech.weight, (speech.image, np.arange(len(speech.captions)))),
+        shape=(len(speech.images), len(speech.captions)),
+    )
+    together = [to_image @ shown.multiply(counted[:, [g]]).tocsr() for g in range(groups)]
+    columns = sparse.hstack(together, format="csr")  # group-major: g * objects + o
+    draw = resampler(speech.images, seed, draws)
+
+    def shares(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        cube = totals.reshape(len(totals), groups, len(labels))
+        sums = cube.sum(axis=1, keepdims=True)
+        divided: NDArray[np.float64] = np.divide(cube, sums, out=np.full_like(cube, np.nan), where=sums > 0)
+        return divided.reshape(totals.shape)
+
+    bias = bootstrap(columns, shares, draw)
+    count = bootstrap(columns, lambda totals: totals, draw)
+    present = sum(matrix for matrix in together)
+    n = np.asarray((present > 0).sum(axis=0)).reshape(-1)
+    p = _p_values(to_image @ shown, speech.share_per_image(counted), n, seed, draws)
+    q = [benjamini_hochberg(list(p[g])) for g in range(groups)]
+    # bool per (caption, object) is asked object by object; columns are quick to take from a CSC matrix
+    by_object = shown.tocsc()
+    for index, label in enumerate(labels):
+        with_object = np.asarray(by_object[:, [index]].todense()).reshape(-1) > 0
+        for g, group in enumerate(speech.groups):
+            place = g * len(labels) + index
+            evidence = speech.evidence(with_object & (counted[:, g] > 0))
+            about = f"no caption names a group beside '{label}'"
+            findings.add(
+                "bias", bias[place], system=speaker, group=group, item=label, n=int(n[index]),
+                reason=None if n[index] else about, p=p[g][index], q=q[g][index], evidence=evidence,
+            )  # fmt: skip
+            findings.add(
+                "count",
+                count[place],
+                system=speaker,
+                group=group,
+                item=label,
+                n=int(n[index]),
+                evidence=evidence,
+            )
+
+
+def _p_values(
+    objects: sparse.csr_array, named: NDArray[np.float64], n: NDArray[np.int64], seed: int, draws: int
+) -> list[list[float | None]]:
+    """Per group and object, from dealing the images' groups out anew; objects in too few images are not tested."""
+    present = (objects > 0).astype(np.float64).T.tocsr()
+    tested = np.flatnonzero(n >= TOO_FEW)
+    p: list[list[float | None]] = [[None] * len(n) for _ in range(named.shape[1])]
+    if not len(tested):
+        return p
+    rows = present[tested]
+    base = named.sum(axis=0) / named.sum()
+
+    def distance(order: NDArray[np.int64]) -> NDArray[np.float64]:
+        dealt = rows @ named[order]
+        sums = dealt.sum(axis=1, keepdims=True)
+        share = np.divide(dealt, sums, out=np.tile(base, (len(dealt), 1)), where=sums > 0)
+        return np.asarray(np.abs(share - base).T.reshape(-1))
+
+    observed = distance(np.arange(len(named)))
+    found = permutation_p(observed, permutations(distance, len(named), seed, draws)).reshape(
+        named.shape[1], -1
+    )
+    for g in range(named.shape[1]):
+        for place, index in enumerate(tested):
+            p[g][index] = float(found[g, place])
+    return p

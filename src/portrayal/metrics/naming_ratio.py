@@ -1,0 +1,110 @@
+"""Does a system name a group more or less often than people do?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from portrayal.lexicon import Lexicon
+from portrayal.metrics.card import Card, Term
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.metric import metric
+from portrayal.metrics.speech import Speech, choose_lexicon, listen
+from portrayal.results import HUMAN
+from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, resampler
+from portrayal.study import Study
+
+CARD = Card(
+    name="naming-ratio",
+    title="Naming a group as often as people do",
+    question="How many captions of the system name a group, for each that people wrote of the same images?",
+    formula=(
+        "ratio(g) = captions of the system naming g / captions of people naming g, over the images both describe. "
+        "People's count of an image is the share of its references that name g (people='mean'), whether any does "
+        "('any'), or whether more than half do ('majority'). For all people: captions naming any group."
+    ),
+    range="0 and up; 1 where the system names the group as often as people.",
+    needs=("captions", "references"),
+    paper="Called leakage in Sabir and Padro, 2023 (Table 3), whose rule for counting people's captions is unstated.",
+    caveats=(
+        "It compares totals: a system may name a group as often as people do, on other images.",
+        "A caption naming several groups counts for each.",
+    ),
+    terms=(
+        Term(
+            "ratio", "captions of the system naming the group, for each of people's", "ratio", "closer", 1.0
+        ),
+    ),
+)
+
+
+@metric(CARD)
+def naming_ratio(
+    study: Study,
+    *,
+    attribute: str,
+    seed: int = 0,
+    draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
+    lexicon: Annotated[
+        str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
+    ] = None,
+    people: Annotated[
+        Literal["mean", "any", "majority"], "When the people describing an image count as naming a group."
+    ] = "mean",
+) -> Findings:
+    """One ratio per group and system.
+
+    >>> import polars as pl, portrayal
+    >>> study = portrayal.Study.from_frames(
+    ...     captions=pl.DataFrame({"image_id": [1, 2], "system": ["s"] * 2, "caption": ["a man", "a man"]}),
+    ...     references=pl.DataFrame({"image_id": [1, 1, 2], "caption": ["a man", "a person", "a man"]}))
+    >>> results = portrayal.metrics.naming_ratio(study, attribute="gender")
+    >>> [m.value for m in results.measurements if m.group == "male"]
+    [1.3333333333333333]
+    """
+    words = choose_lexicon(lexicon, attribute)
+    findings = Findings(CARD, attribute, {"lexicon": words.label, "people": people})
+    described = listen(study, HUMAN, words)
+    for system in study.systems:
+        speech = listen(study, system, words)
+        shared = sorted(set(speech.images) & set(described.images))
+        speech, human = speech.only(shared), described.only(shared)
+        said = _with_any(speech.share_per_image(speech.named.astype(np.float64)), speech)
+        heard = _people_count(human, people)
+        draw = resampler(speech.images, seed, draws)
+        for index, group in ((-1, None), *enumerate(speech.groups)):
+            counts = np.column_stack([said[:, index], heard[:, index]])
+            reason = (
+                None if heard[:, index].any() else f"no person names {group or 'a group'} on these images"
+            )
+            estimate = None if reason else bootstrap(counts, divide_columns, draw)[0]
+            named = speech.names_any if group is None else speech.named[:, index]
+            findings.add(
+                "ratio",
+                estimate,
+                system=system,
+                group=group,
+                n=len(shared),
+                reason=reason if shared else "no image has a caption and a reference",
+                p=None if estimate is None else bootstrap_p(estimate.replicates, null=1.0),
+                evidence=speech.evidence(named),
+                resampler=draw,
+            )
+    return findings
+
+
+def _with_any(per_group: NDArray[np.float64], speech: Speech) -> NDArray[np.float64]:
+    """The groups' columns, and one for captions that name any group."""
+    named = speech.names_any.astype(np.float64)[:, None]
+    return np.hstack([per_group, speech.share_per_image(named)])
+
+
+def _people_count(human: Speech, people: str) -> NDArray[np.float64]:
+    shares = _with_any(human.share_per_image(human.named.astype(np.float64)), human)
+    if people == "any":
+        return (shares > 0).astype(np.float64)
+    if people == "majority":
+        return (shares > 0.5).astype(np.float64)
+    return shares

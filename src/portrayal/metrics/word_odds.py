@@ -1,0 +1,222 @@
+"""Which words go with which group? An open look at every word captions use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from portrayal.errors import Undefined
+from portrayal.lexicon import Finder, Lexicon, lexicon_for, load_lexicon, tokenize
+from portrayal.metrics.card import Card, Term
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.metric import metric
+from portrayal.metrics.speech import Speech, listen
+from portrayal.results import TOO_FEW
+from portrayal.stats import DRAWS, benjamini_hochberg, bootstrap, permutation_p, permutations, resampler
+from portrayal.study import Study
+
+Array = NDArray[np.float64]
+MASK = "groupword"
+
+CARD = Card(
+    name="word-odds",
+    title="Words that go with a group",
+    question="Which words do captions use more for one group than for the others?",
+    formula=(
+        "Weighted log-odds with an informative Dirichlet prior: for word w, group g against all others, "
+        "delta = log((y_g + a_w) / (n_g + a - y_g - a_w)) - log((y_r + a_w) / (n_r + a - y_r - a_w)), "
+        "z = delta / sqrt(1 / (y_g + a_w) + 1 / (y_r + a_w)). The prior a_w is the word's share of everything the "
+        "speaker says, times `prior` words. An image with several captions counts once. For all people and words, "
+        "z is the largest size of any word's z, and its p asks whether any word goes with a group at all. "
+        "p: how often a word's z would be as large if images were dealt to the groups at random; q corrects for "
+        "the number of words."
+    ),
+    range="Any number; 0 where a word is used alike. |z| above 2 is rare by chance for a single word.",
+    needs=("captions", "attributes"),
+    paper="Monroe, Colaresi and Quinn, Fightin' Words, Political Analysis 2008.",
+    caveats=(
+        "Words differ because the images do: compare a system with people's captions of the same images.",
+        f"Words in fewer than {TOO_FEW} images of the speaker are not listed.",
+        "Words that name the group itself are hidden first, unless --no-mask is given.",
+    ),
+    terms=(Term("z", "how much more a word is used for this group than for the others", "z", None, 0.0),),
+)
+
+
+@metric(CARD)
+def word_odds(
+    study: Study,
+    *,
+    attribute: str,
+    seed: int = 0,
+    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values."] = DRAWS,
+    lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
+    mask: Annotated[bool, "Hide the words that name the group."] = True,
+    prior: Annotated[float, "Weight of the prior, in words."] = 500.0,
+) -> Findings:
+    """A z for every word that is common enough, per group and speaker.
+
+    >>> counts, total, background = np.array([[8.0, 2.0]]), np.array([100.0, 100.0]), np.array([0.05])
+    >>> log_odds(counts, total, background, prior=100.0).round(3).tolist()
+    [[1.318, -1.318]]
+    """
+    groups = study.groups(attribute)
+    if len(groups) < 2:
+        raise Undefined(f"Words can only be compared between groups, and '{attribute}' has {len(groups)}.")
+    hidden = _hidden(lexicon, attribute, mask)
+    settings = {"mask": hidden.label if hidden is not None else None, "prior": prior}
+    findings = Findings(CARD, attribute, settings)
+    truth = dict(study.labels(attribute).iter_rows())
+    for speaker in study.speakers:
+        speech = listen(study, speaker, hidden or _SILENT)
+        speech = speech.only([image for image in speech.images if image in truth])
+        place = [groups.index(truth[image]) for image in speech.images]
+        _measure(
+            findings, speaker, speech, np.array(place, dtype=np.int64), groups, hidden, prior, seed, draws
+        )
+    return findings
+
+
+_SILENT = Lexicon("none", None, {})
+
+
+def _hidden(lexicon: str | Lexicon | None, attribute: str, mask: bool) -> Lexicon | None:
+    if not mask:
+        return None
+    if lexicon is not None:
+        return load_lexicon(lexicon)
+    try:
+        return lexicon_for(attribute)
+    except Undefined:
+        return None  # nothing is known to name this attribute, so there is nothing to hide
+
+
+def log_odds(counts: Array, totals: Array, background: Array, prior: float) -> Array:
+    """z of each word for each group against the rest: counts (words, groups), totals per group, word shares."""
+    z: Array = _z(counts[None], totals[None], background[None], prior)[0]
+    return z
+
+
+def _z(counts: Array, totals: Array, background: Array, prior: float) -> Array:
+    """(draws, words, groups), (draws, groups), (draws, words) to (draws, words, groups)."""
+    weight = (prior * background)[:, :, None]
+    rest = counts.sum(axis=2, keepdims=True) - counts
+    others = totals.sum(axis=1, keepdims=True) - totals
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mine = np.log((counts + weight) / (totals[:, None, :] + prior - counts - weight))
+        theirs = np.log((rest + weight) / (others[:, None, :] + prior - rest - weight))
+        made: Array = (mine - theirs) / np.sqrt(1 / (counts + weight) + 1 / (rest + weight))
+    return np.where(np.isfinite(made), made, np.nan)
+
+
+def _measure(
+    findings: Findings,
+    speaker: str,
+    speech: Speech,
+    group_of: NDArray[np.int64],
+    groups: tuple[str, ...],
+    hidden: Lexicon | None,
+    prior: float,
+    seed: int,
+    draws: int,
+) -> None:
+    words, said, images_with, captions_with = _count_words(speech, hidden)
+    everything = said.sum(axis=1)  # the rare words of an image are part of what it says, though not listed
+    kept = np.flatnonzero(images_with >= TOO_FEW)
+    if not len(kept):
+        reason = f"no word is used in {TOO_FEW} labelled images"
+        findings.add("z", None, system=speaker, n=len(speech.images), reason=reason)
+        return
+    common = said[:, kept]
+    shown = np.eye(len(groups))[group_of]
+    width, count = len(kept), len(groups)
+    columns = sparse.hstack(
+        [
+            *(common.multiply(shown[:, [g]]).tocsr() for g in range(count)),
+            sparse.csr_array(np.asarray(everything).reshape(-1, 1) * shown),
+        ],
+        format="csr",
+    )
+
+    def statistic(totals: Array) -> Array:
+        table = totals[:, : width * count].reshape(len(totals), count, width).transpose(0, 2, 1)
+        per_group = totals[:, width * count :]
+        share = table.sum(axis=2) / np.maximum(per_group.sum(axis=1, keepdims=True), 1e-12)
+        z = _z(table, per_group, share, prior)
+        strongest = np.nanmax(np.abs(z).reshape(len(totals), -1), axis=1, initial=0.0)
+        return np.column_stack([z.transpose(0, 2, 1).reshape(len(totals), -1), strongest])
+
+    draw = resampler(speech.images, seed, draws)
+    *estimates, _ = bootstrap(columns, statistic, draw)
+    # A maximum over words only grows with noise.
+    strongest = bootstrap(columns, lambda totals: statistic(totals)[:, -1], draw, method="centred")[0]
+    rows, length = common.T.tocsr(), np.asarray(everything).reshape(-1)
+
+    def size(order: NDArray[np.int64]) -> Array:
+        dealt = shown[order]
+        table, per_group = rows @ dealt, length @ dealt
+        share = table.sum(axis=1) / max(per_group.sum(), 1e-12)
+        z = np.abs(log_odds(table, per_group, share, prior)).T.reshape(-1)
+        return np.append(z, np.nanmax(z, initial=0.0))
+
+    null = permutations(size, len(shown), seed, draws)
+    p = permutation_p(size(np.arange(len(shown))), null)
+    sizes = np.nan_to_num(np.abs([m.value if m.value is not None else np.nan for m in estimates]), nan=-1.0)
+    top = int(sizes.argmax())
+
+    def captions(place: int) -> pl.DataFrame:
+        saying = np.zeros(len(speech.captions), dtype=bool)
+        saying[captions_with[words[kept[place % width]]]] = True
+        return speech.evidence(saying & (group_of == place // width)[speech.image])
+
+    findings.add(
+        "z",
+        strongest,
+        system=speaker,
+        n=len(speech.images),
+        p=float(p[-1]),
+        evidence=captions(top),
+        resampler=draw,
+    )
+    for g, group in enumerate(groups):
+        q = benjamini_hochberg([float(value) for value in p[g * width : (g + 1) * width]])
+        for index, word in enumerate(kept):
+            place = g * width + index
+            findings.add(
+                "z",
+                estimates[place],
+                system=speaker,
+                group=group,
+                item=words[word],
+                n=int(images_with[word]),
+                reason=None if estimates[place].value is not None else "the word is used for one group only",
+                p=float(p[place]),
+                q=q[index],
+                evidence=captions(place),
+            )
+
+
+def _count_words(
+    speech: Speech, hidden: Lexicon | None
+) -> tuple[list[str], sparse.csr_array, NDArray[np.int64], dict[str, list[int]]]:
+    """The words used, how often each image uses each, in how many images each is used, and in which captions."""
+    finder = Finder(hidden) if hidden is not None else None
+    captions_with: dict[str, list[int]] = {}
+    tokens_of: list[list[str]] = []
+    for number, caption in enumerate(speech.captions):
+        text = caption if finder is None else finder.mask(caption, MASK)
+        tokens = [token for token in tokenize(text) if token != MASK and token[0].isalnum()]
+        tokens_of.append(tokens)
+        for token in dict.fromkeys(tokens):
+            captions_with.setdefault(token, []).append(number)
+    words = sorted(captions_with)  # in alphabetical order, so that the order of captions changes nothing
+    index = {word: place for place, word in enumerate(words)}
+    columns = np.array([index[token] for tokens in tokens_of for token in tokens], dtype=np.int64)
+    repeats = [len(tokens) for tokens in tokens_of]
+    entries = (np.repeat(speech.weight, repeats), (np.repeat(speech.image, repeats), columns))
+    said = sparse.csr_array(entries, shape=(len(speech.images), len(words)))
+    return words, said, np.asarray((said > 0).sum(axis=0)).reshape(-1), captions_with

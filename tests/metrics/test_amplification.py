@@ -1,0 +1,227 @@
+"""Amplification: the printed check values, the public formulas written anew, and the lab's planted truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import portrayal
+from portrayal.errors import Undefined
+from portrayal.lab import Captioner, make_study
+from portrayal.metrics.amplification import (
+    amplification,
+    attribute_to_task,
+    bias_amplification,
+    task_to_attribute,
+)
+from portrayal.study import Study
+
+TRUTH = np.array([[30.0, 10.0], [10.0, 30.0]])  # rows tasks, columns groups
+
+
+@pytest.mark.parametrize(
+    ("p", "ba", "a_to_t", "t_to_a"),
+    [
+        (0.5, -0.177273, -0.1875, -0.177273),
+        (4 / 3, 0.15, 0.125, 0.15),
+        (1.0, 0.0, 0.0, 0.0),
+    ],
+)
+def test_check_values(p, ba, a_to_t, t_to_a):
+    predicted = np.array([[30 * p, 10], [10 + 30 * (1 - p), 30]])
+    assert bias_amplification(TRUTH, predicted) == pytest.approx(ba, abs=1e-6)
+    assert attribute_to_task(TRUTH, predicted) == pytest.approx(a_to_t, abs=1e-6)
+    assert task_to_attribute(TRUTH, predicted) == pytest.approx(t_to_a, abs=1e-6)
+
+
+def test_an_object_that_is_never_predicted_is_left_out():
+    assert bias_amplification(np.array([[30, 10], [10, 30]]), np.array([[35, 5], [0, 0]])) == pytest.approx(
+        35 / 40 - 0.75
+    )
+    assert np.isnan(bias_amplification(TRUTH, np.zeros((2, 2))))
+
+
+TABLES = st.lists(st.lists(st.integers(0, 40), min_size=2, max_size=3), min_size=1, max_size=5).filter(
+    lambda rows: len({len(row) for row in rows}) == 1
+)
+
+
+@given(TABLES)
+def test_predicting_the_truth_amplifies_nothing(rows):
+    table = np.array(rows, dtype=float)
+    for value in (
+        bias_amplification(table, table),
+        attribute_to_task(table, table),
+        task_to_attribute(table, table),
+    ):
+        assert np.isnan(value) or value == pytest.approx(0)
+
+
+@given(TABLES, st.randoms())
+def test_the_order_of_groups_and_objects_does_not_matter(rows, random):
+    truth = np.array(rows, dtype=float) + 1
+    predicted = np.roll(truth, 1, axis=0) + np.arange(truth.size).reshape(truth.shape)
+    tasks, groups = (
+        random.sample(range(truth.shape[0]), truth.shape[0]),
+        random.sample(range(truth.shape[1]), truth.shape[1]),
+    )
+    moved = truth[tasks][:, groups], predicted[tasks][:, groups]
+    for function in (bias_amplification, attribute_to_task, task_to_attribute):
+        assert function(*moved) == pytest.approx(function(truth, predicted), nan_ok=True)
+
+
+def hand() -> Study:
+    """Eight images, one object each; captions that name the group and the object, some of them wrongly."""
+    rows = [
+        ("1", "male", "bat", "a man with a bat"),
+        ("2", "male", "bat", "a man with a bat"),
+        ("3", "male", "bat", "a man with a cup"),
+        ("4", "male", "cup", "a man with a bat"),
+        ("5", "female", "cup", "a woman with a cup"),
+        ("6", "female", "cup", "a woman with a cup"),
+        ("7", "female", "bat", "a man with a bat"),
+        ("8", "female", "cup", "a person"),
+    ]
+    return Study.from_frames(
+        captions=pl.DataFrame(
+            {"image_id": [r[0] for r in rows], "system": "s", "caption": [r[3] for r in rows]}
+        ),
+        attributes=pl.DataFrame({"image_id": [r[0] for r in rows], "gender": [r[1] for r in rows]}),
+        objects=pl.DataFrame({"image_id": [r[0] for r in rows], "label": [r[2] for r in rows]}),
+    )
+
+
+def values(results, system="s"):
+    return {m.term: m.value for m in results.measurements if m.system == system}
+
+
+def test_a_study_by_hand():
+    # Columns male, female. Labels: bat (3, 1), cup (1, 3). Named group by named object: bat (4, 0), cup (1, 2).
+    # Named object by labelled group: bat (3, 1), cup (1, 2). Named group by labelled object: bat (4, 0), cup (1, 2).
+    found = values(amplification(hand(), attribute="gender", set_minimum=1))
+    assert found["ba"] == pytest.approx(((4 / 4 - 3 / 4) + (2 / 3 - 3 / 4)) / 2)
+    assert found["a-to-t"] == pytest.approx((0 - 0 - 0 + (2 / 4 - 3 / 4)) / 4)
+    assert found["t-to-a"] == pytest.approx(
+        ((4 / 4 - 3 / 4) - (0 - 1 / 4) - (1 / 3 - 1 / 4) + (2 / 3 - 3 / 4)) / 4
+    )
+    assert found["multi"] == pytest.approx((abs(1 / 4) + abs(2 / 3 - 3 / 4)) / 2)
+    assert found["multi-signed"] == pytest.approx(found["ba"])
+    changes = [1 / 4, 0, 0, 2 / 3 - 3 / 4]
+    assert found["multi-variance"] == pytest.approx(np.var(changes))
+    assert found["multi-excess"] == pytest.approx(found["multi"] - found["multi-floor"])
+
+
+def test_sets_of_two_objects():
+    study = hand()
+    more = pl.concat([study.objects, study.objects.with_columns(label=pl.lit("hat"))])
+    both = Study.from_frames(
+        captions=study.captions.with_columns(pl.col("caption") + " and a hat"),
+        attributes=study.attributes,
+        objects=more.select("image_id", "label"),
+    )
+    found = values(amplification(both, attribute="gender", set_minimum=1))
+    # Sets bat, cup, hat, {bat, hat}, {cup, hat}; the pairs repeat bat and cup, and hat leans to nobody (4, 4).
+    assert found["multi"] == pytest.approx(2 * (1 / 4 + abs(2 / 3 - 3 / 4)) / 5)
+
+
+def test_ties_may_be_dropped():
+    table = np.array([[10.0, 10.0], [10.0, 10.0]])
+    assert attribute_to_task(table, table + 5) == pytest.approx(-5 / 20)
+    study = hand()
+    even = Study.from_frames(
+        captions=study.captions,
+        attributes=study.attributes,
+        objects=study.objects.select("image_id").with_columns(label=pl.lit("hat")),
+    )
+    assert values(amplification(even, attribute="gender", ties="drop"))["t-to-a"] is None
+    assert values(amplification(even, attribute="gender"))["t-to-a"] is not None
+
+
+def test_rows_of_the_union_count_images_without_objects():
+    """Images without an object decide how common a group is only under 'union'; there women meet bats above chance."""
+    study = hand()
+    captions = study.captions.with_columns(
+        pl.when(pl.col("image_id") == "5")
+        .then(pl.lit("a woman with a bat"))
+        .otherwise("caption")
+        .alias("caption")
+    )
+    captions = pl.concat([captions, captions.head(1).with_columns(image_id=pl.lit("9"))])
+    attributes = pl.concat([study.attributes, pl.DataFrame({"image_id": ["9"], "gender": ["male"]})])
+    objects = pl.DataFrame({"image_id": ["1", "5"], "label": ["bat", "bat"]})
+    wide = Study.from_frames(captions=captions, attributes=attributes, objects=objects)
+    inside, union = (
+        values(amplification(wide, attribute="gender", rows=rows)) for rows in ("intersection", "union")
+    )
+    # bat (1, 1): even among the two images with an object; with 5 men and 4 women of 9 it leans to women.
+    # Bats named: men 1, 2, 4, 9 of 5 images, women 5, 7 of 4; so the changes are 4/5 - 1/5 and 2/4 - 1/4.
+    assert inside["a-to-t"] == pytest.approx((-3 / 5 - 1 / 4) / 2)
+    assert union["a-to-t"] == pytest.approx((-3 / 5 + 1 / 4) / 2)
+
+
+def test_what_it_needs():
+    study = hand()
+    women = Study.from_frames(
+        captions=study.captions,
+        attributes=study.attributes.filter(pl.col("gender") == "female"),
+        objects=study.objects,
+    )
+    with pytest.raises(Undefined, match="needs two groups"):
+        amplification(women, attribute="gender")
+
+
+def public_formula(tasks, groups, task_predictions, group_predictions):
+    """Directional amplification from arrays of (images, tasks) and (images, groups), loop by loop."""
+    keep = (tasks.sum(1) > 0) & (groups.sum(1) > 0)
+    t_to_a, a_to_t = [], []
+    for a in range(groups.shape[1]):
+        for t in range(tasks.shape[1]):
+            together = np.mean(tasks[keep, t] * groups[keep, a])
+            y = 1 if together > np.mean(tasks[keep, t]) * np.mean(groups[keep, a]) + 1e-12 else -1
+            with_task, in_group = tasks[:, t] == 1, groups[:, a] == 1
+            known = with_task & (group_predictions.sum(1) > 0)  # captions that name exactly one group
+            if known.any():
+                t_to_a.append(y * (group_predictions[known, a].mean() - groups[with_task, a].mean()))
+            if in_group.any():
+                a_to_t.append(y * (task_predictions[in_group, t].mean() - tasks[in_group, t].mean()))
+    return np.mean(a_to_t), np.mean(t_to_a)
+
+
+def test_the_public_formula_on_a_made_world():
+    made = make_study(
+        scenes=400, seed=2, captioners=[Captioner("c", amplification=0.4, wrong_gender={"female": 0.3})]
+    )
+    found = values(amplification(made, attribute="gender", draws=20), "c")
+    labels = sorted(set(made.objects["label"]))
+    images = sorted(made.attributes["image_id"])
+    gender = dict(made.attributes.select("image_id", "gender").iter_rows())
+    objects = {image: set() for image in images}
+    for image, label in made.objects.select("image_id", "label").iter_rows():
+        objects[image].add(label)
+    finder = portrayal.lexicon.ObjectFinder(labels)
+    naming = portrayal.lexicon.Finder(portrayal.lexicon.load_lexicon("gender"))
+    caption = dict(made.captions.select("image_id", "caption").iter_rows())
+    order = ("female", "male")
+    tasks = np.array([[label in objects[i] for label in labels] for i in images], dtype=float)
+    groups = np.array([[gender[i] == g for g in order] for i in images], dtype=float)
+    said = np.array([[label in finder.labels(caption[i]) for label in labels] for i in images], dtype=float)
+    named = np.array([[naming.groups(caption[i]) == (g,) for g in order] for i in images], dtype=float)
+    a_to_t, t_to_a = public_formula(tasks, groups, said, named)
+    assert found["a-to-t"] == pytest.approx(a_to_t)
+    assert found["t-to-a"] == pytest.approx(t_to_a)
+
+
+def test_amplification_grows_with_the_planted_dial():
+    found = []
+    for dial in (0.0, 0.3, 0.6, 0.9):
+        made = make_study(
+            scenes=4000, seed=1, data_bias=0.5, captioners=[Captioner("c", amplification=dial, neutral=0.0)]
+        )
+        results = amplification(made, attribute="gender", draws=100, systems=["c"])
+        found.append(next(m for m in results.measurements if m.term == "ba" and m.system == "c"))
+    assert [m.value for m in found] == sorted(m.value for m in found)
+    assert found[0].low <= 0 <= found[0].high
+    assert found[-1].low > 0.05

@@ -1,0 +1,164 @@
+"""Co-occurrence: by hand, against a second implementation, and against the paper's counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.cli.main import run
+from portrayal.errors import Undefined
+from portrayal.lab import Captioner, make_study
+from portrayal.metrics.cooccurrence import cooccurrence
+from portrayal.study import Study
+
+CAPTIONS = [
+    ("1", "a man with a bat"),
+    ("2", "a man"),
+    ("3", "a woman with a bat"),
+    ("4", "a man and a woman"),
+    ("5", "a dog"),
+    ("6", "a woman"),
+]
+OBJECTS = [("1", "bat"), ("2", "bat"), ("3", "bat"), ("4", "bat"), ("5", "bat"), ("1", "hat"), ("6", "hat")]
+
+
+def study(captions=CAPTIONS, objects=OBJECTS, references=None) -> Study:
+    frame = pl.DataFrame(captions, schema=["image_id", "caption"], orient="row")
+    labels = pl.DataFrame(objects, schema=["image_id", "label"], orient="row") if objects else None
+    people = pl.DataFrame(references, schema=["image_id", "caption"], orient="row") if references else None
+    return Study.from_frames(
+        captions=frame.with_columns(system=pl.lit("s")), objects=labels, references=people
+    )
+
+
+def values(results, term, item, system="s"):
+    return {
+        m.group: m.value for m in results.measurements if (m.term, m.item, m.system) == (term, item, system)
+    }
+
+
+def test_by_hand():
+    results = cooccurrence(study(), attribute="gender")
+    # bat: men 1, 2; women 3; image 4 names both and counts for neither; 5 names nobody
+    assert values(results, "count", "bat") == {"male": 2, "female": 1}
+    assert values(results, "bias", "bat") == pytest.approx({"male": 2 / 3, "female": 1 / 3})
+    assert values(results, "bias", "hat") == pytest.approx({"male": 1 / 2, "female": 1 / 2})
+    assert values(results, "count", None) == {None: 4, "male": 2, "female": 2}
+    assert values(results, "overall", None) == pytest.approx({None: 1 / 2, "male": 1 / 2, "female": 1 / 2})
+    assert values(results, "several", None) == {None: 1}
+
+
+def test_both_each_counts_a_caption_for_every_group_it_names():
+    results = cooccurrence(study(), attribute="gender", both="each")
+    assert values(results, "count", "bat") == {"male": 3, "female": 2}
+    assert values(results, "count", None) == {None: 5, "male": 3, "female": 3}
+
+
+def test_objects_from_the_words_of_captions():
+    results = cooccurrence(study(), attribute="gender", objects="words")
+    assert values(results, "count", "bat") == {"male": 1, "female": 1}
+    assert values(results, "bias", "hat") == {"male": None, "female": None}
+    with pytest.raises(Undefined, match="names no object to look for"):
+        cooccurrence(study(objects=None), attribute="gender", objects="words")
+
+
+def test_without_objects_or_labels_there_are_counts():
+    results = cooccurrence(study(objects=None))
+    assert {m.attribute for m in results.measurements} == {"gender"}
+    assert values(results, "count", None) == {None: 4, "male": 2, "female": 2}
+    assert all(m.item is None for m in results.measurements)
+
+
+def test_people_are_the_average_over_their_references():
+    references = [("1", "a man"), ("1", "a person"), ("3", "a woman")]
+    results = cooccurrence(study(references=references), attribute="gender")
+    assert values(results, "count", "bat", "human") == {"male": 0.5, "female": 1}
+    assert values(results, "overall", None, "human") == pytest.approx(
+        {None: 2 / 3, "male": 1 / 3, "female": 2 / 3}
+    )
+
+
+def test_objects_seen_rarely_are_shown_but_not_tested():
+    results = cooccurrence(study(), attribute="gender")
+    bat = next(m for m in results.measurements if m.item == "bat" and m.term == "bias")
+    assert bat.value is not None
+    assert bat.reason == "too few: 3 images, fewer than 30"
+    assert (bat.p, bat.q) == (None, None)
+
+
+def test_evidence_is_what_was_counted():
+    results = cooccurrence(study(), attribute="gender")
+    bias = next(m for m in results.measurements if m.item == "bat" and m.term == "bias" and m.group == "male")
+    assert results.evidence_of(bias)["image_id"].to_list() == ["1", "2"]
+
+
+def test_a_planted_tie_is_found_and_the_rest_is_not():
+    """Leaning activities are tied to a group in the lab's world; the even ones are not."""
+    made = make_study(scenes=3000, seed=1, data_bias=1.0, captioners=[Captioner("c", neutral=0.0)])
+    rows = {
+        m.item: m
+        for m in cooccurrence(made, attribute="gender").measurements
+        if m.term == "bias" and m.group == "male" and m.system == "c"
+    }
+    assert rows["car"].q < 0.01
+    assert rows["car"].value > 0.9
+    assert rows["oven"].q < 0.01
+    assert rows["oven"].value < 0.1
+    assert rows["book"].q > 0.05
+
+
+def test_p_values_are_uniform_where_nothing_is_tied():
+    small = []
+    for seed in range(12):
+        made = make_study(scenes=500, seed=seed, data_bias=0.0, captioners=[Captioner("c", neutral=0.0)])
+        results = cooccurrence(made, attribute="gender", draws=200)
+        small += [
+            m.p for m in results.measurements if m.p is not None and m.group == "male" and m.system == "c"
+        ]
+    assert len(small) > 100
+    assert np.mean(np.array(small) < 0.1) == pytest.approx(0.1, abs=0.06)
+
+
+def test_real_counts_agree_with_a_second_implementation(lic_gender):
+    real = portrayal.read_study(lic_gender)
+    results = cooccurrence(real, attribute="gender", systems=["sat"], draws=20)
+    labels: dict[str, set[str]] = {}
+    for image, label in real.objects.select("image_id", "label").iter_rows():
+        labels.setdefault(image, set()).add(label)
+    lexicon = {w: g for g, words in portrayal.lexicon.load_lexicon("gender").groups.items() for w in words}
+    counts: Counter = Counter()
+    for image, caption in (
+        real.captions.filter(pl.col("system") == "sat").select("image_id", "caption").iter_rows()
+    ):
+        says = {
+            lexicon[w] for w in caption.lower().replace(".", " ").replace("'", " ").split() if w in lexicon
+        }
+        if len(says) == 1:
+            for label in labels.get(image, ()):
+                counts[label, *says] += 1
+    for m in results.measurements:
+        if m.system == "sat" and m.term == "count" and m.item is not None:
+            assert m.value == counts[m.item, m.group], (m.item, m.group)
+
+
+def test_the_counts_the_paper_prints_for_blip_and_blip2(shared, tmp_path):
+    """Sabir and Padro 2023, Table 5: 775 and 385 for BLIP, 695 and 356 for BLIP-2, within 1.5 %."""
+    out = tmp_path / "karpathy"
+    assert run(["import", "coco", str(shared / "captioners" / "karpathy_test"), "--out", str(out)]) == 0
+    (tmp_path / "words.toml").write_text('name = "man-woman"\n[groups]\nman = ["man"]\nwoman = ["woman"]\n')
+    results = cooccurrence(
+        portrayal.read_study(out),
+        attribute="gender",
+        lexicon=str(tmp_path / "words.toml"),
+        both="each",
+        draws=20,
+    )
+    blip, blip2 = values(results, "count", None, "blip_vit_l"), values(results, "count", None, "blip2_2.7b")
+    assert (blip["man"], blip["woman"]) == (772, 382)
+    assert (blip2["man"], blip2["woman"]) == (698, 361)
+    for found, printed in ((772, 775), (382, 385), (698, 695), (361, 356)):
+        assert found == pytest.approx(printed, rel=0.015)

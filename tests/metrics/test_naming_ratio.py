@@ -1,0 +1,95 @@
+"""The naming ratio: by hand and against a second implementation."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.metrics.naming_ratio import naming_ratio
+from portrayal.study import Study
+
+CAPTIONS = [("1", "a man"), ("2", "a man"), ("3", "a woman"), ("4", "a man and a woman"), ("9", "a man")]
+REFERENCES = [
+    ("1", "a man"), ("1", "a man"), ("1", "a person"),
+    ("2", "a person"),
+    ("3", "a woman"), ("3", "a man"),
+    ("4", "a woman"),
+]  # fmt: skip
+
+
+def study() -> Study:
+    captions = pl.DataFrame(CAPTIONS, schema=["image_id", "caption"], orient="row").with_columns(
+        system=pl.lit("s")
+    )
+    references = pl.DataFrame(REFERENCES, schema=["image_id", "caption"], orient="row")
+    return Study.from_frames(captions=captions, references=references)
+
+
+def ratios(**options) -> dict[str | None, float | None]:
+    return {m.group: m.value for m in naming_ratio(study(), attribute="gender", **options).measurements}
+
+
+def test_by_hand():
+    # On images 1 to 4 the system names men in 1, 2, 4 and women in 3, 4. People: men 2/3 + 0 + 1/2 + 0,
+    # women 0 + 0 + 1/2 + 1; any group 2/3 + 0 + 1 + 1.
+    assert ratios() == pytest.approx({"male": 3 / (7 / 6), "female": 2 / 1.5, None: 4 / (8 / 3)})
+
+
+def test_any_and_majority():
+    # any: men on 1 and 3, women on 3 and 4; majority (over half): men on 1, women on 4
+    assert ratios(people="any") == pytest.approx({"male": 3 / 2, "female": 2 / 2, None: 4 / 3})
+    assert ratios(people="majority") == pytest.approx({"male": 3 / 1, "female": 2 / 1, None: 4 / 3})
+
+
+def test_only_images_both_describe_count():
+    results = naming_ratio(study(), attribute="gender")
+    assert {m.n for m in results.measurements} == {4}
+    assert "9" not in results.evidence["image_id"].to_list()
+
+
+def test_a_group_people_never_name_is_undefined():
+    captions = pl.DataFrame({"image_id": ["1"], "system": ["s"], "caption": ["a man"]})
+    references = pl.DataFrame({"image_id": ["1"], "caption": ["a woman"]})
+    rows = naming_ratio(
+        Study.from_frames(captions=captions, references=references), attribute="gender"
+    ).measurements
+    male = next(m for m in rows if m.group == "male")
+    assert (male.value, male.reason) == (None, "no person names male on these images")
+
+
+def test_a_system_that_copies_people_has_ratio_one():
+    references = pl.DataFrame({"image_id": [str(n) for n in range(50)], "caption": ["a man", "a woman"] * 25})
+    copied = Study.from_frames(captions=references.with_columns(system=pl.lit("s")), references=references)
+    for m in naming_ratio(copied, attribute="gender").measurements:
+        assert (m.value, m.low, m.high, m.p) == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_real_ratios_agree_with_a_second_implementation(lic_gender):
+    real = portrayal.read_study(lic_gender)
+    lexicon = {w: g for g, words in portrayal.lexicon.load_lexicon("gender").groups.items() for w in words}
+
+    def names(caption: str) -> set[str]:
+        cleaned = "".join(c if c.isalnum() or c == "-" else " " for c in caption.lower())
+        return {lexicon[word] for word in cleaned.split() if word in lexicon}
+
+    people: dict[str, list[set[str]]] = {}
+    for image, caption in real.references.iter_rows():
+        people.setdefault(image, []).append(names(caption))
+    said = {
+        i: names(c)
+        for i, c in real.captions.filter(pl.col("system") == "oscar")
+        .select("image_id", "caption")
+        .iter_rows()
+    }
+    for m in naming_ratio(real, attribute="gender", systems=["oscar"], draws=20).measurements:
+        if m.group is not None:
+            above = sum(m.group in groups for image, groups in said.items() if image in people)
+            below = sum(
+                sum(m.group in groups for groups in all_) / len(all_)
+                for image, all_ in people.items()
+                if image in said
+            )
+            assert m.value == pytest.approx(
+                above / below, rel=2e-3
+            )  # hyphens and clitics differ in a few captions
