@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,23 @@ def audit(
     tasks: list[Task[Results]] = []
     for metric in chosen:
         try:
-            for attribute in metric.attributes_of(study, None):
-                arguments = {"metric": metric.name, "attribute": attribute, "seed": seed, "quick": quick}
-                key = _key(study, arguments)
-                tasks.append(Task(key, f"{metric.name} · {attribute}", measure, arguments))
+            # A task per speaker: long enough to be worth sending, short enough to keep every core busy.
+            for attribute, speaker in product(metric.attributes_of(study, None), study.speakers):
+                arguments: dict[str, Any] = {
+                    "metric": metric.name,
+                    "attribute": attribute,
+                    "speaker": speaker,
+                    "seed": seed,
+                }
+                arguments["quick"] = quick
+                name = f"{metric.name} · {attribute} · {speaker}"
+                tasks.append(Task(_key(study, arguments), name, measure, arguments))
         except Undefined as reason:
             skipped.append({"metric": metric.name, "attribute": None, "reason": str(reason)})
     kept = None if journal is None else Journal(Path(journal), Results.save, Results.load)
     parts = run_tasks(tasks, study, place=place_for(workers), journal=kept, progress=progress)
-    for part in parts:
-        skipped += part.provenance["skipped"]
+    for part in parts:  # every speaker's task gives the same reason
+        skipped += [skip for skip in part.provenance["skipped"] if skip not in skipped]
     origin = provenance(
         command=command_line(),
         seed=seed,
@@ -65,12 +73,12 @@ def audit(
     return Results.join(parts, origin)
 
 
-def measure(study: Study, metric: str, attribute: str, seed: int, quick: bool) -> Results:
+def measure(study: Study, metric: str, attribute: str, speaker: str, seed: int, quick: bool) -> Results:
     """One task of an audit. An attribute for which the metric is undefined is a result too: an empty one."""
     found = find_metric(metric)
     options: dict[str, Any] = {"draws": QUICK_DRAWS} if quick and "draws" in found.options else {}
     try:
-        return found(study, attribute=attribute, seed=seed, **options)
+        return found(study, attribute=attribute, speakers=[speaker], seed=seed, **options)
     except Undefined as reason:
         skip = {"metric": metric, "attribute": attribute, "reason": str(reason)}
         return Results((), provenance={"skipped": [skip]})

@@ -84,6 +84,7 @@ def amplification(
     study: Study,
     *,
     attribute: str,
+    speakers: Sequence[str],
     seed: int = 0,
     draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
     lexicon: Annotated[
@@ -101,6 +102,8 @@ def amplification(
 ) -> Findings:
     """Amplification of every speaker against the labels.
 
+    >>> import numpy as np
+    >>> from portrayal.metrics.amplification import bias_amplification
     >>> truth = np.array([[30, 10], [10, 30]])
     >>> round(bias_amplification(truth, np.array([[15, 10], [25, 30]])), 6)
     -0.177273
@@ -119,7 +122,7 @@ def amplification(
         CARD, attribute, {"lexicon": words.label, "rows": rows, "ties": ties, "set_minimum": set_minimum}
     )
     truth = dict(study.labels(attribute).iter_rows())
-    for speaker in study.speakers:
+    for speaker in speakers:
         speech = listen(study, speaker, words)
         speech = speech.only([image for image in speech.images if truth.get(image) in groups])
         view = _view(

@@ -65,6 +65,7 @@ def cooccurrence(
     study: Study,
     *,
     attribute: str,
+    speakers: Sequence[str],
     seed: int = 0,
     draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values."] = DRAWS,
     lexicon: Annotated[
@@ -93,7 +94,7 @@ def cooccurrence(
     if objects == "words" and not labels:
         raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
     findings = Findings(CARD, attribute, {"lexicon": words.label, "both": both, "objects": objects})
-    for speaker in study.speakers:
+    for speaker in speakers:
         speech = listen(study, speaker, words)
         counted = _counted(speech, both)
         shown = _objects_of(study, speech, labels, objects)

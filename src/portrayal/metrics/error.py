@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from portrayal.lexicon import Lexicon
@@ -58,6 +61,7 @@ def error(
     study: Study,
     *,
     attribute: str,
+    speakers: Sequence[str],
     seed: int = 0,
     draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
     lexicon: Annotated[
@@ -82,7 +86,7 @@ def error(
     names = lexicon_names(groups, words)
     truth = dict(study.labels(attribute).iter_rows())
     findings = Findings(CARD, attribute, {"lexicon": words.label})
-    for speaker in study.speakers:
+    for speaker in speakers:
         judged = _judge(listen(study, speaker, words), truth, names)
         for group in (None, *groups):
             if group is not None and names[group] is None:
@@ -107,6 +111,10 @@ class _Judged:
     names: NDArray[
         np.int64
     ]  # per caption: the one group it names, an index into `groups`; -1 for none, several, others
+
+    @cached_property
+    def described(self) -> pl.DataFrame:
+        return self.speech.described(labelled=[self.groups[self.truth[image]] for image in self.speech.image])
 
 
 def _judge(speech: Speech, truth: dict[str, str], names: dict[str, str | None]) -> _Judged:
@@ -140,10 +148,9 @@ def _measure_outcomes(
         None if images else "no captioned image of this group" if group else "no captioned image with a label"
     )
     draw = resampler(images, seed, draws)
-    labelled = {"labelled": [judged.groups[judged.truth[image]] for image in speech.image]}
     for index, outcome in enumerate(OUTCOMES):
         estimate = rate(counts[:, index], np.ones(len(images)), draw) if images else None
-        evidence = speech.evidence(mine[speech.image] & (judged.outcome == index), labelled)
+        evidence = speech.evidence(mine[speech.image] & (judged.outcome == index), judged.described)
         findings.add(
             outcome,
             estimate,
@@ -165,7 +172,7 @@ def _measure_outcomes(
         n=int(decided.sum()),
         n_unit="caption",
         reason=nothing or (None if decided.any() else "no caption names exactly one group"),
-        evidence=speech.evidence(decided & (judged.outcome == 1), labelled),
+        evidence=speech.evidence(decided & (judged.outcome == 1), judged.described),
         resampler=draw,
     )
 
@@ -206,6 +213,6 @@ def _measure_ratio(
         n_unit="caption",
         reason=reason,
         ideal=float(shown[top].sum() / shown[bottom].sum()) if shown[bottom].sum() else None,
-        evidence=speech.evidence(named, {"labelled": [judged.groups[judged.truth[i]] for i in speech.image]}),
+        evidence=speech.evidence(named, judged.described),
         resampler=draw,
     )

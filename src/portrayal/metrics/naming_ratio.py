@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -45,6 +46,7 @@ def naming_ratio(
     study: Study,
     *,
     attribute: str,
+    speakers: Sequence[str],
     seed: int = 0,
     draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
     lexicon: Annotated[
@@ -67,7 +69,9 @@ def naming_ratio(
     words = choose_lexicon(lexicon, attribute)
     findings = Findings(CARD, attribute, {"lexicon": words.label, "people": people})
     described = listen(study, HUMAN, words)
-    for system in study.systems:
+    for system in speakers:
+        if system == HUMAN:  # people are what the others are held against
+            continue
         speech = listen(study, system, words)
         shared = sorted(set(speech.images) & set(described.images))
         speech, human = speech.only(shared), described.only(shared)

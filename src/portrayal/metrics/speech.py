@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -70,27 +70,30 @@ class Speech:
         """How many groups each caption names."""
         return np.asarray(self.named.sum(axis=1), dtype=np.int64)
 
-    def evidence(
-        self, which: NDArray[np.bool_], details: Mapping[str, Sequence[Any]] | None = None
-    ) -> pl.DataFrame:
-        """The captions selected, with the groups and words they name and whatever else is said of them."""
-        picked = [int(index) for index in np.flatnonzero(which)]
+    def evidence(self, which: NDArray[np.bool_], table: pl.DataFrame | None = None) -> pl.DataFrame:
+        """The captions selected, out of a table made by `described` (by default the plain one)."""
+        return (self._plain if table is None else table).filter(pl.Series(which, dtype=pl.Boolean))
+
+    def described(self, **details: Sequence[str]) -> pl.DataFrame:
+        """Every caption with the groups and words it names, and whatever else is said of it, as evidence has it."""
         rows = []
-        for index in picked:
-            detail: dict[str, Any] = {name: values[index] for name, values in (details or {}).items()}
+        for index, found in enumerate(self.mentions):
+            detail: dict[str, Any] = {name: values[index] for name, values in details.items()}
             detail["named"] = [
                 group for group, yes in zip(self.groups, self.named[index], strict=True) if yes
             ]
-            detail["words"] = [mention.word for mention in self.mentions[index]]
+            detail["words"] = [mention.word for mention in found]
             rows.append(json.dumps(detail, ensure_ascii=False))
-        return pl.DataFrame(
-            {
-                "image_id": [self.images[self.image[index]] for index in picked],
-                "caption": [self.captions[index] for index in picked],
-                "detail": rows,
-            },
-            schema={"image_id": pl.String(), "caption": pl.String(), "detail": pl.String()},
-        )
+        columns = {
+            "image_id": [self.images[index] for index in self.image],
+            "caption": list(self.captions),
+            "detail": rows,
+        }
+        return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String()))
+
+    @cached_property
+    def _plain(self) -> pl.DataFrame:
+        return self.described()
 
 
 def choose_lexicon(lexicon: str | Lexicon | None, attribute: str) -> Lexicon:

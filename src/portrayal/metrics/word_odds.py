@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -52,6 +53,7 @@ def word_odds(
     study: Study,
     *,
     attribute: str,
+    speakers: Sequence[str],
     seed: int = 0,
     draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values."] = DRAWS,
     lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
@@ -60,9 +62,10 @@ def word_odds(
 ) -> Findings:
     """A z for every word that is common enough, per group and speaker.
 
-    >>> counts, total, background = np.array([[8.0, 2.0]]), np.array([100.0, 100.0]), np.array([0.05])
-    >>> log_odds(counts, total, background, prior=100.0).round(3).tolist()
-    [[1.318, -1.318]]
+    >>> import numpy as np
+    >>> from portrayal.metrics.word_odds import log_odds
+    >>> log_odds(np.array([[8.0, 2.0]]), np.array([100.0, 100.0]), np.array([0.05]), prior=100.0).round(2).tolist()
+    [[1.39, -1.39]]
     """
     groups = study.groups(attribute)
     if len(groups) < 2:
@@ -71,7 +74,7 @@ def word_odds(
     settings = {"mask": hidden.label if hidden is not None else None, "prior": prior}
     findings = Findings(CARD, attribute, settings)
     truth = dict(study.labels(attribute).iter_rows())
-    for speaker in study.speakers:
+    for speaker in speakers:
         speech = listen(study, speaker, hidden or _SILENT)
         speech = speech.only([image for image in speech.images if image in truth])
         place = [groups.index(truth[image]) for image in speech.images]
@@ -171,7 +174,10 @@ def _measure(
     def captions(place: int) -> pl.DataFrame:
         saying = np.zeros(len(speech.captions), dtype=bool)
         saying[captions_with[words[kept[place % width]]]] = True
-        return speech.evidence(saying & (group_of == place // width)[speech.image])
+        of_group = saying & (group_of == place // width)[speech.image]
+        return speech.evidence(
+            of_group if of_group.any() else saying
+        )  # a word a group never gets is said of others
 
     findings.add(
         "z",

@@ -1,0 +1,102 @@
+"""Audits: the same bytes from any number of workers, and after any interruption."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import portrayal
+from portrayal.cli.main import run
+from portrayal.lab import make_study
+from portrayal.study import write_study
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("study") / "lab"
+    write_study(make_study(scenes=300, seed=4), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unbroken(study, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("audit") / "one"
+    assert run(["audit", str(study), "--out", str(out), "--workers", "1"]) == 0
+    return out
+
+
+def contents(folder: Path) -> tuple[object, bytes, bytes]:
+    """All that an audit writes but for its provenance and the page, which shows it."""
+    measurements = json.loads((folder / "results.json").read_text())["measurements"]
+    return (
+        measurements,
+        (folder / "evidence.parquet").read_bytes(),
+        (folder / "replicates.parquet").read_bytes(),
+    )
+
+
+def test_two_workers_write_the_same_bytes(study, unbroken, tmp_path):
+    assert run(["audit", str(study), "--out", str(tmp_path), "--workers", "2"]) == 0
+    assert contents(tmp_path) == contents(unbroken)
+
+
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT])
+def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, study, unbroken, tmp_path):
+    call = [sys.executable, "-m", "portrayal", "audit", str(study), "--out", str(tmp_path), "--workers", "1"]
+    running = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    journal = tmp_path / ".journal"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and running.poll() is None:
+        if journal.is_dir() and any(not entry.name.startswith(".") for entry in journal.iterdir()):
+            running.send_signal(blow)
+            break
+        time.sleep(0.002)
+    _, complaint = running.communicate()
+    assert running.returncode == (-signal.SIGKILL if blow is signal.SIGKILL else 130)
+    assert b"Traceback" not in complaint
+    finished = {
+        entry.name: entry.stat().st_mtime_ns for entry in journal.iterdir() if not entry.name.startswith(".")
+    }
+    assert finished
+    assert not (tmp_path / "results.json").exists()
+    assert run(["audit", str(study), "--out", str(tmp_path), "--workers", "1"]) == 0
+    assert contents(tmp_path) == contents(unbroken)
+    assert not journal.exists()
+
+
+def test_another_seed_does_not_take_the_journal_of_the_first(study, tmp_path):
+    read = portrayal.read_study(study)
+    first = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, journal=tmp_path)
+    again = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, journal=tmp_path)
+    other = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=2, journal=tmp_path)
+    assert again.measurements == first.measurements
+    assert again.provenance["started"] >= first.provenance["started"]
+    assert [m.low for m in other.measurements] != [m.low for m in first.measurements]
+
+
+def test_an_audit_lists_what_it_did_not_measure(study):
+    read = portrayal.read_study(study)
+    results = portrayal.audit(read, metrics=["error", "error"], quick=True)
+    assert {m.attribute for m in results.measurements} == {"gender", "age"}
+    assert [skip["attribute"] for skip in results.provenance["skipped"]] == ["skin"]
+    without = portrayal.Study.from_frames(captions=read.captions)
+    results = portrayal.audit(without, quick=True)
+    assert {m.metric for m in results.measurements} == {"cooccurrence"}
+    reasons = {skip["metric"]: skip["reason"] for skip in results.provenance["skipped"]}
+    assert (
+        reasons["naming-ratio"]
+        == "The metric 'naming-ratio' cannot run: the study has no captions of people (references)."
+    )
+
+
+def test_quick_audits_draw_less():
+    made = make_study(scenes=40)
+    assert portrayal.audit(made, metrics=["error"], quick=True).replicates[
+        "draws"
+    ].list.len().unique().to_list() == [200]

@@ -1,0 +1,138 @@
+"""Comparisons: paired where they can be, and said to be unpaired where they cannot."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.comparing import compare
+from portrayal.errors import PortrayalError
+from portrayal.lab import Captioner, make_study
+from portrayal.results import Measurement, Results
+from portrayal.stats import holm
+
+
+@pytest.fixture(scope="module")
+def systems() -> portrayal.Study:
+    captioners = [
+        Captioner("good", wrong_gender={"female": 0.02, "male": 0.02}),
+        Captioner("bad", wrong_gender={"female": 0.3, "male": 0.02}),
+        Captioner("copy", wrong_gender={"female": 0.02, "male": 0.02}),
+    ]
+    return make_study(scenes=600, captioners=captioners)
+
+
+@pytest.fixture(scope="module")
+def audits(systems) -> dict[str, Results]:
+    made = {name: portrayal.audit(systems, metrics=["error"], systems=[name]) for name in ("good", "bad")}
+    made["other seed"] = portrayal.audit(systems, metrics=["error"], systems=["bad"], seed=1)
+    return made
+
+
+def row(results: Results, term: str, group: str | None) -> Measurement:
+    return next(m for m in results.measurements if (m.term, m.group, m.attribute) == (term, group, "gender"))
+
+
+def test_two_systems_on_the_same_images_are_paired(audits):
+    found = compare(audits["good"], audits["bad"])
+    wrong = row(found, "wrong", "female")
+    before, after = row(audits["good"], "wrong", "female"), row(audits["bad"], "wrong", "female")
+    assert wrong.value == pytest.approx(after.value - before.value)
+    assert wrong.settings["paired"] is True
+    assert wrong.system == "good → bad"
+    assert wrong.low > 0
+    assert wrong.p < 0.01
+    assert wrong.settings["detectable"] == pytest.approx(2.8 * wrong.se_data, rel=0.01)
+    men = row(found, "wrong", "male")
+    assert men.low <= 0 <= men.high
+
+
+def test_holm_is_taken_over_the_headlines(audits):
+    found = compare(audits["good"], audits["bad"])
+    headlines = [m for m in found.measurements if m.group is None]
+    assert [m.q for m in headlines] == holm([m.p for m in headlines])
+    assert all(m.q is None for m in found.measurements if m.group is not None)
+
+
+def test_people_and_items_are_not_compared(audits):
+    found = compare(audits["good"], audits["bad"])
+    assert {m.system for m in found.measurements} == {"good → bad"}
+    assert all(m.item is None for m in found.measurements)
+
+
+def test_another_seed_is_not_paired_and_says_so(audits):
+    found = compare(audits["good"], audits["other seed"])
+    assert {m.settings["paired"] for m in found.measurements if m.value is not None} == {False}
+    paired, apart = row(compare(audits["good"], audits["bad"]), "right", None), row(found, "right", None)
+    assert apart.value == pytest.approx(paired.value)
+    assert apart.p is not None
+
+
+def test_the_same_audit_twice_differs_in_nothing(audits):
+    for m in compare(audits["bad"], audits["bad"]).measurements:
+        assert m.value in (0, None)
+        assert m.p in (1, None)
+
+
+def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):
+    from dataclasses import replace
+
+    shuffled = replace(systems, captions=systems.captions.sample(fraction=1, shuffle=True, seed=1))
+    again = portrayal.audit(shuffled, metrics=["error"], systems=["bad"])
+    found = compare(audits["good"], again)
+    assert {m.settings["paired"] for m in found.measurements if m.value is not None} == {True}
+
+
+def test_undefined_stays_undefined():
+    first = Results(
+        (Measurement("m", "t", system="a", value=1.0), Measurement("m", "u", system="a", reason="why not"))
+    )
+    second = Results(
+        (Measurement("m", "t", system="a", value=3.0), Measurement("m", "u", system="a", value=1.0))
+    )
+    known, unknown = compare(first, second).measurements
+    assert (known.value, known.low, known.p, known.settings["paired"]) == (2.0, None, None, False)
+    assert (unknown.value, unknown.reason) == (None, "undefined in the first: why not")
+
+
+def test_nothing_in_common():
+    first = Results(
+        (Measurement("m", "t", system="a", value=1.0), Measurement("m", "t", system="b", value=1.0))
+    )
+    second = Results((Measurement("m", "t", system="c", value=1.0),))
+    with pytest.raises(PortrayalError, match="share no row to compare"):
+        compare(first, second)
+
+
+def test_the_command(command, audits, systems, tmp_path):
+    audits["good"].save(tmp_path / "a")
+    audits["bad"].save(tmp_path / "b")
+    code, out, _ = command("compare", tmp_path / "a", tmp_path / "b", "--json", tmp_path / "d.json")
+    assert code == 0
+    assert "error · gender · good → bad" in out
+    assert "All differences are paired" in out
+    assert len(Results.load(tmp_path / "d.json").measurements) > 10
+    portrayal.audit(systems, metrics=["error"], quick=True).save(tmp_path / "all")
+    code, out, _ = command(
+        "compare", f"{tmp_path / 'all'}@system=good", f"{tmp_path / 'all'}@system=bad", "--format", "json"
+    )
+    assert code == 0
+    assert {m["system"] for m in json.loads(out)["measurements"]} == {"good → bad"}
+    code, out, _ = command("compare", tmp_path / "all", tmp_path / "all", "--format", "csv")
+    assert set(pl.read_csv(out.encode())["system"]) == {"good", "bad", "copy"}
+    code, _, err = command("compare", f"{tmp_path / 'all'}@system=god", tmp_path / "b")
+    assert code == 2
+    assert "Did you mean 'good'?" in err
+
+
+def test_the_table_gives_way_on_a_narrow_terminal(command, audits, tmp_path, monkeypatch):
+    audits["good"].save(tmp_path / "a")
+    audits["bad"].save(tmp_path / "b")
+    monkeypatch.setenv("COLUMNS", "60")
+    _, out, _ = command("compare", tmp_path / "a", tmp_path / "b")
+    table = [line for line in out.splitlines() if line.startswith(("right", "wrong"))]
+    assert table
+    assert max(map(len, table)) <= 60
