@@ -76,7 +76,7 @@ def test_a_scan_is_shown_by_what_stands_out():
     assert "<td>w49</td>" in html
     assert "<td>w38</td>" in html
     assert "<td>w37</td>" not in html
-    assert "38 rows with less to show" in html
+    assert "38 more rows" in html
 
 
 def test_a_page_from_a_file_written_by_hand(tmp_path):

@@ -44,10 +44,15 @@ def _show_section(section: Section) -> None:
 
     for write in (with_interval, with_half_width, bare):
         lines = [
-            [*about(row), *(write(row.cells[t]) if t in row.cells else "" for t in section.terms), row.n]
+            [
+                *about(row),
+                *(write(row.cells[t]) if t in row.cells else "" for t in section.terms),
+                *(row.chance if item else ()),
+                row.n,
+            ]
             for row in section.rows
         ]
-        columns = [*head, *section.terms, "n"]
+        columns = [*head, *section.terms, *(["p", "q"] if item else []), "n"]
         if (
             sum(max(len(line[i]) for line in [columns, *lines]) + 1 for i in range(len(columns)))
             <= console().width

@@ -20,6 +20,13 @@ class Row:
     cells: dict[str, Measurement]
 
     @property
+    def chance(self) -> tuple[str, str]:
+        """p and q of the first number that has them, for scans over words or objects."""
+        first = next((m for m in self.cells.values() if m.p is not None), None)
+        p, q = (first.p, first.q) if first is not None else (None, None)
+        return _probability(p), _probability(q)
+
+    @property
     def n(self) -> str:
         """How much the row rests on: the n of its first number."""
         first = next(iter(self.cells.values()))
@@ -69,18 +76,28 @@ def is_too_few(m: Measurement) -> bool:
 
 
 def strongest(section: Section, most: int) -> Section:
-    """The section with the items that stand out most, so many for each system and group; the rest is counted.
+    """The section with what goes most with each system's groups; the other items are counted, not shown.
 
-    What was tested comes first, by p; among equals, and among what was not, the farthest from the middle.
+    An item goes with a group when its number is above the group's own. What was tested comes first, by p; among
+    equals the farthest above.
     """
     ranked: dict[tuple[str | None, str | None], list[tuple[float, float, int]]] = {}
     for index, row in enumerate(section.rows):
-        if row.item is not None:
-            m = next(iter(row.cells.values()))
-            size = abs(m.value - _middle(section, row)) if m.value is not None else -1.0
-            ranked.setdefault((row.system, row.group), []).append((2.0 if m.p is None else m.p, -size, index))
-    kept = {index for entries in ranked.values() for _, _, index in sorted(entries)[:most]}
-    rows = [row for index, row in enumerate(section.rows) if row.item is None or index in kept]
+        m = next(iter(row.cells.values()))
+        above = None if row.item is None or m.value is None else m.value - _middle(section, row)
+        if above is not None and above > 0:
+            ranked.setdefault((row.system, row.group), []).append(
+                (2.0 if m.p is None else m.p, -above, index)
+            )
+    kept = {index: above for entries in ranked.values() for _, above, index in sorted(entries)[:most]}
+    shown: dict[str | None, list[tuple[int, float, Row]]] = {}
+    groups = list(dict.fromkeys(row.group for row in section.rows))
+    for index, row in enumerate(section.rows):
+        if row.item is None:
+            shown.setdefault(row.system, []).append((-1, float(index), row))
+        elif index in kept:
+            shown.setdefault(row.system, []).append((groups.index(row.group), kept[index], row))
+    rows = [row for entries in shown.values() for _, _, row in sorted(entries, key=lambda entry: entry[:2])]
     return replace(section, rows=rows, hidden=len(section.rows) - len(rows))
 
 
@@ -101,12 +118,16 @@ def number(value: float | None, unit: str | None) -> str:
     if value is None:
         return "–"
     if unit == "count":
-        return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:,.1f}"
-    if unit == "percent":
+        return f"{value:,.0f}" if abs(value) >= 10 or float(value).is_integer() else f"{value:,.1f}"
+    if unit in ("percent", "z"):
         return f"{value:.1f}"
     if 0 < abs(value) < 0.00995:  # two digits that mean something, where three places would show one or none
         return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}" if abs(value) >= 1e-6 else f"{value:.1e}"
     return f"{value + 0.0:.3f}"
+
+
+def _probability(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}" if value >= 0.0005 else "<0.001"
 
 
 def bare(m: Measurement) -> str:

@@ -16,12 +16,30 @@ def to_markdown(results: Results) -> str:
     parts: list[str] = []
     for section in sections(results):
         about = f"{section.metric} · {section.attribute}" if section.attribute else section.metric
-        head = ["system", "group", *(["item"] if section.has_items else []), *section.terms, "n"]
+        head = [
+            "system",
+            "group",
+            *(["item"] if section.has_items else []),
+            *section.terms,
+            *(["p", "q"] if section.has_items else []),
+            "n",
+        ]
         lines = [f"### {about}", "", _line(head), _line(["---"] * len(head))]
         for row in section.rows:
             cells = [with_interval(row.cells[term]) if term in row.cells else "" for term in section.terms]
             item = [row.item or "all"] if section.has_items else []
-            lines.append(_line([row.system or "", row.group or "all", *item, *cells, row.n]))
+            lines.append(
+                _line(
+                    [
+                        row.system or "",
+                        row.group or "all",
+                        *item,
+                        *cells,
+                        *(row.chance if section.has_items else ()),
+                        row.n,
+                    ]
+                )
+            )
         lines.append("")
         if section.settings:
             lines += [f"Settings: {_escape(settings_text(section.settings))}.", ""]
