@@ -25,6 +25,7 @@ from portrayal.results import Results
 from portrayal.study import Study
 
 JOURNAL = ".journal"
+PLAIN_LINES = 10  # of progress, where there is no terminal to draw a bar on
 
 
 @click.command("audit")
@@ -69,7 +70,12 @@ def run_audit(
 
         def tell(step: str, done: int, steps: int) -> None:
             if bar is None:
-                warn(f"[{done}/{steps}] {step}")
+                if (
+                    done == 0
+                    or done == steps
+                    or done * PLAIN_LINES // steps > (done - 1) * PLAIN_LINES // steps
+                ):
+                    warn(f"[{done}/{steps}] {step}")
             else:
                 bar.update(bar.task_ids[0], description=step, completed=done, total=steps)
 
@@ -86,7 +92,7 @@ def run_audit(
     results.save(out)
     page = write_page(results, out)
     shutil.rmtree(out / JOURNAL, ignore_errors=True)  # only now: until here a kill must lose nothing
-    show_results(results)
+    show_results(results, items=0)
     say()
     for skip in results.provenance["skipped"]:
         say(f"Not measured: {skip['metric']}, {skip['attribute'] or 'no attribute'}. {skip['reason']}", "dim")

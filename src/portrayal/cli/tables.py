@@ -18,10 +18,13 @@ from portrayal.results import Results
 SHOWN_ITEMS = 5  # words or objects for each system and group
 
 
-def show_results(results: Results) -> None:
-    """Each metric as a table, with what is undefined or rests on too little said below it."""
+def show_results(results: Results, items: int = SHOWN_ITEMS) -> None:
+    """Each metric as a table, with what is undefined or rests on too little said below it.
+
+    `items` limits the words or objects of each system and group.
+    """
     for whole in sections(results):
-        section = strongest(whole, SHOWN_ITEMS)
+        section = strongest(whole, items)
         title = f"{section.metric} by {section.attribute}" if section.attribute else section.metric
         say()
         say(title, style="bold")

@@ -362,7 +362,11 @@ def _measure(
         found |= dict(zip(order, bootstrap(columns, statistic, draw), strict=True))
         # Noise only ever adds to these two, so their draws lie above the value they are drawn around.
         centred = bootstrap(columns, statistic, draw, method="centred")
-        found |= {"multi": centred[3], "multi-variance": centred[5], "multi-floor": Estimate.of(floor())}
+        found |= {
+            "multi": centred[3].at_least(0),
+            "multi-variance": centred[5].at_least(0),
+            "multi-floor": Estimate.of(floor()),
+        }
         multi, noise = found["multi"], found["multi-floor"]
         if multi.value is not None and noise.value is not None:
             found["multi-excess"] = multi.moved(-noise.value)

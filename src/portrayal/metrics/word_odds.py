@@ -156,7 +156,9 @@ def _measure(
     draw = resampler(speech.images, seed, draws)
     *estimates, _ = bootstrap(columns, statistic, draw)
     # A maximum over words only grows with noise.
-    strongest = bootstrap(columns, lambda totals: statistic(totals)[:, -1], draw, method="centred")[0]
+    strongest = bootstrap(columns, lambda totals: statistic(totals)[:, -1], draw, method="centred")[
+        0
+    ].at_least(0)
     rows, length = common.T.tocsr(), np.asarray(everything).reshape(-1)
 
     def size(order: NDArray[np.int64]) -> Array:

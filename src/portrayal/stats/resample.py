@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
@@ -94,6 +94,10 @@ class Estimate:
     def of(cls, value: float | None) -> Estimate:
         """A value alone, or an undefined one."""
         return cls(value, None, None, None, np.empty(0))
+
+    def at_least(self, least: float) -> Estimate:
+        """The same estimate of a number that cannot be smaller than this."""
+        return replace(self, low=None if self.low is None else max(self.low, least))
 
     def moved(self, by: float) -> Estimate:
         """The same estimate with a known number added."""
