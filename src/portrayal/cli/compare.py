@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from portrayal.cli.console import console, raw, say, show_table
-from portrayal.cli.score import FORMATS
+from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import unknown_name
 from portrayal.report.layout import number, with_interval
@@ -18,21 +18,7 @@ from portrayal.results import HUMAN, Measurement, Results
 @click.command("compare")
 @click.argument("first")
 @click.argument("second")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also write the differences here.",
-)
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", *FORMATS]),
-    default="table",
-    show_default=True,
-    help="What to print.",
-)
+@output_options
 def command(first: str, second: str, json_file: Path | None, style: str) -> None:
     """What changes from FIRST to SECOND: two results files, or folders that hold one.
 

@@ -12,8 +12,12 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 
 from portrayal.metrics import Metric
+from portrayal.report import to_csv, to_markdown
+from portrayal.results import Results
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
 
 
 def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
@@ -57,6 +61,19 @@ def out_option(command: F) -> F:
         metavar="DIR",
         help="Where to write.",
     )(command)
+
+
+def output_options(command: F) -> F:
+    """--json FILE and --format, for commands whose outcome is results."""
+    path = click.Path(path_type=Path, dir_okay=False)
+    written = click.option(
+        "--json", "json_file", type=path, metavar="FILE", help="Also write the results here."
+    )
+    styles = click.Choice(["table", *FORMATS])
+    printed = click.option(
+        "--format", "style", type=styles, default="table", show_default=True, help="What to print."
+    )
+    return written(printed(command))
 
 
 def metric_options(metric: Metric) -> list[click.Option]:

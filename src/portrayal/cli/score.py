@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,10 @@ import click
 
 from portrayal.cli.console import raw, say
 from portrayal.cli.options import (
+    FORMATS,
     attribute_option,
     metric_options,
+    output_options,
     seed_option,
     skip_bad_option,
     study_argument,
@@ -21,10 +22,6 @@ from portrayal.cli.studies import load_study
 from portrayal.cli.tables import show_results
 from portrayal.errors import unknown_name
 from portrayal.metrics import METRICS, Metric, find_metric
-from portrayal.report import to_csv, to_markdown
-from portrayal.results import Results
-
-FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
 
 
 class _Metrics(click.Group):
@@ -51,21 +48,7 @@ def _command(metric: Metric) -> click.Command:
     @systems_option
     @seed_option
     @skip_bad_option
-    @click.option(
-        "--json",
-        "json_file",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Also write the results here.",
-    )
-    @click.option(
-        "--format",
-        "style",
-        type=click.Choice(["table", *FORMATS]),
-        default="table",
-        show_default=True,
-        help="What to print.",
-    )
+    @output_options
     def score(
         study: Path,
         attribute: str | None,

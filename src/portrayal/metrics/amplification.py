@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.errors import Undefined
@@ -17,11 +16,25 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
+from portrayal.metrics.ties import (
+    Array,
+    a_to_t,
+    attribute_to_task,
+    ba,
+    bias_amplification,
+    changes,
+    lean_of,
+    leans,
+    mean_of_known,
+    spread_of_known,
+    t_to_a,
+    task_to_attribute,
+)
 from portrayal.results import HUMAN, TOO_FEW
 from portrayal.stats import DRAWS, Estimate, bootstrap, bootstrap_p, column_sums, resampler
 from portrayal.study import Study
 
-Array = NDArray[np.float64]
+__all__ = ["amplification", "attribute_to_task", "bias_amplification", "task_to_attribute"]
 
 CARD = Card(
     name="amplification",
@@ -130,82 +143,6 @@ def amplification(
         )
         _measure(findings, speaker, speech, view, rows, ties, seed, draws)
     return findings
-
-
-def bias_amplification(truth: Array, predicted: Array) -> float:
-    """ba from counts of (objects, groups). Objects without a share on both sides are left out of the mean."""
-    table = np.asarray(truth, float)[None]
-    return float(_ba(table, np.asarray(predicted, float)[None], _leaning(table))[0])
-
-
-def attribute_to_task(truth: Array, predicted: Array, people: Array | None = None) -> float:
-    """a-to-t from counts of (tasks, groups): labelled tasks, predicted tasks, both by the labelled group.
-
-    `people` counts images per group; by default every image has one task.
-    """
-    table = np.asarray(truth, float)[None]
-    per_group = table.sum(axis=1) if people is None else np.asarray(people, float)[None]
-    lean = _lean(table, table.sum(axis=2), per_group, per_group.sum(axis=1), "negative")
-    return float(_a_to_t(table, np.asarray(predicted, float)[None], per_group, lean)[0])
-
-
-def task_to_attribute(truth: Array, predicted: Array, people: Array | None = None) -> float:
-    """t-to-a from counts of (tasks, groups): labelled and predicted groups, both by the labelled task."""
-    table = np.asarray(truth, float)[None]
-    per_group = table.sum(axis=1) if people is None else np.asarray(people, float)[None]
-    lean = _lean(table, table.sum(axis=2), per_group, per_group.sum(axis=1), "negative")
-    return float(_t_to_a(table, np.asarray(predicted, float)[None], lean)[0])
-
-
-# Each of the following takes tables of (draws, objects, groups) and gives one value per draw.
-
-
-def _shares(table: Array) -> Array:
-    sums = table.sum(axis=2, keepdims=True)
-    made: Array = np.divide(table, sums, out=np.full_like(table, np.nan), where=sums > 0)
-    return made
-
-
-def _leaning(truth: Array) -> NDArray[np.bool_]:
-    """Where b* leans to a group: (1, objects, groups)."""
-    return np.asarray(_shares(truth) > 1 / truth.shape[2])
-
-
-def _changes(truth: Array, predicted: Array, leaning: NDArray[np.bool_]) -> Array:
-    """b~ - b* where b* leans to the group, 0 where it does not, nan where either is undefined."""
-    before, after = _shares(truth), _shares(predicted)
-    return np.where(np.isnan(after + before), np.nan, np.where(leaning, after - before, 0.0))
-
-
-def _ba(truth: Array, predicted: Array, leaning: NDArray[np.bool_]) -> Array:
-    return _nanmean(_changes(truth, predicted, leaning).sum(axis=2))
-
-
-def _lean(together: Array, tasks: Array, people: Array, images: Array, ties: str) -> Array:
-    """y: +1 where a group and a task meet more often than chance, else -1 (0 for ties that are dropped)."""
-    expected = tasks[:, :, None] * people[:, None, :] / np.maximum(images, 1)[:, None, None]
-    above = together > expected + 1e-9
-    even = np.abs(together - expected) <= 1e-9
-    lean = np.where(above, 1.0, -1.0)
-    return np.where(even, np.nan, lean) if ties == "drop" else lean
-
-
-def _a_to_t(truth: Array, predicted: Array, people: Array, lean: Array) -> Array:
-    per_group = np.where(people > 0, people, np.nan)[:, None, :]
-    return _nanmean((lean * (predicted - truth) / per_group).reshape(len(truth), -1))
-
-
-def _t_to_a(truth: Array, predicted: Array, lean: Array) -> Array:
-    """Both shares are among what is known: the groups labelled, and the groups named where one is."""
-    return _nanmean((lean * (_shares(predicted) - _shares(truth))).reshape(len(truth), -1))
-
-
-def _nanmean(values: Array) -> Array:
-    known = np.isfinite(values)
-    counts = known.sum(axis=1)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    made: Array = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
-    return made
 
 
 @dataclass(frozen=True)
@@ -328,21 +265,21 @@ def _measure(
     # the labels twice and pull every draw down: what leans by chance leans back.
     truth, _, _, _, people, deciding, sets_truth, _ = np.split(column_sums(columns)[None], edges, axis=1)
     base = deciding if rows == "intersection" else people
-    lean = _lean(table(truth), table(truth).sum(axis=2), base, base.sum(axis=1), ties)
-    leaning, sets_leaning = _leaning(table(truth)), _leaning(table(sets_truth))
+    lean = lean_of(table(truth), table(truth).sum(axis=2), base, base.sum(axis=1), ties)
+    leaning, sets_leaning = leans(table(truth)), leans(table(sets_truth))
 
     def statistic(totals: Array) -> Array:
         truth, objects, groups, both, people, _, sets_truth, sets_named = np.split(totals, edges, axis=1)
-        change = _changes(table(sets_truth), table(sets_named), sets_leaning)
+        change = changes(table(sets_truth), table(sets_named), sets_leaning)
         flat = change.reshape(len(totals), -1)
         return np.column_stack(
             [
-                _ba(table(truth), table(both), leaning),
-                _a_to_t(table(truth), table(objects), people, lean),
-                _t_to_a(table(truth), table(groups), lean),
-                _nanmean(np.abs(change).sum(axis=2)),
-                _nanmean(change.sum(axis=2)),
-                _nanmean((flat - _nanmean(flat)[:, None]) ** 2),
+                ba(table(truth), table(both), leaning),
+                a_to_t(table(truth), table(objects), people, lean),
+                t_to_a(table(truth), table(groups), lean),
+                mean_of_known(np.abs(change).sum(axis=2)),
+                mean_of_known(change.sum(axis=2)),
+                mean_of_known((flat - mean_of_known(flat)[:, None]) ** 2),
             ]
         )
 
@@ -350,8 +287,8 @@ def _measure(
         """A mean of absolute values is above 0 without any change: the mean size of each change's own noise."""
         totals = draw.totals(sparse.hstack([view.sets_truth, view.sets_named], format="csr"))
         before, after = np.split(totals, 2, axis=1)
-        noise = np.sqrt(2 / np.pi) * _nanstd(_changes(table(before), table(after), sets_leaning))
-        found = _nanmean(noise.sum(axis=1)[None])[0]
+        noise = np.sqrt(2 / np.pi) * spread_of_known(changes(table(before), table(after), sets_leaning))
+        found = mean_of_known(noise.sum(axis=1)[None])[0]
         return float(found) if np.isfinite(found) else None
 
     one = speech.how_many == 1
@@ -386,13 +323,3 @@ def _measure(
             evidence=speech.evidence(np.ones(len(one), dtype=bool) if term.name == "a-to-t" else one),
             resampler=draw,
         )
-
-
-def _nanstd(values: Array) -> Array:
-    """Over draws: (draws, sets, groups) to (sets, groups); nan where a set is undefined in the study itself."""
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = filled.sum(axis=0) / count
-    spread = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / count
-    return np.asarray(np.where(known.any(axis=0), np.sqrt(spread), np.nan))

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from portrayal.errors import Problems, shown
 from portrayal.results import HUMAN
+from portrayal.study.checked import (
+    BOX,
+    IDS,
+    KINDS,
+    Checked,
+    any_text,
+    fraction,
+    full_text,
+    group_name,
+    kind_name,
+    whole_number,
+)
 from portrayal.study.formats.raw import VALUES, RawTable
-from portrayal.study.identifiers import image_id, is_unicode
+from portrayal.study.identifiers import image_id
 
 CAPTIONS = {"image_id": pl.String(), "system": pl.String(), "sample": pl.Int64(), "caption": pl.String()}
 REFERENCES = {"image_id": pl.String(), "caption": pl.String()}
 ATTRIBUTES = {"image_id": pl.String()}
-BOX = {"x": pl.Float64(), "y": pl.Float64(), "width": pl.Float64(), "height": pl.Float64()}
 PEOPLE = {"image_id": pl.String(), "person": pl.Int64()}
 OBJECTS = {
     "image_id": pl.String(),
@@ -26,10 +36,8 @@ OBJECTS = {
     "confidence": pl.Float64(),
     **BOX,
 }
-KINDS = ("object", "attribute", "relation")
 CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
 
-_IDS = ("image_id", "img_id", "id", "filename")
 _CAPTION = ("caption", "pred", "text")
 _CAPTION_LISTS = ("captions", VALUES)
 _LABEL = ("label", "object")
@@ -38,16 +46,16 @@ _LABEL_LISTS = ("labels", "objects", VALUES)
 
 def captions(raw: RawTable, system: str | None, problems: Problems) -> pl.DataFrame:
     """What systems said. `system` names the rows of a file that has no such column."""
-    table = _Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
+    table = Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
     table.ids()
     # A system may say nothing: an empty caption is an answer, and it names nobody. A missing one is not.
-    table.take("caption", _CAPTION, "a caption as text", _any_text)
+    table.take("caption", _CAPTION, "a caption as text", any_text)
     if "system" in table.raw.columns:
         table.text("system", ("system",), "a system's name")
     else:
         table.fill("system", system or raw.path.stem)
     if "sample" in table.raw.columns:
-        table.take("sample", ("sample",), "a sample number, 0 or more", _count)
+        table.take("sample", ("sample",), "a sample number, 0 or more", whole_number)
     else:
         table.fill("sample", 0)
     table.forbid("system", HUMAN, f"another name: '{HUMAN}' stands for people's captions")
@@ -57,7 +65,7 @@ def captions(raw: RawTable, system: str | None, problems: Problems) -> pl.DataFr
 
 def references(raw: RawTable, problems: Problems) -> pl.DataFrame:
     """What people said: several rows per image, in the order of the file."""
-    table = _Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
+    table = Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
     table.ids()
     table.text("caption", _CAPTION, "a caption")
     return table.frame(REFERENCES)
@@ -65,7 +73,7 @@ def references(raw: RawTable, problems: Problems) -> pl.DataFrame:
 
 def attributes(raw: RawTable, problems: Problems, only: Sequence[str] = ()) -> pl.DataFrame:
     """Who is shown: one row per image, one column per attribute; what is missing stays missing."""
-    table = _Checked(raw, problems)
+    table = Checked(raw, problems)
     table.ids()
     names = _attribute_columns(table, only, known=(*_CAPTION, *_CAPTION_LISTS, "system", "sample"))
     for name in names:
@@ -135,9 +143,9 @@ def refuse_repeats(captions: pl.DataFrame, path: object, problems: Problems) -> 
 
 def people(raw: RawTable, problems: Problems) -> pl.DataFrame:
     """Who is shown where an image shows several: one row per person, with a box as fractions if known."""
-    table = _Checked(raw, problems)
+    table = Checked(raw, problems)
     table.ids()
-    table.take("person", ("person",), "a person's number, 0 or more", _count)
+    table.take("person", ("person",), "a person's number, 0 or more", whole_number)
     names = _attribute_columns(table, (), known=("person", *BOX))
     table.box()
     table.unique("image_id", "person")
@@ -146,14 +154,14 @@ def people(raw: RawTable, problems: Problems) -> pl.DataFrame:
 
 def objects(raw: RawTable, problems: Problems) -> pl.DataFrame:
     """What is in the image, as people or a model labelled it."""
-    table = _Checked(_flat(raw, _LABEL_LISTS, "label", problems), problems)
+    table = Checked(_flat(raw, _LABEL_LISTS, "label", problems), problems)
     table.ids()
     table.text("label", _LABEL, "a label")
-    table.take("kind", ("kind",), f"one of {', '.join(KINDS)}", _kind, default="object")
+    table.take("kind", ("kind",), f"one of {', '.join(KINDS)}", kind_name, default="object")
     # A table with confidences and no source comes from a model; like a system, it is named by its file.
     unsaid = raw.path.stem if "confidence" in raw.columns else HUMAN
-    table.take("source", ("source",), "who labelled it, as text", _text, default=unsaid)
-    table.take("confidence", ("confidence",), "a confidence from 0 to 1", _fraction, default=None)
+    table.take("source", ("source",), "who labelled it, as text", full_text, default=unsaid)
+    table.take("confidence", ("confidence",), "a confidence from 0 to 1", fraction, default=None)
     for index, (source, confidence) in enumerate(
         zip(table.columns["source"], table.columns["confidence"], strict=True)
     ):
@@ -175,136 +183,9 @@ def must_share_images(
         )
 
 
-class _Checked:
-    """One table on its way in: takes columns out of the raw one and remembers which rows are bad."""
-
-    def __init__(self, raw: RawTable, problems: Problems):
-        self.raw = raw
-        self.problems = problems
-        self.good = [True] * len(raw.where)
-        self.columns: dict[str, list[Any]] = {}
-
-    def ids(self) -> None:
-        self.take("image_id", _IDS, "an image id", image_id)
-
-    def text(self, name: str, accepted: Sequence[str], what: str) -> None:
-        self.take(name, accepted, f"{what} as text", _text)
-
-    def fill(self, name: str, value: object) -> None:
-        self.columns[name] = [value] * len(self.good)
-
-    _REQUIRED = object()
-
-    def take(
-        self,
-        name: str,
-        accepted: Sequence[str],
-        expected: str,
-        convert: Callable[[Any], Any],
-        default: object = _REQUIRED,
-    ) -> None:
-        """Our column `name` from the first of the `accepted` ones; `convert` gives None for what is bad.
-
-        With a default, a column or a value may be missing; without one it may not.
-        """
-        found = next((column for column in accepted if column in self.raw.columns), None)
-        if found is None:
-            if default is self._REQUIRED:
-                has = ", ".join(column for column in self.raw.columns if column != VALUES) or "none"
-                raise self.problems.stop(
-                    self.raw.path, f"a column {' or '.join(map(repr, accepted))}", f"the columns {has}"
-                )
-            self.fill(name, default)
-            return
-        made = []
-        for index, value in enumerate(self.raw.columns[found]):
-            if value in (None, "") and default is not self._REQUIRED:
-                made.append(default)
-                continue
-            converted = convert(value)
-            if converted is None:
-                self.bad(index, expected, "nothing" if value in (None, "") else shown(value))
-            made.append(converted)
-        self.columns[name] = made
-
-    def box(self) -> None:
-        given = [side for side in BOX if side in self.raw.columns]
-        for side in BOX:
-            self.take(side, (side,), f"{side} of a box as a fraction from 0 to 1", _fraction, default=None)
-        if given:
-            for index, sides in enumerate(zip(*(self.columns[side] for side in BOX), strict=True)):
-                if 0 < sum(side is None for side in sides) < len(BOX):
-                    self.bad(index, "x, y, width and height of a box, or none of them", shown(sides))
-
-    def forbid(self, name: str, value: object, expected: str) -> None:
-        for index, found in enumerate(self.columns[name]):
-            if found == value:
-                self.bad(index, expected, shown(found))
-
-    def unique(self, *key: str) -> None:
-        """Rows that share their key: the first counts, the others are bad."""
-        first: dict[Hashable, int] = {}
-        for index, values in enumerate(zip(*(self.columns[name] for name in key), strict=True)):
-            if not self.good[index]:
-                continue
-            before = first.setdefault(values, index)
-            if before != index:
-                what = ", ".join(f"{name} {value}" for name, value in zip(key, values, strict=True))
-                self.bad(
-                    index,
-                    f"each ({', '.join(key)}) once",
-                    f"{what} again (first at {self.raw.place(before)})",
-                )
-
-    def merge_repeats(self, key: str, names: Sequence[str]) -> None:
-        """Rows that share their key must agree (a table with a row per caption repeats its labels); one is kept."""
-        first: dict[Hashable, int] = {}
-        for index, value in enumerate(self.columns[key]):
-            before = first.setdefault(value, index) if self.good[index] else index
-            if before == index:
-                continue
-            differing = [name for name in names if self.columns[name][index] != self.columns[name][before]]
-            if differing:
-                name = differing[0]
-                expected = (
-                    f"{name} {self.columns[name][before]!r} of image {value} as at {self.raw.place(before)}"
-                )
-                self.bad(index, expected, shown(self.columns[name][index]))
-            self.good[index] = False
-
-    def one_spelling(self, name: str) -> None:
-        """'Male' and 'male' would be two groups by accident; the first spelling is the group's name."""
-        first: dict[str, str] = {}
-        for index, value in enumerate(self.columns[name]):
-            if value is not None and first.setdefault(value.casefold(), value) != value:
-                self.note(
-                    index, f"the group {first[value.casefold()]!r} of '{name}' spelt one way", shown(value)
-                )
-                self.columns[name][index] = None
-
-    def bad(self, index: int, expected: str, found: str) -> None:
-        """The row cannot be used; only its first problem is told."""
-        if self.good[index]:
-            self.good[index] = False
-            self.note(index, expected, found)
-
-    def note(self, index: int, expected: str, found: str) -> None:
-        self.problems.note(self.raw.path, expected, found, self.raw.place(index))
-
-    def frame(self, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        if all(self.good):
-            kept = self.columns
-        else:
-            kept = {
-                name: [value for value, good in zip(values, self.good, strict=True) if good]
-                for name, values in self.columns.items()
-            }
-        return pl.DataFrame(kept, schema=schema)
-
-
-def _attribute_columns(table: _Checked, only: Sequence[str], known: Sequence[str]) -> list[str]:
+def _attribute_columns(table: Checked, only: Sequence[str], known: Sequence[str]) -> list[str]:
     """Take the attribute columns: those asked for, else every column that is not something else."""
-    others = {VALUES, *_IDS, *known}
+    others = {VALUES, *IDS, *known}
     names = [name for name in table.raw.columns if name not in others]
     if only:
         for name in only:
@@ -317,9 +198,9 @@ def _attribute_columns(table: _Checked, only: Sequence[str], known: Sequence[str
         raise table.problems.stop(table.raw.path, "a column for at least one attribute", "image ids only")
     for name in names:
         if name.endswith(CERTAINTY):
-            table.take(name, (name,), f"{name} from 0 to 1", _fraction, default=None)
+            table.take(name, (name,), f"{name} from 0 to 1", fraction, default=None)
         else:
-            table.take(name, (name,), f"a group of '{name}' as text", _group, default=None)
+            table.take(name, (name,), f"a group of '{name}' as text", group_name, default=None)
     return names
 
 
@@ -352,47 +233,4 @@ def _flat(raw: RawTable, lists: Sequence[str], single: str, problems: Problems) 
 
 
 def _id_column(raw: RawTable) -> Sequence[Any]:
-    return next((raw.columns[name] for name in _IDS if name in raw.columns), ())
-
-
-def _any_text(value: object) -> str | None:
-    return value if isinstance(value, str) and is_unicode(value) else None
-
-
-def _text(value: object) -> str | None:
-    text = _any_text(value)
-    return text if text and text.strip() else None
-
-
-def _group(value: object) -> str | None:
-    """A group's name; numbers and booleans, which some tables use as labels, become text."""
-    if isinstance(value, float) and value.is_integer():  # whole numbers in a column with gaps
-        value = int(value)
-    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() < 128):
-        return str(value)
-    text = _text(value)
-    return text.strip() if text else None
-
-
-def _kind(value: object) -> str | None:
-    return value if isinstance(value, str) and value in KINDS else None
-
-
-def _count(value: object) -> int | None:
-    number = _number(value)
-    return int(number) if number is not None and 0 <= number < 2**31 and number.is_integer() else None
-
-
-def _fraction(value: object) -> float | None:
-    number = _number(value)
-    return number if number is not None and 0 <= number <= 1 else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+    return next((raw.columns[name] for name in IDS if name in raw.columns), ())
