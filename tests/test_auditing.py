@@ -46,9 +46,20 @@ def test_two_workers_write_the_same_bytes(study, unbroken, tmp_path):
     assert contents(tmp_path) == contents(unbroken)
 
 
-@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT])
-def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, study, unbroken, tmp_path):
-    call = [sys.executable, "-m", "portrayal", "audit", str(study), "--out", str(tmp_path), "--workers", "1"]
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers, study, unbroken, tmp_path):
+    call = [
+        sys.executable,
+        "-m",
+        "portrayal",
+        "audit",
+        str(study),
+        "--out",
+        str(tmp_path),
+        "--workers",
+        workers,
+    ]
     running = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     journal = tmp_path / ".journal"
     deadline = time.monotonic() + 120
@@ -57,7 +68,7 @@ def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, study, 
             running.send_signal(blow)
             break
         time.sleep(0.002)
-    _, complaint = running.communicate()
+    _, complaint = running.communicate(timeout=60)  # its workers must not hold its output open
     assert running.returncode == (-signal.SIGKILL if blow is signal.SIGKILL else 130)
     assert b"Traceback" not in complaint
     finished = {
@@ -65,7 +76,7 @@ def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, study, 
     }
     assert finished
     assert not (tmp_path / "results.json").exists()
-    assert run(["audit", str(study), "--out", str(tmp_path), "--workers", "1"]) == 0
+    assert run(["audit", str(study), "--out", str(tmp_path), "--workers", workers]) == 0
     assert contents(tmp_path) == contents(unbroken)
     assert not journal.exists()
 

@@ -86,6 +86,27 @@ def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):
     assert {m.settings["paired"] for m in found.measurements if m.value is not None} == {True}
 
 
+def test_one_missing_caption_does_not_unpair(systems, audits):
+    from dataclasses import replace
+
+    captions = systems.captions.filter(
+        (pl.col("system") == "bad").not_() | (pl.col("image_id") != "scene-00007")
+    )
+    fewer = portrayal.audit(replace(systems, captions=captions), metrics=["error"], systems=["bad"])
+    whole, part = (
+        row(compare(audits["good"], audits["bad"]), "ratio", None),
+        row(compare(audits["good"], fewer), "ratio", None),
+    )
+    assert part.settings["paired"] is True
+    assert part.se_data == pytest.approx(whole.se_data, rel=0.1)
+
+
+def test_ids_name_the_row_not_what_was_measured(audits):
+    first, second = compare(audits["good"], audits["bad"]), compare(audits["good"], audits["other seed"])
+    assert [m.id for m in first.measurements] == [m.id for m in second.measurements]
+    assert len({m.id for m in first.measurements}) == len(first.measurements)
+
+
 def test_undefined_stays_undefined():
     first = Results(
         (Measurement("m", "t", system="a", value=1.0), Measurement("m", "u", system="a", reason="why not"))
@@ -94,7 +115,7 @@ def test_undefined_stays_undefined():
         (Measurement("m", "t", system="a", value=3.0), Measurement("m", "u", system="a", value=1.0))
     )
     known, unknown = compare(first, second).measurements
-    assert (known.value, known.low, known.p, known.settings["paired"]) == (2.0, None, None, False)
+    assert (known.value, known.low, known.p, known.settings["paired"]) == (2.0, None, None, None)
     assert (unknown.value, unknown.reason) == (None, "undefined in the first: why not")
 
 

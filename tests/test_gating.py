@@ -73,6 +73,9 @@ CASES = [
     (["error:error@sistem=a <= 0.1"], 2),
     (["error:error@system=a,group <= 0.1"], 2),
     (["error:error <= 0.1", "--on", "middle"], 2),
+    (["error:error@ <= 0.1", "--allow-undefined"], 2),
+    (["error:error@system <= 0.1", "--allow-undefined"], 2),
+    (['error:error@system="b",group=all >= 0.05'], 0),
     ([], 2),
 ]
 
@@ -121,5 +124,9 @@ def test_where_a_selector_begins():
     assert parse_rule("counterbias:b@v-l@system=a <= 1").where == (("system", "a"),)
     assert parse_rule("a:b@group=x@y <= 1").where == (("group", "x@y"),)
     assert parse_rule(" a:b  <=  -1e-3 ").limit == -0.001
+    assert parse_rule('a:b@system="x,group=y",group=z <= 1').where == (
+        ("system", "x,group=y"),
+        ("group", "z"),
+    )
     with pytest.raises(PortrayalError, match="Expected a rule like"):
         parse_rule("nonsense")

@@ -89,18 +89,23 @@ def _difference(a: Measurement, b: Measurement, draws: tuple[dict[str, Any], dic
 def _row(
     a: Measurement, b: Measurement, found: Difference | None, paired: bool | None, reason: str | None
 ) -> Measurement:
+    compared = {**a.settings, "comparison": "second - first"}
+    # What was measured stands among the settings, but the id names the row, whatever was measured.
     settings: Mapping[str, Any] = {
-        **a.settings,
-        "comparison": "second - first",
+        **compared,
         "first": a.value,
         "second": b.value,
-        "paired": paired,
+        "paired": paired if found is not None and found.se is not None else None,
         "detectable": None if found is None else found.detectable,
     }
+    system = a.system if a.system == b.system else f"{a.system} → {b.system}"
+    named = Measurement(
+        a.metric, a.term, system=system, attribute=a.attribute, group=a.group, unit=a.unit, settings=compared
+    )
     return Measurement(
         metric=a.metric,
         term=a.term,
-        system=a.system if a.system == b.system else f"{a.system} → {b.system}",
+        system=system,
         attribute=a.attribute,
         group=a.group,
         value=None if found is None else found.value,
@@ -114,6 +119,7 @@ def _row(
         better=a.better if a.better in ("lower", "higher") else None,
         unit=a.unit,
         reason=reason,
+        id=named.id,
         settings=settings,
     )
 

@@ -24,6 +24,8 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 # The relation is the last one in the rule, so that names may hold any character but these.
 _RULE = re.compile(r"\s*(?P<left>.+?)\s*(?P<relation><=|>=|==|<|>)\s*(?P<limit>[^<>=]+?)\s*")
 _SELECTOR = re.compile(r"@(?=\w[\w-]*=)")  # a term may hold an @ (tr@1); a selector's is followed by name=
+_HALF_SELECTOR = re.compile(r"@(?:system|attribute|group|item|unit)?\s*$")
+_PAIRS = re.compile(r'(?:[^",]|"[^"]*")+')  # separated by commas, but for those between quotation marks
 _EVERYONE = ("", "all", "null", "none")  # how a selector asks for the row of all people or items
 
 
@@ -72,15 +74,19 @@ def parse_rule(text: str) -> Rule:
     if limit != limit:
         raise PortrayalError(f"Expected a number after {found['relation']!r}. Got {text!r} instead.")
     name, *selector = _SELECTOR.split(found["left"], maxsplit=1)
+    if _HALF_SELECTOR.search(name):
+        raise PortrayalError(f"Expected name=value after '@'. Got {text!r} instead.")
     metric, colon, term = name.partition(":")
     if not colon or not metric.strip() or not term.strip():
         raise PortrayalError(f"Expected {expected}. Got {text!r} instead.")
     where = []
-    for part in selector[0].split(",") if selector else []:
+    for part in _PAIRS.findall(selector[0]) if selector else []:
         field, equals, value = part.partition("=")
         if not equals:
             raise PortrayalError(f"Expected name=value after '@'. Got {part!r} in {text!r} instead.")
-        where.append((field.strip(), value.strip()))
+        value = value.strip()
+        quoted = len(value) > 1 and value[0] == value[-1] == '"'
+        where.append((field.strip(), value[1:-1] if quoted else value))
     return Rule(text.strip(), metric.strip(), term.strip(), tuple(where), found["relation"], limit)
 
 

@@ -36,6 +36,7 @@ EVIDENCE_FILE = "evidence.parquet"
 REPLICATES_FILE = "replicates.parquet"
 HUMAN = "human"  # the system of rows about people's captions
 TOO_FEW = 30  # images; what rests on fewer is shown with its n and said to be too few, and is not ranked
+TOO_FEW_REASON = "too few"  # how the reason of such a row begins
 
 EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),
@@ -46,7 +47,7 @@ EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
 }
 
 # The bootstrap draws behind an interval, kept so that two audits of the same images can be compared in pairs.
-# `sample` is equal where draw k took the same images.
+# `sample` is equal where draw k takes an image as often in both.
 REPLICATES_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),
     "sample": pl.String(),

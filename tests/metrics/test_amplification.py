@@ -173,8 +173,11 @@ def test_what_it_needs():
         amplification(women, attribute="gender")
 
 
-def public_formula(tasks, groups, task_predictions, group_predictions):
-    """Directional amplification from arrays of (images, tasks) and (images, groups), loop by loop."""
+def loop_by_loop(tasks, groups, task_predictions, group_predictions):
+    """Directional amplification from arrays of (images, tasks) and (images, groups).
+
+    As the public code for captions does, groups named are counted among captions that name one.
+    """
     keep = (tasks.sum(1) > 0) & (groups.sum(1) > 0)
     t_to_a, a_to_t = [], []
     for a in range(groups.shape[1]):
@@ -190,7 +193,7 @@ def public_formula(tasks, groups, task_predictions, group_predictions):
     return np.mean(a_to_t), np.mean(t_to_a)
 
 
-def test_the_public_formula_on_a_made_world():
+def test_directions_agree_with_loops_on_a_made_world():
     made = make_study(
         scenes=400, seed=2, captioners=[Captioner("c", amplification=0.4, wrong_gender={"female": 0.3})]
     )
@@ -209,7 +212,7 @@ def test_the_public_formula_on_a_made_world():
     groups = np.array([[gender[i] == g for g in order] for i in images], dtype=float)
     said = np.array([[label in finder.labels(caption[i]) for label in labels] for i in images], dtype=float)
     named = np.array([[naming.groups(caption[i]) == (g,) for g in order] for i in images], dtype=float)
-    a_to_t, t_to_a = public_formula(tasks, groups, said, named)
+    a_to_t, t_to_a = loop_by_loop(tasks, groups, said, named)
     assert found["a-to-t"] == pytest.approx(a_to_t)
     assert found["t-to-a"] == pytest.approx(t_to_a)
 

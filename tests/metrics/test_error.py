@@ -80,6 +80,16 @@ def test_an_image_counts_once_in_the_shares_and_every_caption_in_error_and_ratio
     )
 
 
+def test_many_captions_of_few_images_are_still_too_few():
+    study = small_study(
+        [(f"{g}{n}", g, "a man") for g in ("male", "female") for n in range(4) for _ in range(6)]
+    )
+    rows = {(m.term, m.group): m for m in portrayal.metrics.error(study).measurements}
+    assert rows["error", "male"].n == 24
+    assert rows["error", None].n == 48
+    assert rows["error", None].reason == "too few: 8 images, fewer than 30"
+
+
 def test_people_are_measured_too():
     references = [("m1", "a man"), ("m1", "a person"), ("w1", "a man"), ("x", "not in the study")]
     results = portrayal.metrics.error(small_study(HAND, references))

@@ -42,6 +42,15 @@ def test_any_and_majority():
     assert ratios(people="majority") == pytest.approx({"male": 3 / 1, "female": 2 / 1, None: 4 / 3})
 
 
+@pytest.mark.parametrize("n", [2, 18, 22, 36, 50])
+def test_half_of_the_references_is_no_majority(n):
+    references = pl.DataFrame({"image_id": ["1"] * n, "caption": ["a man", "a person"] * (n // 2)})
+    captions = pl.DataFrame({"image_id": ["1"], "system": ["s"], "caption": ["a man"]})
+    made = Study.from_frames(captions=captions, references=references)
+    rows = naming_ratio(made, attribute="gender", people="majority").measurements
+    assert all(m.value is None for m in rows)
+
+
 def test_only_images_both_describe_count():
     results = naming_ratio(study(), attribute="gender")
     assert {m.n for m in results.measurements} == {4}

@@ -23,6 +23,7 @@ ROWS = Results(
             high=0.6,
             unit="share",
             n=2,
+            reason="too few: 2",
         ),
         Measurement(
             "error", "wrong", system="a|b", attribute="gender", group="x", reason="too few", unit="share", n=0
@@ -39,7 +40,7 @@ def test_markdown():
         "| a\\|b | all | 0.250 | 0.500† \\[0.400, 0.600] | 400 |\n"
         "| a\\|b | x | – |  | 0 |\n\n"
         "Undefined, too few: a\\|b x wrong.\n\n"
-        "† Rests on fewer than 30: too few to rank.\n"
+        "† Rests on fewer than 30 images: too few to rank.\n"
     )
 
 

@@ -35,17 +35,39 @@ def test_draws_are_the_same_in_every_process():
     )
 
 
-@given(st.integers(1, 30), st.integers(0, 5))
-def test_every_draw_has_as_many_clusters_as_the_study(n, seed):
+@given(st.integers(2, 60), st.integers(0, 5))
+def test_every_draw_is_scaled_to_the_size_of_the_study(n, seed):
     totals = Resampler(names(n), seed=seed, draws=20).totals(np.ones((n, 1)))
-    assert (totals == n).all()
+    assert np.nanmax(np.abs(totals - n)) < 1e-9
+
+
+def test_weights_are_those_of_a_poisson_bootstrap():
+    """Mean 1, variance 1, and independent between draws and between clusters."""
+    weights = Resampler(names(1000), draws=500)._multiplicities.astype(float)
+    observed = np.bincount(weights.astype(int).ravel(), minlength=9)[:7] / weights.size
+    assert observed == pytest.approx(stats.poisson.pmf(np.arange(7), 1), abs=0.002)
+    assert np.corrcoef(weights[:-1].ravel(), weights[1:].ravel())[0, 1] == pytest.approx(0, abs=0.01)
+    assert np.corrcoef(weights[:, :-1].ravel(), weights[:, 1:].ravel())[0, 1] == pytest.approx(0, abs=0.01)
+    assert np.corrcoef(weights.ravel(), Resampler(names(1000), seed=1, draws=500)._multiplicities.ravel())[
+        0, 1
+    ] == pytest.approx(0, abs=0.01)
+
+
+def test_a_cluster_is_drawn_alike_whatever_is_drawn_beside_it():
+    few, many = Resampler(("b", "d"), draws=50), Resampler(("a", "b", "c", "d"), draws=50)
+    assert (few._multiplicities == many._multiplicities[:, [1, 3]]).all()
+
+
+def test_one_cluster_says_nothing_of_others():
+    (estimate,) = bootstrap(np.ones((1, 2)), ratio, Resampler(("a",), draws=50))
+    assert (estimate.value, estimate.low, estimate.high, estimate.se) == (1.0, None, None, None)
 
 
 def test_strata_keep_their_size():
-    strata = (0, 0, 0, 1, 1, 2)
+    strata = (0,) * 30 + (1,) * 20 + (2,) * 10
     indicator = np.eye(3)[list(strata)]
-    totals = Resampler(names(6), strata=strata, draws=50).totals(indicator)
-    assert (totals == [3, 2, 1]).all()
+    totals = Resampler(names(60), strata=strata, draws=50).totals(indicator)
+    assert totals == pytest.approx(np.tile([30, 20, 10], (50, 1)))
 
 
 def test_fewer_draws_are_the_first_of_more():
@@ -58,7 +80,7 @@ def test_fewer_draws_are_the_first_of_more():
 def test_sparse_counts_give_the_same_totals():
     counts = np.random.default_rng(0).integers(0, 3, size=(40, 6)).astype(float)
     resampler = Resampler(names(40), draws=30)
-    np.testing.assert_array_equal(resampler.totals(counts), resampler.totals(sparse.csr_array(counts)))
+    np.testing.assert_allclose(resampler.totals(counts), resampler.totals(sparse.csr_array(counts)))
 
 
 def test_percentile_agrees_with_scipy_within_its_noise():

@@ -36,6 +36,9 @@ PLAIN_LINES = 10  # of progress, where there is no terminal to draw a bar on
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes; by default one per core."
 )
+@click.option(
+    "--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where to run."
+)
 @click.option("--quick", is_flag=True, help="Fewer draws: rougher intervals, sooner.")
 @seed_option
 @skip_bad_option
@@ -45,6 +48,7 @@ def command(
     metrics: list[str] | None,
     systems: list[str] | None,
     workers: int | None,
+    engine: str,  # noqa: ARG001  # one place so far
     quick: bool,
     seed: int,
     skip_bad: bool,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from portrayal.cli.console import console, raw, say, show_table
+from portrayal.cli.console import COLUMN_GAP, console, raw, say, show_table
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import unknown_name
-from portrayal.report.layout import number, with_interval
+from portrayal.report.layout import number, probability, with_interval
 from portrayal.results import HUMAN, Measurement, Results
 
 
@@ -57,7 +57,10 @@ def _show(differences: Results) -> None:
         for hidden in ((), (7,), (7, 2, 3), (7, 2, 3, 5)):
             shown = [index for index in range(len(head)) if index not in hidden]
             lines = [[row[index] for index in shown] for row in [head, *rows]]
-            if sum(max(map(len, column)) + 1 for column in zip(*lines, strict=True)) <= console().width:
+            if (
+                sum(max(map(len, column)) + COLUMN_GAP for column in zip(*lines, strict=True))
+                <= console().width
+            ):
                 break
         show_table(lines[0], lines[1:], set(range(2, len(shown))))
     paired = [m.settings["paired"] for m in differences.measurements if m.settings["paired"] is not None]
@@ -79,7 +82,7 @@ def _sections(differences: Results) -> list[list[Measurement]]:
 
 
 def _cells(m: Measurement) -> list[str]:
-    p, q = ("" if value is None else f"{value:.3f}" for value in (m.p, m.q))
+    p, q = probability(m.p), probability(m.q)
     first, second, detectable = (
         number(m.settings[name], m.unit) for name in ("first", "second", "detectable")
     )

@@ -12,6 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+COLUMN_GAP = 2  # what stands between the columns of a table
+
 
 def printable(text: object) -> str:
     """Without control characters, which a terminal would obey; line ends and tabs stay."""

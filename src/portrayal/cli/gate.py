@@ -31,7 +31,8 @@ def command(
     """Check RESULTS against rules. Every row that a rule matches must keep it; exit code 1 when one does not.
 
     A selector limits a rule: error:wrong@system=oscar,group=female <= 0.05. It may name system, attribute, group,
-    item, unit, or a setting; group=all means the row of all people.
+    item, unit, or a setting; group=all means the row of all people; a name with a comma stands between quotation
+    marks.
     """
     verdicts = judge(Results.load(results), [parse_rule(rule) for rule in rules], on, allow_undefined)
     if style == "json":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from typing import Any, NoReturn
 
@@ -53,6 +54,7 @@ def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 a gate failed, 2 bad usage or input, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know few letters
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # being asked to end is like Ctrl-C
     sys.exit(run())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.cli.console import console, say, show_table
+from portrayal.cli.console import COLUMN_GAP, console, say, show_table
 from portrayal.report.layout import (
     Row,
     Section,
@@ -10,7 +10,6 @@ from portrayal.report.layout import (
     footnotes,
     sections,
     strongest,
-    with_half_width,
     with_interval,
 )
 from portrayal.results import Results
@@ -45,7 +44,7 @@ def _show_section(section: Section) -> None:
     def about(row: Row) -> list[str]:
         return [row.system or "", row.group or "all", *([row.item or "all"] if item else [])]
 
-    for write in (with_interval, with_half_width, bare):
+    for write in (with_interval, bare):
         lines = [
             [
                 *about(row),
@@ -57,7 +56,7 @@ def _show_section(section: Section) -> None:
         ]
         columns = [*head, *section.terms, *(["p", "q"] if item else []), "n"]
         if (
-            sum(max(len(line[i]) for line in [columns, *lines]) + 1 for i in range(len(columns)))
+            sum(max(len(line[i]) for line in [columns, *lines]) + COLUMN_GAP for i in range(len(columns)))
             <= console().width
         ):
             show_table(columns, lines, set(range(len(head), len(columns))))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -59,7 +61,8 @@ class Cores:
                     "run the command again, with fewer --workers: what is finished is kept."
                 ) from error
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in list(pool._processes.values()):  # what they still do is of no use any more
+                    worker.kill()
                 raise
 
 
@@ -72,6 +75,18 @@ def place_for(workers: int) -> Place:
 def _receive(shared: Any) -> None:
     global _shared
     _shared = shared
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole group; the parent ends its workers
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work forever, holding its memory and the open output."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:

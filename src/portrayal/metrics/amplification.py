@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Annotated, Literal
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 
 from portrayal.errors import Undefined
@@ -15,7 +16,7 @@ from portrayal.lexicon import Lexicon, ObjectFinder
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
-from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
+from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, lexicon_names, listen
 from portrayal.metrics.ties import (
     Array,
     a_to_t,
@@ -30,11 +31,13 @@ from portrayal.metrics.ties import (
     t_to_a,
     task_to_attribute,
 )
-from portrayal.results import HUMAN, TOO_FEW
+from portrayal.results import TOO_FEW
 from portrayal.stats import DRAWS, Estimate, bootstrap, bootstrap_p, column_sums, resampler
 from portrayal.study import Study
 
 __all__ = ["amplification", "attribute_to_task", "bias_amplification", "task_to_attribute"]
+
+PERSON = "person"  # the label of those whose group is asked about; it is no object
 
 CARD = Card(
     name="amplification",
@@ -43,8 +46,8 @@ CARD = Card(
     formula=(
         "Truth: the labelled group a and the labelled objects t of an image. Prediction: the one group the caption "
         "names, and the objects it names. "
-        "ba = sum over (o, g) with b*(o, g) > 1/|G| of (b~(o, g) - b*(o, g)), divided by the number of objects, where "
-        "b(o, g) is the share of group g among the captions or images with object o. "
+        "ba = sum over (o, g) with b*(o, g) > 1/|G| of (b~(o, g) - b*(o, g)), divided by the number of objects with a "
+        "share on both sides, where b(o, g) is the share of group g among the captions or images with object o. "
         "a-to-t = mean over pairs of y (P(t^|a) - P(t|a)) and t-to-a = mean of y (P(a^|t) - P(a|t)), with y = 1 if "
         "P(a, t) > P(a) P(t) and -1 otherwise; P(a^|t) is among the captions that name exactly one group. "
         "multi: as ba with sets of objects instead of objects, the differences taken without their sign; "
@@ -65,6 +68,7 @@ CARD = Card(
         "multi is a mean of absolute values, which noise keeps above 0. Read multi-excess and multi-signed beside it.",
         f"Sets of objects are those of one or two objects in at least {TOO_FEW} labelled images (--set-minimum).",
         "Which way a tie leans is taken from the labels as they are; intervals do not cover its uncertainty.",
+        "The label 'person' is left out. Objects are those people labelled, or, where they labelled none, models'.",
         "Objects in captions are found by word (the label, its plural, common synonyms), not by meaning.",
     ),
     terms=(
@@ -99,7 +103,7 @@ def amplification(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
+    draws: Annotated[int, "Bootstrap draws behind the intervals.", 20] = DRAWS,
     lexicon: Annotated[
         str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
     ] = None,
@@ -111,7 +115,7 @@ def amplification(
         Literal["negative", "drop"],
         "A pair exactly as common as chance: counted as leaning away, or left out.",
     ] = "negative",
-    set_minimum: Annotated[int, "Labelled images that a set of objects must be in, for multi."] = TOO_FEW,
+    set_minimum: Annotated[int, "Labelled images that a set of objects must be in, for multi.", 1] = TOO_FEW,
 ) -> Findings:
     """Amplification of every speaker against the labels.
 
@@ -128,18 +132,21 @@ def amplification(
         raise Undefined(
             f"Amplification needs two groups of '{attribute}' that the lexicon '{words.name}' names."
         )
-    labels = sorted(set(study.objects.filter(study.objects["source"] == HUMAN)["label"]) - {"person"})
+    seen, source = labelled_objects(study)
+    labels = sorted(set(seen["label"]) - {PERSON})
     if not labels:
-        raise Undefined("Amplification needs objects that people labelled (source 'human').")
+        raise Undefined("Amplification needs labelled objects other than people.")
     findings = Findings(
-        CARD, attribute, {"lexicon": words.label, "rows": rows, "ties": ties, "set_minimum": set_minimum}
+        CARD,
+        attribute,
+        {"lexicon": words.label, "rows": rows, "ties": ties, "set_minimum": set_minimum, "source": source},
     )
     truth = dict(study.labels(attribute).iter_rows())
     for speaker in speakers:
         speech = listen(study, speaker, words)
         speech = speech.only([image for image in speech.images if truth.get(image) in groups])
         view = _view(
-            study, speech, [truth[image] for image in speech.images], groups, names, labels, set_minimum
+            seen, speech, [truth[image] for image in speech.images], groups, names, labels, set_minimum
         )
         _measure(findings, speaker, speech, view, rows, ties, seed, draws)
     return findings
@@ -162,7 +169,7 @@ class _View:
 
 
 def _view(
-    study: Study,
+    seen: pl.DataFrame,
     speech: Speech,
     truth: Sequence[str],
     groups: Sequence[str],
@@ -173,11 +180,8 @@ def _view(
     place = {label: index for index, label in enumerate(labels)}
     row = {image: index for index, image in enumerate(speech.images)}
     shape = (len(speech.images), len(labels))
-    human = study.objects.filter(study.objects["source"] == HUMAN)
     pairs = {
-        (row[i], place[o])
-        for i, o in human.select("image_id", "label").iter_rows()
-        if i in row and o in place
+        (row[i], place[o]) for i, o in seen.select("image_id", "label").iter_rows() if i in row and o in place
     }
     objects = _indicator(sorted(pairs), shape)
     finder = ObjectFinder(labels)

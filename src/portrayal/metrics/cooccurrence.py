@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -14,7 +15,7 @@ from portrayal.lexicon import Lexicon, ObjectFinder
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
-from portrayal.metrics.speech import Speech, choose_lexicon, listen
+from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     DRAWS,
@@ -49,6 +50,7 @@ CARD = Card(
         "It describes captions, and with them the images: in a study with more men than women every object leans "
         "to men. Compare an object with the overall share, and a system with people on the same images.",
         "A caption naming several groups counts for none of them (both='neither') or for each (both='each').",
+        "Objects are those that people labelled, or, where people labelled none, those of every model together.",
         f"An object that goes with a group in fewer than {TOO_FEW} images is shown, but neither tested nor ranked.",
     ),
     terms=(
@@ -67,7 +69,7 @@ def cooccurrence(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values."] = DRAWS,
+    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20] = DRAWS,
     lexicon: Annotated[
         str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
     ] = None,
@@ -90,14 +92,17 @@ def cooccurrence(
     [('bat', 0.5)]
     """
     words = choose_lexicon(lexicon, attribute)
-    labels = sorted(set(study.objects["label"]))
+    seen, source = labelled_objects(study)
+    labels = sorted(set(seen["label"]))
     if objects == "words" and not labels:
         raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
-    findings = Findings(CARD, attribute, {"lexicon": words.label, "both": both, "objects": objects})
+    findings = Findings(
+        CARD, attribute, {"lexicon": words.label, "both": both, "objects": objects, "source": source}
+    )
     for speaker in speakers:
         speech = listen(study, speaker, words)
         counted = _counted(speech, both)
-        shown = _objects_of(study, speech, labels, objects)
+        shown = _objects_of(seen, speech, labels, objects)
         _measure(findings, speaker, speech, counted, shown, labels, seed, draws)
     return findings
 
@@ -110,7 +115,7 @@ def _counted(speech: Speech, both: str) -> NDArray[np.float64]:
     return counted
 
 
-def _objects_of(study: Study, speech: Speech, labels: Sequence[str], where: str) -> sparse.csr_array:
+def _objects_of(seen: pl.DataFrame, speech: Speech, labels: Sequence[str], where: str) -> sparse.csr_array:
     """Which objects a caption goes with: (captions, labels)."""
     place = {label: index for index, label in enumerate(labels)}
     if where == "words":
@@ -118,7 +123,7 @@ def _objects_of(study: Study, speech: Speech, labels: Sequence[str], where: str)
         found = [{place[label] for label in finder.labels(caption)} for caption in speech.captions]
     else:
         of_image: dict[str, set[int]] = {}
-        for image, label in study.objects.select("image_id", "label").iter_rows():
+        for image, label in seen.select("image_id", "label").iter_rows():
             of_image.setdefault(image, set()).add(place[label])
         found = [of_image.get(speech.images[image], set()) for image in speech.image]
     rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
@@ -161,12 +166,15 @@ def _measure(
     findings.add("count", total, system=speaker, n=images, evidence=speech.evidence(named), resampler=draw)
     counts(per_group, None, everything)
     findings.add(
-        "several", float(several.sum()), system=speaker, n=images,
-        evidence=speech.evidence(speech.how_many > 1),
+        "several", bootstrap(several, lambda totals: totals, draw)[0], system=speaker, n=images,
+        evidence=speech.evidence(speech.how_many > 1), resampler=draw,
     )  # fmt: skip
     n_named = int(np.count_nonzero(overall.any(axis=1)))
     shares = bootstrap(overall, _shares, draw) if nothing is None else [Estimate.of(None)] * len(groups)
-    largest = bootstrap(overall, lambda t: _shares(t).max(axis=1), draw)[0] if nothing is None else None
+    # The largest of several shares only grows with noise.
+    largest = (
+        bootstrap(overall, lambda t: _shares(t).max(axis=1), draw, "centred")[0] if nothing is None else None
+    )
     findings.add(
         "overall", largest, system=speaker, n=n_named, reason=nothing, ideal=1 / len(groups),
         evidence=speech.evidence(named), resampler=draw,

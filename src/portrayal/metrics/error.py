@@ -63,7 +63,7 @@ def error(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
+    draws: Annotated[int, "Bootstrap draws behind the intervals.", 20] = DRAWS,
     lexicon: Annotated[
         str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
     ] = None,
@@ -171,6 +171,7 @@ def _measure_outcomes(
         group=group,
         n=int(decided.sum()),
         n_unit="caption",
+        support=len(np.unique(speech.image[decided])),
         reason=nothing or (None if decided.any() else "no caption names exactly one group"),
         evidence=speech.evidence(decided & (judged.outcome == 1), judged.described),
         resampler=draw,
@@ -211,6 +212,7 @@ def _measure_ratio(
         group=group,
         n=int(named.sum()),
         n_unit="caption",
+        support=len(np.unique(speech.image[named])),
         reason=reason,
         ideal=float(shown[top].sum() / shown[bottom].sum()) if shown[bottom].sum() else None,
         evidence=speech.evidence(named, judged.described),

@@ -13,6 +13,7 @@ from portrayal.results import (
     EVIDENCE_SCHEMA,
     REPLICATES_SCHEMA,
     TOO_FEW,
+    TOO_FEW_REASON,
     Measurement,
     Results,
 )
@@ -43,6 +44,7 @@ class Findings:
         group: str | None = None,
         item: str | None = None,
         reason: str | None = None,
+        support: int | None = None,
         p: float | None = None,
         q: float | None = None,
         ideal: float | None = None,
@@ -51,15 +53,19 @@ class Findings:
     ) -> None:
         """One number. `evidence` has the columns image_id, caption, detail.
 
-        With the `resampler` its draws came from, a headline's draws are kept for paired comparisons.
+        `support` is the number of images it rests on, where `n` counts something else; with fewer than enough it is
+        said to be too few, and neither p nor q is given. With the `resampler` its draws came from, a headline's
+        draws are kept for paired comparisons.
         """
         described = self.card.term(term)
         if not isinstance(estimate, Estimate):
             estimate = Estimate.of(estimate)
         if estimate.value is None and reason is None:
             raise ValueError(f"{self.card.name}:{term} is undefined for '{system}' and no reason is given.")
-        if reason is None and n < TOO_FEW and described.unit != "count":
-            reason = f"too few: {n} {n_unit}s, fewer than {TOO_FEW}"
+        images = n if support is None else support
+        if reason is None and images < TOO_FEW and described.unit != "count":
+            reason = f"{TOO_FEW_REASON}: {images} images, fewer than {TOO_FEW}"
+            p = q = None
         measurement = Measurement(
             metric=self.card.name,
             term=term,
@@ -83,7 +89,7 @@ class Findings:
         )
         self.measurements.append(measurement)
         if resampler is not None and item is None and len(estimate.replicates):
-            self.replicates.append((measurement.id, resampler.digest, estimate.replicates.tolist()))
+            self.replicates.append((measurement.id, resampler.sample, estimate.replicates.tolist()))
         if evidence is not None and evidence.height:
             if item is not None and evidence.height > EVIDENCE_OF_ITEM:
                 evidence = evidence.gather_every(-(-evidence.height // EVIDENCE_OF_ITEM))

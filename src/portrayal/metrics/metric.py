@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 
 from threadpoolctl import threadpool_limits
 
-from portrayal.errors import Undefined, unknown_name
-from portrayal.lexicon import shipped_lexicons
+from portrayal.errors import PortrayalError, Undefined, unknown_name
+from portrayal.lexicon import Lexicon, load_lexicon, shipped_lexicons
 from portrayal.metrics.card import Card
 from portrayal.metrics.findings import Findings
 from portrayal.results import Results, command_line, provenance
@@ -60,12 +60,13 @@ class Metric:
                 raise unknown_name(
                     f"option of the metric '{self.name}'", option, [*self.options, "systems", "seed"]
                 )
+        self._check(options)
         if systems is not None:
             study = study.only(systems)
         voices = study.speakers if speakers is None else tuple(speakers)
         parts: list[Results] = []
         skipped: list[dict[str, str | None]] = []
-        for name in self.attributes_of(study, attribute):
+        for name in self.attributes_of(study, attribute, options.get("lexicon")):
             try:
                 with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
                     found = self.compute(study, attribute=name, speakers=voices, seed=seed, **options)
@@ -97,6 +98,15 @@ class Metric:
             if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("attribute", "speakers", "seed")
         }
 
+    def _check(self, options: dict[str, Any]) -> None:
+        """Numbers have a least value, which stands beside their help in the annotation."""
+        for name, value in options.items():
+            for least in getattr(self.options[name].annotation, "__metadata__", ())[1:]:
+                if not isinstance(value, int | float) or not value >= least:
+                    raise PortrayalError(
+                        f"The option '{name}' must be {least:g} or more. Got {value!r} instead."
+                    )
+
     def missing(self, study: Study) -> str | None:
         """Why this study does not allow the metric, or None when it does."""
         for need in self.card.needs:
@@ -110,21 +120,25 @@ class Metric:
                 return _MISSING[need]
         return None
 
-    def attributes_of(self, study: Study, attribute: str | None) -> tuple[str, ...]:
-        """The attribute asked for, or all there are."""
+    def attributes_of(
+        self, study: Study, attribute: str | None, lexicon: str | Lexicon | None = None
+    ) -> tuple[str, ...]:
+        """The attribute asked for; else all there are, or where labels are not needed, the lexicon's own."""
         missing = self.missing(study)
         if missing:
             raise Undefined(f"The metric '{self.name}' cannot run: {missing}.")
-        if attribute is None and "attributes" in self.card.needs:
+        if attribute is not None:
+            if "attributes" in self.card.needs and attribute not in study.attribute_names:
+                raise unknown_name("attribute", attribute, study.attribute_names)
+            return (attribute,)
+        if "attributes" in self.card.needs:
             return study.attribute_names
-        if (
-            attribute is None
-        ):  # groups come from the lexicon; the study's attributes only say which ones matter
-            named = {lexicon.name for lexicon in shipped_lexicons() if lexicon.groups}
-            return tuple(name for name in study.attribute_names if name in named) or (DEFAULT_ATTRIBUTE,)
-        if "attributes" in self.card.needs and attribute not in study.attribute_names:
-            raise unknown_name("attribute", attribute, study.attribute_names)
-        return (attribute,)
+        if lexicon is not None:
+            words = load_lexicon(lexicon)
+            return (words.attribute or words.name,)
+        # Groups come from the lexicon; the study's attributes only say which ones matter.
+        named = {words.name for words in shipped_lexicons() if words.groups}
+        return tuple(name for name in study.attribute_names if name in named) or (DEFAULT_ATTRIBUTE,)
 
     def __getattr__(self, name: str) -> Any:
         # Reached only for names the metric itself lacks: the plain functions of its module.

@@ -48,7 +48,7 @@ def naming_ratio(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws behind the intervals."] = DRAWS,
+    draws: Annotated[int, "Bootstrap draws behind the intervals.", 20] = DRAWS,
     lexicon: Annotated[
         str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
     ] = None,
@@ -106,9 +106,9 @@ def _with_any(per_group: NDArray[np.float64], speech: Speech) -> NDArray[np.floa
 
 
 def _people_count(human: Speech, people: str) -> NDArray[np.float64]:
-    shares = _with_any(human.share_per_image(human.named.astype(np.float64)), human)
-    if people == "any":
-        return (shares > 0).astype(np.float64)
-    if people == "majority":
-        return (shares > 0.5).astype(np.float64)
-    return shares
+    if people == "mean":
+        return _with_any(human.share_per_image(human.named.astype(np.float64)), human)
+    named = np.column_stack([human.named, human.names_any]).astype(np.float64)
+    votes = human.count_per_image(named)
+    voters = human.count_per_image(np.ones((len(human.captions), 1)))
+    return np.asarray(votes > 0 if people == "any" else 2 * votes > voters, dtype=np.float64)

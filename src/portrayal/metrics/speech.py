@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import Finder, Lexicon, Mention, lexicon_for, load_lexicon
+from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study
 
@@ -122,6 +123,14 @@ def listen(study: Study, speaker: str, lexicon: Lexicon) -> Speech:
     counts = np.bincount(image, minlength=len(images))
     weight = 1.0 / counts[image] if len(image) else np.empty(0)
     return Speech(images, image, captions, weight, groups, named, mentions)
+
+
+def labelled_objects(study: Study) -> tuple[pl.DataFrame, str | None]:
+    """The objects of a study (not attributes or relations) that people labelled, else models; and who did."""
+    objects = study.objects.filter(pl.col("kind") == "object")
+    human = objects.filter(pl.col("source") == HUMAN)
+    chosen = human if human.height else objects
+    return chosen, ", ".join(sorted(set(chosen["source"]))) or None
 
 
 def lexicon_names(groups: Sequence[str], lexicon: Lexicon) -> dict[str, str | None]:

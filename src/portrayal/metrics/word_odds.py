@@ -55,10 +55,10 @@ def word_odds(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values."] = DRAWS,
+    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20] = DRAWS,
     lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
     mask: Annotated[bool, "Hide the words that name the group."] = True,
-    prior: Annotated[float, "Weight of the prior, in words."] = 500.0,
+    prior: Annotated[float, "Weight of the prior, in words.", 0.001] = 500.0,
 ) -> Findings:
     """A z for every word that is common enough, per group and speaker.
 
@@ -191,7 +191,13 @@ def _measure(
         resampler=draw,
     )
     for g, group in enumerate(groups):
-        q = benjamini_hochberg([float(value) for value in p[g * width : (g + 1) * width]])
+        shown_images = int(np.sum(group_of == g))
+        enough = shown_images >= TOO_FEW  # a group of a few images is not compared, however common the word
+        mine = [
+            float(value) if enough and np.isfinite(value) else None
+            for value in p[g * width : (g + 1) * width]
+        ]
+        q = benjamini_hochberg(mine)
         for index, word in enumerate(kept):
             place = g * width + index
             findings.add(
@@ -202,7 +208,8 @@ def _measure(
                 item=words[word],
                 n=int(images_with[word]),
                 reason=None if estimates[place].value is not None else "the word is used for one group only",
-                p=float(p[place]),
+                support=min(int(images_with[word]), shown_images),
+                p=mine[index],
                 q=q[index],
                 evidence=captions(place),
             )

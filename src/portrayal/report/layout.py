@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from portrayal.results import TOO_FEW, Measurement, Results
+from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results
+
+DETECTABLE = 2.8016  # standard errors: what a two-sided test at 5 % finds with 80 % probability
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Row:
         """p and q of the first number that has them, for scans over words or objects."""
         first = next((m for m in self.cells.values() if m.p is not None), None)
         p, q = (first.p, first.q) if first is not None else (None, None)
-        return _probability(p), _probability(q)
+        return probability(p), probability(q)
 
     @property
     def n(self) -> str:
@@ -72,20 +74,20 @@ def sections(results: Results) -> list[Section]:
 
 
 def is_too_few(m: Measurement) -> bool:
-    return m.value is not None and m.n is not None and m.n < TOO_FEW and m.unit != "count"
+    return m.value is not None and (m.reason or "").startswith(TOO_FEW_REASON)
 
 
 def strongest(section: Section, most: int) -> Section:
     """The section with what goes most with each system's groups; the other items are counted, not shown.
 
-    An item goes with a group when its number is above the group's own. What was tested comes first, by p; among
-    equals the farthest above.
+    An item goes with a group when its number is above the group's own, and rests on enough. By p; among equals the
+    farthest above first.
     """
     ranked: dict[tuple[str | None, str | None], list[tuple[float, float, int]]] = {}
     for index, row in enumerate(section.rows):
         m = next(iter(row.cells.values()))
         above = None if row.item is None or m.value is None else m.value - _middle(section, row)
-        if above is not None and above > 0:
+        if above is not None and above > 0 and not is_too_few(m):
             ranked.setdefault((row.system, row.group), []).append(
                 (2.0 if m.p is None else m.p, -above, index)
             )
@@ -126,7 +128,7 @@ def number(value: float | None, unit: str | None) -> str:
     return f"{value + 0.0:.3f}"
 
 
-def _probability(value: float | None) -> str:
+def probability(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}" if value >= 0.0005 else "<0.001"
 
 
@@ -135,18 +137,21 @@ def bare(m: Measurement) -> str:
     return number(m.value, m.unit) + ("†" if is_too_few(m) else "")
 
 
-def with_half_width(m: Measurement) -> str:
-    """A value and half the width of its interval."""
-    if m.low is None or m.high is None:
-        return bare(m)
-    return f"{bare(m)} ±{number((m.high - m.low) / 2, m.unit)}"
-
-
 def with_interval(m: Measurement) -> str:
     """A value and its interval."""
     if m.low is None or m.high is None:
         return bare(m)
     return f"{bare(m)} [{number(m.low, m.unit)}, {number(m.high, m.unit)}]"
+
+
+def facts(m: Measurement) -> str:
+    """What stands beside a number for those who ask: n, p, and the smallest effect this much data would find."""
+    parts = [f"n = {m.n:,} {m.n_unit or ''}".strip()] if m.n is not None else []
+    parts += [f"p {probability(m.p)}"] if m.p is not None else []
+    parts += [f"q {probability(m.q)}"] if m.q is not None else []
+    if m.se_data:
+        parts.append(f"detectable: {number(DETECTABLE * m.se_data, m.unit)}")
+    return ", ".join(parts)
 
 
 def settings_text(settings: dict[str, Any]) -> str:
@@ -163,5 +168,5 @@ def footnotes(rows: Sequence[Row]) -> list[str]:
                 reasons.setdefault(m.reason or "no reason was recorded", []).append(about)
     notes = [f"Undefined, {reason}: {', '.join(about)}." for reason, about in reasons.items()]
     if any(is_too_few(m) for row in rows for m in row.cells.values()):
-        notes.append(f"† Rests on fewer than {TOO_FEW}: too few to rank.")
+        notes.append(f"† Rests on fewer than {TOO_FEW} images: too few to rank.")
     return notes

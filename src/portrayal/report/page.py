@@ -14,7 +14,16 @@ import polars as pl
 from markupsafe import Markup
 
 from portrayal.files import write_text
-from portrayal.report.layout import Section, footnotes, is_too_few, number, sections, settings_text, strongest
+from portrayal.report.layout import (
+    Section,
+    facts,
+    footnotes,
+    is_too_few,
+    number,
+    sections,
+    settings_text,
+    strongest,
+)
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
@@ -46,6 +55,7 @@ def render(results: Results) -> str:
         sections=shown,
         settings_text=settings_text,
         footnotes=footnotes,
+        facts=facts,
         evidence_file=EVIDENCE_FILE,
         totals=_totals(results),
         data=json_for_html(_shown_evidence(results, shown)),

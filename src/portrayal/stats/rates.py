@@ -11,7 +11,7 @@ from portrayal.stats.resample import LEVEL, Array, Estimate, Resampler, divide_c
 
 
 def wilson(successes: float, trials: float, level: float = LEVEL) -> tuple[float, float]:
-    """Wilson's score interval; it stays inside 0 to 1 and is sound at both ends.
+    """Wilson's score interval; it stays inside 0 to 1, holds the share itself, and is sound at both ends.
 
     >>> [round(bound, 4) for bound in wilson(2, 10)]
     [0.0567, 0.5098]
@@ -19,10 +19,14 @@ def wilson(successes: float, trials: float, level: float = LEVEL) -> tuple[float
     if trials <= 0:
         raise ValueError("A rate needs at least one trial.")
     z = float(stats.norm.ppf((1 + level) / 2))
-    share = successes / trials
+    share = min(max(successes / trials, 0.0), 1.0)
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    low = (
+        0.0 if share == 0 else max(0.0, middle - half)
+    )  # exact at the ends, where rounding would leave a trace
+    high = 1.0 if share == 1 else min(1.0, middle + half)
+    return min(low, share), max(high, share)
 
 
 def rate(successes: Array, trials: Array, resampler: Resampler, level: float = LEVEL) -> Estimate:
@@ -31,8 +35,9 @@ def rate(successes: Array, trials: Array, resampler: Resampler, level: float = L
     if total <= 0:
         return Estimate.of(None)
     low, high = clustered_wilson(successes, trials, level)
-    sums = resampler.totals(np.column_stack([successes, trials]))
-    draws = divide_columns(sums)
+    if len(resampler.names) < 2:
+        return Estimate(float(np.sum(successes)) / total, low, high, None, np.empty(0))
+    draws = divide_columns(resampler.totals(np.column_stack([successes, trials])))
     known = draws[np.isfinite(draws)]
     se = float(known.std(ddof=1)) if len(known) > 1 else None
     return Estimate(float(np.sum(successes)) / total, low, high, se, draws)
@@ -42,15 +47,17 @@ def clustered_wilson(successes: Array, trials: Array, level: float = LEVEL) -> t
     """Wilson's interval of sum(successes) / sum(trials) when trials come in clusters, one entry per cluster.
 
     The rate's variance is that of a ratio of sums over clusters; it fixes how many independent trials would
-    be as informative. With one trial per cluster that is the number of trials, and the interval is Wilson's.
+    be as informative, at most as many as there are. With one trial per cluster it is Wilson's own interval.
     """
     total = float(np.sum(trials))
-    used = int(np.count_nonzero(trials))
     if total <= 0:
         raise ValueError("A rate needs at least one trial.")
-    share = float(np.sum(successes)) / total
-    variance = float(np.sum((successes - share * trials) ** 2)) / total**2
+    share = min(max(float(np.sum(successes)) / total, 0.0), 1.0)
     inside = share * (1 - share)
-    # Where every trial went the same way the variance is 0; the clusters are then all that is independent.
-    effective = inside / variance if variance > 0 and inside > 0 else float(used)
+    if inside < 1e-12:
+        # Every trial went the same way, so nothing shows how alike a cluster's trials are: count clusters.
+        effective = float(np.count_nonzero(trials))
+    else:
+        variance = float(np.sum((successes - share * trials) ** 2)) / total**2
+        effective = min(inside / max(variance, 1e-300), total)
     return wilson(share * effective, effective, level)

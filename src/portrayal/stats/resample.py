@@ -8,7 +8,7 @@ what is counted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
@@ -23,17 +23,24 @@ Statistic = Callable[[Array], Array]  # (draws, counts) summed counts -> (draws,
 
 DRAWS = 1000
 LEVEL = 0.95
-_CHUNK = 64  # draws held in memory at once
+_CHUNK = 64  # draws whose weights are held as floats at once
 _ENOUGH_DEFINED = 0.95  # with fewer draws defined than this, an interval would describe the others only
+
+# P(weight <= k) of a Poisson variable of mean 1, as whole numbers of 64 bits, for k = 0, 1, 2, ...
+_POISSON = np.array(
+    [int(share * 2.0**53) << 11 for share in stats.poisson.cdf(np.arange(17), 1)], dtype=np.uint64
+)
 
 
 @dataclass(frozen=True)
 class Resampler:
-    """The draws for one set of clusters; equal names, strata and seed give equal draws, in any process.
+    """The draws for one set of clusters, the same in any process.
 
-    `names` are sorted, so that the order of a study's rows changes nothing, and two systems measured on the
-    same images are drawn alike, which makes their difference a paired one. With `strata`, every draw keeps
-    the number of clusters of each stratum: for terms conditional on the group.
+    How often draw k takes a cluster depends on the cluster's name, k and the seed, and on nothing else (a Poisson
+    bootstrap). So the order of a study's rows changes nothing, and two measurements that share clusters share
+    their draws, which makes their difference a paired one, even where each has clusters of its own. Every draw
+    is scaled to the number of clusters; with `strata`, to the number of each stratum: for terms conditional on
+    the group.
     """
 
     names: tuple[str, ...]
@@ -47,37 +54,58 @@ class Resampler:
         if self.strata is not None and len(self.strata) != len(self.names):
             raise ValueError("There must be one stratum per cluster.")
 
-    @cached_property
-    def digest(self) -> str:
+    @property
+    def sample(self) -> str:
         """Equal for two measurements whose draws can be paired."""
-        parts = [*self.names, "strata", *map(str, self.strata or ()), "seed", str(self.seed), str(self.draws)]
-        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+        return f"poisson seed {self.seed} draws {self.draws}"
 
     def totals(self, counts: Counts) -> Array:
         """Summed counts of every draw: (draws, columns). Counts have one row per cluster."""
         if counts.shape[0] != len(self.names):
             raise ValueError(f"There are {len(self.names)} clusters but {counts.shape[0]} rows of counts.")
-        parts = [np.asarray(weights @ counts, dtype=np.float64) for weights in self._weights()]
+        parts = [
+            np.asarray(self._scaled(self._multiplicities[start : start + _CHUNK].astype(np.float64)) @ counts)
+            for start in range(0, self.draws, _CHUNK)
+        ]
         return np.concatenate(parts) if parts else np.empty((0, counts.shape[1]))
 
-    def _weights(self) -> Iterator[Array]:
-        """How often each cluster is drawn, some draws at a time."""
-        for start in range(0, self.draws, _CHUNK):
-            size = min(_CHUNK, self.draws - start)
-            yield self._multiplicities[start : start + size].astype(np.float64)
+    def _scaled(self, weights: Array) -> Array:
+        for places in self._members:
+            drawn = weights[:, places].sum(axis=1, keepdims=True)
+            weights[:, places] *= np.divide(
+                len(places), drawn, out=np.full_like(drawn, np.nan), where=drawn > 0
+            )
+        return weights
+
+    @cached_property
+    def _members(self) -> list[NDArray[np.int64]]:
+        strata = np.zeros(len(self.names), dtype=np.int64) if self.strata is None else np.array(self.strata)
+        return [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
 
     @cached_property
     def _multiplicities(self) -> NDArray[np.uint8]:
-        """(draws, clusters); a cluster is never drawn 256 times in practice, so a byte is enough."""
+        """(draws, clusters): how often each draw takes each cluster."""
+        names = np.array([_name_bits(name, self.seed) for name in self.names], dtype=np.uint64)
         made = np.empty((self.draws, len(self.names)), dtype=np.uint8)
-        strata = np.zeros(len(self.names), dtype=np.int64) if self.strata is None else np.array(self.strata)
-        members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
         for draw in range(self.draws):
-            rng = np.random.default_rng([self.seed, draw])
-            for places in members:
-                drawn = rng.integers(0, len(places), size=len(places))
-                made[draw, places] = np.bincount(drawn, minlength=len(places))
+            made[draw] = np.searchsorted(
+                _POISSON, _mixed(names + np.uint64(draw * _STEP % 2**64)), side="right"
+            )
         return made
+
+
+_STEP = 0x9E3779B97F4A7C15  # the golden ratio of 64 bits, by which SplitMix64 counts
+
+
+def _name_bits(name: str, seed: int) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{seed}\x1f{name}".encode(), digest_size=8).digest(), "little")
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser (Steele, Lea and Flood 2014): numbers in sequence become independent random ones."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 @dataclass(frozen=True)
@@ -134,6 +162,10 @@ def bootstrap(
     moved back before the interval is read off.
     """
     point = _columns(statistic(column_sums(counts)[None, :]))[0]
+    if (
+        len(resampler.names) < 2
+    ):  # one cluster drawn again and again says nothing of how far others would differ
+        return [Estimate.of(_defined(value)) for value in point]
     draws = _columns(statistic(resampler.totals(counts)))
     lows, highs = percentile_interval(draws, level)
     if method == "bca":

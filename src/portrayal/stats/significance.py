@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from portrayal.stats.resample import Array
 
@@ -13,9 +14,12 @@ PERMUTATIONS = 1000
 
 
 def permutation_p(observed: Array, null: Array) -> Array:
-    """(1 + draws at least as far as observed) / (1 + draws), per column; `null` is (draws, columns)."""
-    reached = np.sum(null >= observed[None, :] - 1e-12, axis=0)
-    p: Array = (1 + reached) / (1 + len(null))
+    """(1 + draws at least as far as observed) / (1 + draws), per column; `null` is (draws, columns).
+
+    nan where the observed value is undefined; an undefined draw counts as having reached it.
+    """
+    reached = np.sum(~(null < observed[None, :] - 1e-12), axis=0)
+    p: Array = np.where(np.isfinite(observed), (1 + reached) / (1 + len(null)), np.nan)
     return p
 
 
@@ -29,12 +33,20 @@ def permutations(
 
 
 def bootstrap_p(replicates: Array, null: float = 0.0) -> float | None:
-    """Two-sided p of a value against `null` from its bootstrap draws; None where draws are undefined."""
+    """Two-sided p of a value against `null` from its bootstrap draws; None where draws are undefined.
+
+    Where no draw reaches the null, counting them only says "below 2 / draws", which no correction for several
+    comparisons survives; the normal tail at the draws' own spread then says how far below.
+    """
     known = replicates[np.isfinite(replicates)]
-    if not len(known) or len(known) < 0.95 * len(replicates):
+    if len(known) < 2 or len(known) < 0.95 * len(replicates):
         return None
-    above, below = np.sum(known >= null), np.sum(known <= null)
-    return float(min(1.0, 2 * (1 + min(above, below)) / (1 + len(known))))
+    beyond = min(np.sum(known >= null), np.sum(known <= null))
+    p = min(1.0, 2 * (1 + beyond) / (1 + len(known)))
+    spread = float(known.std(ddof=1))
+    if beyond == 0 and spread > 0:
+        p = min(p, float(2 * stats.norm.sf(abs(float(np.median(known)) - null) / spread)))
+    return float(p)
 
 
 def noise_floor(values: Array, items: NDArray[np.int64], seed: int, draws: int = PERMUTATIONS) -> float:
