@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import portrayal
+from portrayal.report.layout import with_interval
 
 ROOT = Path(__file__).parent.parent
 PAGES = runpy.run_path(str(ROOT / "docs" / "build.py"))["PAGES"]
@@ -64,3 +65,21 @@ def test_the_version_is_the_same_everywhere():
     assert f"## {portrayal.__version__}" in (ROOT / "CHANGELOG.md").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["dynamic"] == ["version"]
+
+
+def test_the_table_of_the_readme_is_what_the_command_gives(lic_gender):
+    """Shares have Wilson's interval, which does not depend on draws, so few are enough here."""
+    results = portrayal.metrics.error(portrayal.read_study(lic_gender), draws=20)
+    found = {(m.system, m.group, m.term): m for m in results.measurements}
+    rows = re.findall(
+        r"^\| ([\w-]+) \| (female|male) \| (.*) \| ([\d,]+) \|$",
+        (ROOT / "README.md").read_text(),
+        re.MULTILINE,
+    )
+    assert len(rows) == 10
+    for system, group, cells, n in rows:
+        for term, cell in zip(
+            ("right", "wrong", "neutral", "both", "error"), cells.split(" | "), strict=True
+        ):
+            assert cell == with_interval(found[system, group, term])
+        assert n == f"{found[system, group, 'right'].n:,}"

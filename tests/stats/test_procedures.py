@@ -140,6 +140,19 @@ def test_equal_clusters_do_not_make_a_rate_certain():
     low, high = clustered_wilson(np.full(7, 0.4), np.ones(7))
     assert high - low > 0.4
     assert (low, high) == pytest.approx(wilson(2.8, 7))
+    assert clustered_wilson(np.full(7, 0.4), np.ones(7), most=35) == pytest.approx(wilson(14, 35))
+
+
+def test_means_of_several_captions_are_surer_than_single_ones():
+    rng = np.random.default_rng(6)
+    widths, hits = [], 0
+    for _ in range(800):
+        shares = rng.binomial(5, rng.beta(6, 14, size=120)) / 5
+        low, high = clustered_wilson(shares, np.ones(120), most=600)
+        widths.append(high - low)
+        hits += low <= 0.3 <= high
+    assert 0.93 <= hits / 800 <= 0.97
+    assert np.mean(widths) < 0.7 * (wilson(36, 120)[1] - wilson(36, 120)[0])
 
 
 @pytest.mark.parametrize("n", [1, 3, 7, 50, 999])

@@ -148,8 +148,9 @@ def _measure_outcomes(
         None if images else "no captioned image of this group" if group else "no captioned image with a label"
     )
     draw = resampler(images, seed, draws)
+    captions = float(mine[speech.image].sum())
     for index, outcome in enumerate(OUTCOMES):
-        estimate = rate(counts[:, index], np.ones(len(images)), draw) if images else None
+        estimate = rate(counts[:, index], np.ones(len(images)), draw, most=captions) if images else None
         evidence = speech.evidence(mine[speech.image] & (judged.outcome == index), judged.described)
         findings.add(
             outcome,

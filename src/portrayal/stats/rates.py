@@ -29,12 +29,14 @@ def wilson(successes: float, trials: float, level: float = LEVEL) -> tuple[float
     return min(low, share), max(high, share)
 
 
-def rate(successes: Array, trials: Array, resampler: Resampler, level: float = LEVEL) -> Estimate:
+def rate(
+    successes: Array, trials: Array, resampler: Resampler, level: float = LEVEL, most: float | None = None
+) -> Estimate:
     """sum(successes) / sum(trials) over clusters, with Wilson's interval and the bootstrap's standard error."""
     total = float(np.sum(trials))
     if total <= 0:
         return Estimate.of(None)
-    low, high = clustered_wilson(successes, trials, level)
+    low, high = clustered_wilson(successes, trials, level, most)
     if len(resampler.names) < 2:
         return Estimate(float(np.sum(successes)) / total, low, high, None, np.empty(0))
     draws = divide_columns(resampler.totals(np.column_stack([successes, trials])))
@@ -43,11 +45,14 @@ def rate(successes: Array, trials: Array, resampler: Resampler, level: float = L
     return Estimate(float(np.sum(successes)) / total, low, high, se, draws)
 
 
-def clustered_wilson(successes: Array, trials: Array, level: float = LEVEL) -> tuple[float, float]:
+def clustered_wilson(
+    successes: Array, trials: Array, level: float = LEVEL, most: float | None = None
+) -> tuple[float, float]:
     """Wilson's interval of sum(successes) / sum(trials) when trials come in clusters, one entry per cluster.
 
     The rate's variance is that of a ratio of sums over clusters; it fixes how many independent trials would
-    be as informative, at most as many as there are. With one trial per cluster it is Wilson's own interval.
+    be as informative, but no more than `most` (by default the trials there are; more where a trial is itself a
+    mean, as of the captions of an image). With one trial per cluster it is Wilson's own interval.
     """
     total = float(np.sum(trials))
     if total <= 0:
@@ -59,5 +64,5 @@ def clustered_wilson(successes: Array, trials: Array, level: float = LEVEL) -> t
         effective = float(np.count_nonzero(trials))
     else:
         variance = float(np.sum((successes - share * trials) ** 2)) / total**2
-        effective = min(inside / max(variance, 1e-300), total)
+        effective = min(inside / max(variance, 1e-300), total if most is None else most)
     return wilson(share * effective, effective, level)
