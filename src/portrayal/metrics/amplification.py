@@ -12,10 +12,11 @@ import polars as pl
 from scipy import sparse
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import Lexicon, ObjectFinder
+from portrayal.lexicon import ObjectFinder
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
+from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, lexicon_names, listen
 from portrayal.metrics.ties import (
     Array,
@@ -103,10 +104,8 @@ def amplification(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws behind the intervals.", 20] = DRAWS,
-    lexicon: Annotated[
-        str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
-    ] = None,
+    draws: Draws = DRAWS,
+    lexicon: Words = None,
     rows: Annotated[
         Literal["intersection", "union"],
         "Images that decide which way a tie leans: labelled with a group and an object, or with either.",
@@ -189,10 +188,6 @@ def _view(
     said = _indicator(found, (len(speech.captions), len(labels)))
     listed = [speech.groups.index(str(names[group])) for group in groups]
     one = (speech.how_many == 1)[:, None] & speech.named[:, listed]
-    to_image = sparse.csr_array(
-        (speech.weight, (speech.image, np.arange(len(speech.captions)))),
-        shape=(shape[0], len(speech.captions)),
-    )
     shown = np.array([[group == label for group in groups] for label in truth], dtype=np.float64)
     shown = shown.reshape(len(truth), len(groups))
     named = speech.share_per_image(one.astype(np.float64))
@@ -201,13 +196,13 @@ def _view(
     captions_by_group = one.astype(np.float64)
     return _View(
         truth=_by_group(objects, shown),
-        named_objects=_by_group(to_image @ said, shown),
+        named_objects=_by_group(speech.to_image @ said, shown),
         named_groups=_by_group(objects, named),
-        named_both=_by_group_of_captions(said, captions_by_group, to_image),
+        named_both=_by_group_of_captions(said, captions_by_group, speech.to_image),
         people=sparse.csr_array(shown),
         with_object=sparse.csr_array(shown * np.asarray(objects.sum(axis=1) > 0, dtype=float).reshape(-1, 1)),
         sets_truth=_by_group(objects_in_sets, shown),
-        sets_named=_by_group_of_captions(said_in_sets, captions_by_group, to_image),
+        sets_named=_by_group_of_captions(said_in_sets, captions_by_group, speech.to_image),
         groups=len(groups),
         sets=len(sets),
     )

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import Lexicon, ObjectFinder
+from portrayal.lexicon import ObjectFinder
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
+from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
@@ -69,10 +70,8 @@ def cooccurrence(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20] = DRAWS,
-    lexicon: Annotated[
-        str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
-    ] = None,
+    draws: Draws = DRAWS,
+    lexicon: Words = None,
     both: Annotated[
         Literal["neither", "each"], "What a caption naming several groups counts for."
     ] = "neither",
@@ -142,49 +141,40 @@ def _measure(
     seed: int,
     draws: int,
 ) -> None:
-    groups = speech.groups
+    """How often each group is named at all, then beside each object."""
     draw = resampler(speech.images, seed, draws)
-    images = len(speech.images)
-    overall = speech.share_per_image(counted)
-    several = speech.share_per_image((speech.how_many > 1).astype(np.float64)[:, None])
-    nothing = None if overall.any() else "no caption names a group"
-
-    def counts(estimates: Sequence[Estimate], item: str | None, which: NDArray[np.bool_]) -> None:
-        for index, group in enumerate(groups):
-            evidence = speech.evidence(which & (counted[:, index] > 0))
-            findings.add(
-                "count", estimates[index], system=speaker, group=group, item=item, n=images, evidence=evidence,
-                resampler=draw,
-            )  # fmt: skip
-
-    everything = np.ones(len(speech.captions), dtype=bool)
-    per_group = bootstrap(overall, lambda totals: totals, draw)
+    per_image = speech.share_per_image(counted)
     named = np.asarray((counted > 0).any(axis=1), dtype=bool)
-    total = bootstrap(speech.share_per_image(named.astype(np.float64)[:, None]), lambda totals: totals, draw)[
-        0
-    ]
-    findings.add("count", total, system=speaker, n=images, evidence=speech.evidence(named), resampler=draw)
-    counts(per_group, None, everything)
-    findings.add(
-        "several", bootstrap(several, lambda totals: totals, draw)[0], system=speaker, n=images,
-        evidence=speech.evidence(speech.how_many > 1), resampler=draw,
-    )  # fmt: skip
-    n_named = int(np.count_nonzero(overall.any(axis=1)))
-    shares = bootstrap(overall, _shares, draw) if nothing is None else [Estimate.of(None)] * len(groups)
-    # The largest of several shares only grows with noise.
-    largest = (
-        bootstrap(overall, lambda t: _shares(t).max(axis=1), draw, "centred")[0] if nothing is None else None
-    )
-    findings.add(
-        "overall", largest, system=speaker, n=n_named, reason=nothing, ideal=1 / len(groups),
-        evidence=speech.evidence(named), resampler=draw,
-    )  # fmt: skip
-    for index, group in enumerate(groups):
+    several = speech.how_many > 1
+    nothing = None if per_image.any() else "no caption names a group"
+
+    def add(
+        term: str, estimate: Estimate | None, which: NDArray[np.bool_], n: int, group: str | None = None
+    ) -> None:
+        undefined = nothing if term == "overall" else None
+        ideal = 1 / len(speech.groups) if term == "overall" and group is None else None
         findings.add(
-            "overall", shares[index], system=speaker, group=group, n=n_named, reason=nothing,
-            evidence=speech.evidence(counted[:, index] > 0), resampler=draw,
+            term, estimate, system=speaker, group=group, n=n, reason=undefined, ideal=ideal,
+            evidence=speech.evidence(which), resampler=draw,
         )  # fmt: skip
+
+    images, naming = len(speech.images), int(np.count_nonzero(per_image.any(axis=1)))
+    for term, which in (("count", named), ("several", several)):
+        once = speech.share_per_image(which.astype(np.float64)[:, None])
+        add(term, bootstrap(once, _itself, draw)[0], which, images)
+    # The largest of several shares only grows with noise.
+    largest = None if nothing else bootstrap(per_image, lambda t: _shares(t).max(axis=1), draw, "centred")[0]
+    add("overall", largest, named, naming)
+    counts = bootstrap(per_image, _itself, draw)
+    shares = bootstrap(per_image, _shares, draw)
+    for index, group in enumerate(speech.groups):
+        add("count", counts[index], counted[:, index] > 0, images, group)
+        add("overall", None if nothing else shares[index], counted[:, index] > 0, naming, group)
     _measure_objects(findings, speaker, speech, counted, shown, labels, seed, draws)
+
+
+def _itself(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    return totals
 
 
 def _shares(totals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -208,11 +198,7 @@ def _measure_objects(
         return
     groups = len(speech.groups)
     # Per image and (object, group): the captions of the image that name the group, if it goes with the object.
-    to_image = sparse.csr_array(
-        (speech.weight, (speech.image, np.arange(len(speech.captions)))),
-        shape=(len(speech.images), len(speech.captions)),
-    )
-    together = [to_image @ shown.multiply(counted[:, [g]]).tocsr() for g in range(groups)]
+    together = [speech.to_image @ shown.multiply(counted[:, [g]]).tocsr() for g in range(groups)]
     columns = sparse.hstack(together, format="csr")  # group-major: g * objects + o
     draw = resampler(speech.images, seed, draws)
 
@@ -223,13 +209,12 @@ def _measure_objects(
         return divided.reshape(totals.shape)
 
     bias = bootstrap(columns, shares, draw)
-    count = bootstrap(columns, lambda totals: totals, draw)
+    count = bootstrap(columns, _itself, draw)
     present = sum(matrix for matrix in together)
     n = np.asarray((present > 0).sum(axis=0)).reshape(-1)
-    p = _p_values(to_image @ shown, speech.share_per_image(counted), n, seed, draws)
+    p = _p_values(speech.to_image @ shown, speech.share_per_image(counted), n, seed, draws)
     q = [benjamini_hochberg(list(p[g])) for g in range(groups)]
-    # bool per (caption, object) is asked object by object; columns are quick to take from a CSC matrix
-    by_object = shown.tocsc()
+    by_object = shown.tocsc()  # the columns of which are quick to take
     for index, label in enumerate(labels):
         with_object = np.asarray(by_object[:, [index]].todense()).reshape(-1) > 0
         for g, group in enumerate(speech.groups):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
+from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
 from portrayal.stats import DRAWS, bootstrap, divide_columns, rate, resampler
 from portrayal.study import Study
@@ -63,10 +62,8 @@ def error(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws behind the intervals.", 20] = DRAWS,
-    lexicon: Annotated[
-        str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
-    ] = None,
+    draws: Draws = DRAWS,
+    lexicon: Words = None,
 ) -> Findings:
     """Right, wrong, neutral and both per group, and the error and ratio made from them.
 

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
+from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.speech import Speech, choose_lexicon, listen
 from portrayal.results import HUMAN
 from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, resampler
@@ -48,10 +48,8 @@ def naming_ratio(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws behind the intervals.", 20] = DRAWS,
-    lexicon: Annotated[
-        str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."
-    ] = None,
+    draws: Draws = DRAWS,
+    lexicon: Words = None,
     people: Annotated[
         Literal["mean", "any", "majority"], "When the people describing an image count as naming a group."
     ] = "mean",

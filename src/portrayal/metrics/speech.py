@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import sparse
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import Finder, Lexicon, Mention, lexicon_for, load_lexicon
@@ -60,6 +61,12 @@ class Speech:
     def share_per_image(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same with every image counting once, however many captions it has."""
         return self.count_per_image(columns * self.weight[:, None])
+
+    @cached_property
+    def to_image(self) -> sparse.csr_array:
+        """Multiplies (captions, k) into (images, k), every image counting once: `share_per_image` for sparse counts."""
+        entries = (self.weight, (self.image, np.arange(len(self.captions))))
+        return sparse.csr_array(entries, shape=(len(self.images), len(self.captions)))
 
     @cached_property
     def names_any(self) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from portrayal.lexicon import Finder, Lexicon, lexicon_for, load_lexicon, tokeni
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
+from portrayal.metrics.options import Draws
 from portrayal.metrics.speech import Speech, listen
 from portrayal.results import TOO_FEW
 from portrayal.stats import DRAWS, benjamini_hochberg, bootstrap, permutation_p, permutations, resampler
@@ -55,7 +56,7 @@ def word_odds(
     attribute: str,
     speakers: Sequence[str],
     seed: int = 0,
-    draws: Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20] = DRAWS,
+    draws: Draws = DRAWS,
     lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
     mask: Annotated[bool, "Hide the words that name the group."] = True,
     prior: Annotated[float, "Weight of the prior, in words.", 0.001] = 500.0,

@@ -66,10 +66,10 @@ def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -
             source = folder / _files(path, table, settings[table])[0][1]
             tables.must_share_images(made[table], captioned, source, table, problems)
     if strict and "attributes" in made and captioned is not None:
-        files = _files(path, "attributes", settings["attributes"])
-        source = folder / files[0][1]
-        raw = read_raw(source, Problems(skip_bad=True)) if len(files) == 1 else None
-        labels = tables.without_singletons(made["attributes"], captioned, raw, source, problems)
+        sources = [folder / file for _, file in _files(path, "attributes", settings["attributes"])]
+        # Read again for its lines, which several files would not share; what is wrong with it was noted before.
+        raw = read_raw(sources[0], Problems(skip_bad=True)) if len(sources) == 1 else None
+        labels = tables.without_singletons(made["attributes"], captioned, raw, sources[0], problems)
         made["attributes"] = labels if problems.skip_bad else made["attributes"]
     images = settings.get("images")
     if images is not None and not (folder / images).is_dir():

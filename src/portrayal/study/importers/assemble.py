@@ -25,8 +25,8 @@ def assemble(
 ) -> Imported:
     """A study about the images that were captioned.
 
-    `attributes` and `references` are what the sources themselves held; a file the user names for
-    references goes first, and fills in only where it is silent.
+    `attributes` and `references` are what the sources themselves held. Where the user names a file of references, it
+    goes first, and the sources speak only of the images on which it is silent.
     """
     notes: list[str] = []
     images = captions.get_column("image_id").unique(maintain_order=True)
