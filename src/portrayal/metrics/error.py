@@ -107,7 +107,7 @@ class _Judged:
     outcome: NDArray[np.int64]  # per caption: which of OUTCOMES
     names: NDArray[
         np.int64
-    ]  # per caption: the one group it names, an index into `groups`; -1 for none, several, others
+    ]  # per caption: the one of `groups` it names; -1 where it names none, several or another
 
     @cached_property
     def described(self) -> pl.DataFrame:
