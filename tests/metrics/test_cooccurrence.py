@@ -66,6 +66,17 @@ def test_objects_from_the_words_of_captions():
         cooccurrence(study(objects=None), attribute="gender", objects="words")
 
 
+def test_a_users_own_words_for_objects(tmp_path):
+    (tmp_path / "words.txt").write_text("bat, stick, club\nhat, cap\n")
+    captions = [("1", "a man with two sticks"), ("2", "a woman with a cap"), ("3", "a man with a bat")]
+    made = study(captions, [("1", "bat"), ("2", "hat")])
+    results = cooccurrence(made, attribute="gender", objects="words", synonyms=str(tmp_path / "words.txt"))
+    assert values(results, "count", "bat") == {"male": 2, "female": 0}
+    assert values(results, "count", "hat") == {"male": 0, "female": 1}
+    with pytest.raises(PortrayalError, match="There is no file"):
+        cooccurrence(made, attribute="gender", objects="words", synonyms=str(tmp_path / "none.txt"))
+
+
 def test_without_objects_or_labels_there_are_counts():
     results = cooccurrence(study(objects=None))
     assert {m.attribute for m in results.measurements} == {"gender"}

@@ -16,8 +16,15 @@ from portrayal.lexicon import ObjectFinder
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Words
-from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, lexicon_names, listen
+from portrayal.metrics.options import Draws, Synonyms, Words
+from portrayal.metrics.speech import (
+    Speech,
+    choose_lexicon,
+    labelled_objects,
+    lexicon_names,
+    listen,
+    object_finder,
+)
 from portrayal.metrics.ties import (
     Array,
     a_to_t,
@@ -115,6 +122,7 @@ def amplification(
         "A pair exactly as common as chance: counted as leaning away, or left out.",
     ] = "negative",
     set_minimum: Annotated[int, "Labelled images that a set of objects must be in, for multi.", 1] = TOO_FEW,
+    synonyms: Synonyms = None,
 ) -> Findings:
     """Amplification of every speaker against the labels.
 
@@ -138,14 +146,29 @@ def amplification(
     findings = Findings(
         CARD,
         attribute,
-        {"lexicon": words.label, "rows": rows, "ties": ties, "set_minimum": set_minimum, "source": source},
+        {
+            "lexicon": words.label,
+            "rows": rows,
+            "ties": ties,
+            "set_minimum": set_minimum,
+            "source": source,
+            "synonyms": synonyms,
+        },
     )
     truth = dict(study.labels(attribute).iter_rows())
+    finder = object_finder(labels, synonyms)
     for speaker in speakers:
         speech = listen(study, speaker, words)
         speech = speech.only([image for image in speech.images if truth.get(image) in groups])
         view = _view(
-            seen, speech, [truth[image] for image in speech.images], groups, names, labels, set_minimum
+            seen,
+            speech,
+            [truth[image] for image in speech.images],
+            groups,
+            names,
+            labels,
+            finder,
+            set_minimum,
         )
         _measure(findings, speaker, speech, view, rows, ties, seed, draws)
     return findings
@@ -174,6 +197,7 @@ def _view(
     groups: Sequence[str],
     names: dict[str, str | None],
     labels: Sequence[str],
+    finder: ObjectFinder,
     set_minimum: int,
 ) -> _View:
     place = {label: index for index, label in enumerate(labels)}
@@ -183,7 +207,6 @@ def _view(
         (row[i], place[o]) for i, o in seen.select("image_id", "label").iter_rows() if i in row and o in place
     }
     objects = _indicator(sorted(pairs), shape)
-    finder = ObjectFinder(labels)
     found = [(c, place[label]) for c, text in enumerate(speech.captions) for label in finder.labels(text)]
     said = _indicator(found, (len(speech.captions), len(labels)))
     listed = [speech.groups.index(str(names[group])) for group in groups]

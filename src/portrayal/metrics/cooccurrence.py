@@ -15,8 +15,8 @@ from portrayal.lexicon import ObjectFinder
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Words
-from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen
+from portrayal.metrics.options import Draws, Synonyms, Words
+from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen, object_finder
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     DRAWS,
@@ -78,6 +78,7 @@ def cooccurrence(
     objects: Annotated[
         Literal["labels", "words"], "Objects from the study's labels, or from the words of each caption."
     ] = "labels",
+    synonyms: Synonyms = None,
 ) -> Findings:
     """Counts, per-object shares and overall shares for every speaker.
 
@@ -96,12 +97,15 @@ def cooccurrence(
     if objects == "words" and not labels:
         raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
     findings = Findings(
-        CARD, attribute, {"lexicon": words.label, "both": both, "objects": objects, "source": source}
+        CARD,
+        attribute,
+        {"lexicon": words.label, "both": both, "objects": objects, "source": source, "synonyms": synonyms},
     )
+    finder = object_finder(labels, synonyms) if objects == "words" else None
     for speaker in speakers:
         speech = listen(study, speaker, words)
         counted = _counted(speech, both)
-        shown = _objects_of(seen, speech, labels, objects)
+        shown = _objects_of(seen, speech, labels, finder)
         _measure(findings, speaker, speech, counted, shown, labels, seed, draws)
     return findings
 
@@ -114,11 +118,12 @@ def _counted(speech: Speech, both: str) -> NDArray[np.float64]:
     return counted
 
 
-def _objects_of(seen: pl.DataFrame, speech: Speech, labels: Sequence[str], where: str) -> sparse.csr_array:
-    """Which objects a caption goes with: (captions, labels)."""
+def _objects_of(
+    seen: pl.DataFrame, speech: Speech, labels: Sequence[str], finder: ObjectFinder | None
+) -> sparse.csr_array:
+    """Which objects a caption goes with, by its words or by its image's labels: (captions, labels)."""
     place = {label: index for index, label in enumerate(labels)}
-    if where == "words":
-        finder = ObjectFinder(labels)
+    if finder is not None:
         found = [{place[label] for label in finder.labels(caption)} for caption in speech.captions]
     else:
         of_image: dict[str, set[int]] = {}

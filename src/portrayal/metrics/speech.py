@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import Finder, Lexicon, Mention, lexicon_for, load_lexicon
+from portrayal.lexicon import Finder, Lexicon, Mention, ObjectFinder, lexicon_for, load_lexicon, read_synonyms
 from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study
@@ -138,6 +139,11 @@ def labelled_objects(study: Study) -> tuple[pl.DataFrame, str | None]:
     human = objects.filter(pl.col("source") == HUMAN)
     chosen = human if human.height else objects
     return chosen, ", ".join(sorted(set(chosen["source"]))) or None
+
+
+def object_finder(labels: Sequence[str], synonyms: str | None) -> ObjectFinder:
+    """Finds the labels in captions, by the user's own other words for them or the shipped ones."""
+    return ObjectFinder(labels, read_synonyms(Path(synonyms)) if synonyms is not None else None)
 
 
 def lexicon_names(groups: Sequence[str], lexicon: Lexicon) -> dict[str, str | None]:
