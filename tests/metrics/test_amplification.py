@@ -162,6 +162,34 @@ def test_rows_of_the_union_count_images_without_objects():
     assert union["a-to-t"] == pytest.approx((-3 / 5 + 1 / 4) / 2)
 
 
+def with_unlabelled_bats(count: int) -> Study:
+    """The study by hand, and images of bats that say nothing of who is shown."""
+    study, images = hand(), [f"u{n}" for n in range(count)]
+    bats = pl.DataFrame({"image_id": images, "system": "s", "caption": "a bat"})
+    labels = pl.DataFrame({"image_id": images, "label": "bat"})
+    return Study.from_frames(
+        captions=pl.concat([study.captions.select("image_id", "system", "caption"), bats]),
+        attributes=study.attributes,
+        objects=pl.concat([study.objects.select("image_id", "label"), labels]),
+    )
+
+
+def test_rows_of_the_union_count_images_without_a_label():
+    plain = values(amplification(hand(), attribute="gender"))["t-to-a"]
+    for count in (4, 16):
+        inside = values(amplification(with_unlabelled_bats(count), attribute="gender"))
+        assert inside["t-to-a"] == pytest.approx(plain)  # only images with a label and an object decide
+    # With 4 more bats, 8 of 12 images hold bats and 4 show men: 8 * 4 / 12 = 2.67 < 3, so men still lean to bats;
+    # cups 4 * 4 / 12 = 1.33 > 1, so they still lean away. No sign turns.
+    few = values(amplification(with_unlabelled_bats(4), attribute="gender", rows="union"))
+    assert few["t-to-a"] == pytest.approx(plain)
+    # With 16 more, 20 of 24 hold bats: 20 * 4 / 24 = 3.33 > 3, so men lean away from bats; cups 0.67 < 1: towards.
+    # Changes: bat (+1/4, -1/4), cup (+1/12, -1/12) for men and women; signs were (+, -, -, +), are (-, -, +, +).
+    many = values(amplification(with_unlabelled_bats(16), attribute="gender", rows="union"))
+    assert many["t-to-a"] == pytest.approx((-1 / 4 + 1 / 4 + 1 / 12 - 1 / 12) / 4)
+    assert plain == pytest.approx((1 / 4 + 1 / 4 - 1 / 12 - 1 / 12) / 4)
+
+
 def test_what_it_needs():
     study = hand()
     women = Study.from_frames(

@@ -73,6 +73,11 @@ def test_a_users_own_words_for_objects(tmp_path):
     results = cooccurrence(made, attribute="gender", objects="words", synonyms=str(tmp_path / "words.txt"))
     assert values(results, "count", "bat") == {"male": 2, "female": 0}
     assert values(results, "count", "hat") == {"male": 0, "female": 1}
+    assert results.measurements[0].settings["synonyms"].startswith("words.txt@")  # never where the file lies
+    (tmp_path / "elsewhere").mkdir()
+    moved = (tmp_path / "words.txt").rename(tmp_path / "elsewhere" / "words.txt")
+    again = cooccurrence(made, attribute="gender", objects="words", synonyms=str(moved))
+    assert [m.id for m in again.measurements] == [m.id for m in results.measurements]
     with pytest.raises(PortrayalError, match="There is no file"):
         cooccurrence(made, attribute="gender", objects="words", synonyms=str(tmp_path / "none.txt"))
 

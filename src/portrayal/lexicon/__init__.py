@@ -2,7 +2,7 @@
 
 from portrayal.lexicon.find import Finder, Mention
 from portrayal.lexicon.lexicon import Lexicon, lexicon_for, load_lexicon, read_lexicon, shipped_lexicons
-from portrayal.lexicon.objects import ObjectFinder, read_synonyms
+from portrayal.lexicon.objects import ObjectFinder, read_synonyms, synonyms_label
 from portrayal.lexicon.swap import Swapped, Swapper
 from portrayal.lexicon.tokens import tokenize
 
@@ -18,5 +18,6 @@ __all__ = [
     "read_lexicon",
     "read_synonyms",
     "shipped_lexicons",
+    "synonyms_label",
     "tokenize",
 ]

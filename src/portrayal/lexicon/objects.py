@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -56,6 +58,12 @@ def shipped_synonyms() -> dict[str, tuple[str, ...]]:
         encoding="utf-8"
     )
     return {label: tuple(words) for label, words in tomllib.loads(text)["synonyms"].items()}
+
+
+def synonyms_label(synonyms: Mapping[str, Iterable[str]], path: Path) -> str:
+    """How settings name a user's list: by its file and its words, not by where it lies."""
+    words = json.dumps({label: list(others) for label, others in synonyms.items()}, sort_keys=True)
+    return f"{path.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
 
 def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:

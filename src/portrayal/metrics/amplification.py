@@ -143,6 +143,7 @@ def amplification(
     labels = sorted(set(seen["label"]) - {PERSON})
     if not labels:
         raise Undefined("Amplification needs labelled objects other than people.")
+    finder, other_words = object_finder(labels, synonyms)
     findings = Findings(
         CARD,
         attribute,
@@ -152,13 +153,15 @@ def amplification(
             "ties": ties,
             "set_minimum": set_minimum,
             "source": source,
-            "synonyms": synonyms,
+            "synonyms": other_words,
         },
     )
     truth = dict(study.labels(attribute).iter_rows())
-    finder = object_finder(labels, synonyms)
     for speaker in speakers:
         speech = listen(study, speaker, words)
+        unlabelled = (
+            [image for image in speech.images if truth.get(image) not in groups] if rows == "union" else []
+        )
         speech = speech.only([image for image in speech.images if truth.get(image) in groups])
         view = _view(
             seen,
@@ -170,7 +173,8 @@ def amplification(
             finder,
             set_minimum,
         )
-        _measure(findings, speaker, speech, view, rows, ties, seed, draws)
+        extra = _object_counts(seen, unlabelled, labels)
+        _measure(findings, speaker, speech, view, rows, extra, ties, seed, draws)
     return findings
 
 
@@ -187,7 +191,6 @@ class _View:
     sets_truth: sparse.csr_array
     sets_named: sparse.csr_array
     groups: int
-    sets: int
 
 
 def _view(
@@ -227,8 +230,14 @@ def _view(
         sets_truth=_by_group(objects_in_sets, shown),
         sets_named=_by_group_of_captions(said_in_sets, captions_by_group, speech.to_image),
         groups=len(groups),
-        sets=len(sets),
     )
+
+
+def _object_counts(seen: pl.DataFrame, images: Sequence[str], labels: Sequence[str]) -> tuple[Array, int]:
+    """How many of these images hold each object, and how many hold any."""
+    held = seen.filter(pl.col("image_id").is_in(list(images)) & pl.col("label").is_in(list(labels)))
+    counts = dict(held.unique(["image_id", "label"]).group_by("label").len().iter_rows())
+    return np.array([counts.get(label, 0) for label in labels], dtype=np.float64), held["image_id"].n_unique()
 
 
 def _indicator(pairs: Sequence[tuple[int, int]], shape: tuple[int, int]) -> sparse.csr_array:
@@ -265,7 +274,15 @@ def _by_group_of_captions(
 
 
 def _measure(
-    findings: Findings, speaker: str, speech: Speech, view: _View, rows: str, ties: str, seed: int, draws: int
+    findings: Findings,
+    speaker: str,
+    speech: Speech,
+    view: _View,
+    rows: str,
+    extra: tuple[Array, int],
+    ties: str,
+    seed: int,
+    draws: int,
 ) -> None:
     images = len(speech.images)
     draw = resampler(speech.images, seed, draws)
@@ -287,7 +304,7 @@ def _measure(
     # the labels twice and pull every draw down: what leans by chance leans back.
     truth, _, _, _, people, deciding, sets_truth, _ = np.split(column_sums(columns)[None], edges, axis=1)
     base = deciding if rows == "intersection" else people
-    lean = lean_of(table(truth), table(truth).sum(axis=2), base, base.sum(axis=1), ties)
+    lean = lean_of(table(truth), table(truth).sum(axis=2) + extra[0], base, base.sum(axis=1) + extra[1], ties)
     leaning, sets_leaning = leans(table(truth)), leans(table(sets_truth))
 
     def statistic(totals: Array) -> Array:

@@ -96,17 +96,21 @@ def cooccurrence(
     labels = sorted(set(seen["label"]))
     if objects == "words" and not labels:
         raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
-    findings = Findings(
-        CARD,
-        attribute,
-        {"lexicon": words.label, "both": both, "objects": objects, "source": source, "synonyms": synonyms},
-    )
-    finder = object_finder(labels, synonyms) if objects == "words" else None
+    finder, other_words = object_finder(labels, synonyms) if objects == "words" else (None, None)
+    settings = {
+        "lexicon": words.label,
+        "both": both,
+        "objects": objects,
+        "source": source,
+        "synonyms": other_words,
+    }
+    findings = Findings(CARD, attribute, settings)
     for speaker in speakers:
         speech = listen(study, speaker, words)
         counted = _counted(speech, both)
         shown = _objects_of(seen, speech, labels, finder)
-        _measure(findings, speaker, speech, counted, shown, labels, seed, draws)
+        _measure(findings, speaker, speech, counted, seed, draws)
+        _measure_objects(findings, speaker, speech, counted, shown, labels, seed, draws)
     return findings
 
 
@@ -137,16 +141,9 @@ def _objects_of(
 
 
 def _measure(
-    findings: Findings,
-    speaker: str,
-    speech: Speech,
-    counted: NDArray[np.float64],
-    shown: sparse.csr_array,
-    labels: Sequence[str],
-    seed: int,
-    draws: int,
+    findings: Findings, speaker: str, speech: Speech, counted: NDArray[np.float64], seed: int, draws: int
 ) -> None:
-    """How often each group is named at all, then beside each object."""
+    """How often each group is named, whatever is in the image."""
     draw = resampler(speech.images, seed, draws)
     per_image = speech.share_per_image(counted)
     named = np.asarray((counted > 0).any(axis=1), dtype=bool)
@@ -175,7 +172,6 @@ def _measure(
     for index, group in enumerate(speech.groups):
         add("count", counts[index], counted[:, index] > 0, images, group)
         add("overall", None if nothing else shares[index], counted[:, index] > 0, naming, group)
-    _measure_objects(findings, speaker, speech, counted, shown, labels, seed, draws)
 
 
 def _itself(totals: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import Finder, Lexicon, Mention, ObjectFinder, lexicon_for, load_lexicon, read_synonyms
+from portrayal.lexicon import (
+    Finder,
+    Lexicon,
+    Mention,
+    ObjectFinder,
+    lexicon_for,
+    load_lexicon,
+    read_synonyms,
+    synonyms_label,
+)
 from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study
@@ -141,9 +150,12 @@ def labelled_objects(study: Study) -> tuple[pl.DataFrame, str | None]:
     return chosen, ", ".join(sorted(set(chosen["source"]))) or None
 
 
-def object_finder(labels: Sequence[str], synonyms: str | None) -> ObjectFinder:
-    """Finds the labels in captions, by the user's own other words for them or the shipped ones."""
-    return ObjectFinder(labels, read_synonyms(Path(synonyms)) if synonyms is not None else None)
+def object_finder(labels: Sequence[str], synonyms: str | None) -> tuple[ObjectFinder, str]:
+    """Finds the labels in captions, by the user's own other words for them or the shipped ones; and which it is."""
+    if synonyms is None:
+        return ObjectFinder(labels), "shipped"
+    words = read_synonyms(Path(synonyms))
+    return ObjectFinder(labels, words), synonyms_label(words, Path(synonyms))
 
 
 def lexicon_names(groups: Sequence[str], lexicon: Lexicon) -> dict[str, str | None]:

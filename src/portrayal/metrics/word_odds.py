@@ -23,6 +23,7 @@ from portrayal.study import Study
 
 Array = NDArray[np.float64]
 MASK = "groupword"
+_SILENT = Lexicon("none", None, {})  # names nobody: for attributes that no list has words for
 
 CARD = Card(
     name="word-odds",
@@ -83,9 +84,6 @@ def word_odds(
             findings, speaker, speech, np.array(place, dtype=np.int64), groups, hidden, prior, seed, draws
         )
     return findings
-
-
-_SILENT = Lexicon("none", None, {})
 
 
 def _hidden(lexicon: str | Lexicon | None, attribute: str, mask: bool) -> Lexicon | None:
@@ -178,9 +176,8 @@ def _measure(
         saying = np.zeros(len(speech.captions), dtype=bool)
         saying[captions_with[words[kept[place % width]]]] = True
         of_group = saying & (group_of == place // width)[speech.image]
-        return speech.evidence(
-            of_group if of_group.any() else saying
-        )  # a word a group never gets is said of others
+        # A word that is never said of this group has its number from being said of the others.
+        return speech.evidence(of_group if of_group.any() else saying)
 
     findings.add(
         "z",
