@@ -53,6 +53,14 @@ def commands() -> str:
     for name, (module, _) in COMMANDS.items():
         command = importlib.import_module(f"portrayal.cli.{module}").command
         parts += [f"## portrayal {name}\n", "```text", _help(command, f"portrayal {name}"), "```\n"]
+        inner = command.commands if isinstance(command, click.Group) else {}
+        for part, made in inner.items():
+            parts += [
+                f"### portrayal {name} {part}\n",
+                "```text",
+                _help(made, f"portrayal {name} {part}"),
+                "```\n",
+            ]
     for metric in METRICS:
         group = importlib.import_module("portrayal.cli.score").command
         parts += [f"## portrayal score {metric}\n", "```text"]

@@ -18,9 +18,9 @@ from portrayal.stats import holm
 @pytest.fixture(scope="module")
 def systems() -> portrayal.Study:
     captioners = [
-        Captioner("good", wrong_gender={"female": 0.02, "male": 0.02}),
-        Captioner("bad", wrong_gender={"female": 0.3, "male": 0.02}),
-        Captioner("copy", wrong_gender={"female": 0.02, "male": 0.02}),
+        Captioner("good", wrong_group={"female": 0.02, "male": 0.02}),
+        Captioner("bad", wrong_group={"female": 0.3, "male": 0.02}),
+        Captioner("copy", wrong_group={"female": 0.02, "male": 0.02}),
     ]
     return make_study(scenes=600, captioners=captioners)
 

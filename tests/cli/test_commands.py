@@ -45,7 +45,7 @@ def test_demo_shows_what_was_planted(demo):
     }
     assert wrong["stereotyping", "female"] > 2 * wrong["stereotyping", "male"]
     assert wrong["faithful", "female"] < 0.04
-    assert wrong["human", None] == 0
+    assert wrong["human", None] < 0.04  # people err too, as planted
 
 
 def test_audit_follows_the_schema(demo):

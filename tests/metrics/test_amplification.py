@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import portrayal
 from portrayal.errors import Undefined
-from portrayal.lab import Captioner, make_study
+from portrayal.lab import Captioner, World, make_study
 from portrayal.metrics.amplification import (
     amplification,
     attribute_to_task,
@@ -223,7 +223,7 @@ def loop_by_loop(tasks, groups, task_predictions, group_predictions):
 
 def test_directions_agree_with_loops_on_a_made_world():
     made = make_study(
-        scenes=400, seed=2, captioners=[Captioner("c", amplification=0.4, wrong_gender={"female": 0.3})]
+        scenes=400, seed=2, captioners=[Captioner("c", amplification=0.4, wrong_group={"female": 0.3})]
     )
     found = values(amplification(made, attribute="gender", draws=20), "c")
     labels = sorted(set(made.objects["label"]))
@@ -249,7 +249,10 @@ def test_amplification_grows_with_the_planted_dial():
     found = []
     for dial in (0.0, 0.3, 0.6, 0.9):
         made = make_study(
-            scenes=4000, seed=1, data_bias=0.5, captioners=[Captioner("c", amplification=dial, neutral=0.0)]
+            scenes=4000,
+            seed=1,
+            world=World(data_bias=0.5),
+            captioners=[Captioner("c", amplification=dial, neutral=0.0)],
         )
         results = amplification(made, attribute="gender", draws=100, systems=["c"])
         found.append(next(m for m in results.measurements if m.term == "ba" and m.system == "c"))

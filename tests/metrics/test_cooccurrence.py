@@ -11,7 +11,7 @@ import pytest
 import portrayal
 from portrayal.cli.main import run
 from portrayal.errors import PortrayalError, Undefined
-from portrayal.lab import Captioner, make_study
+from portrayal.lab import Captioner, World, make_study
 from portrayal.metrics.cooccurrence import cooccurrence
 from portrayal.study import Study
 
@@ -148,7 +148,9 @@ def test_evidence_is_what_was_counted():
 
 def test_a_planted_tie_is_found_and_the_rest_is_not():
     """Leaning activities are tied to a group in the lab's world; the even ones are not."""
-    made = make_study(scenes=3000, seed=1, data_bias=1.0, captioners=[Captioner("c", neutral=0.0)])
+    made = make_study(
+        scenes=3000, seed=1, world=World(data_bias=1.0), captioners=[Captioner("c", neutral=0.0)]
+    )
     rows = {
         m.item: m
         for m in cooccurrence(made, attribute="gender").measurements
@@ -164,7 +166,9 @@ def test_a_planted_tie_is_found_and_the_rest_is_not():
 def test_p_values_are_uniform_where_nothing_is_tied():
     small = []
     for seed in range(30):
-        made = make_study(scenes=500, seed=seed, data_bias=0.0, captioners=[Captioner("c", neutral=0.0)])
+        made = make_study(
+            scenes=500, seed=seed, world=World(data_bias=0.0), captioners=[Captioner("c", neutral=0.0)]
+        )
         results = cooccurrence(made, attribute="gender", draws=200)
         small += [
             m.p for m in results.measurements if m.p is not None and m.group == "male" and m.system == "c"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portrayal.errors import PortrayalError, Undefined
-from portrayal.lab import Captioner, make_study
+from portrayal.lab import Captioner, World, make_study
 from portrayal.metrics.word_odds import log_odds, word_odds
 from portrayal.study import Study
 
@@ -121,17 +121,17 @@ def test_one_group_cannot_be_compared():
 
 
 def test_planted_words_stand_out_and_p_is_honest_where_none_are():
-    tied = make_study(scenes=2000, seed=1, data_bias=1.0, captioners=[Captioner("c")])
+    tied = make_study(scenes=2000, seed=1, world=World(data_bias=1.0), captioners=[Captioner("c")])
     rows = {
         (m.item, m.group): m
         for m in word_odds(tied, attribute="gender", draws=200).measurements
         if m.system == "c"
     }
     assert rows["car", "male"].q < 0.05
-    assert rows["meal", "female"].q < 0.05
+    assert rows["cooking", "female"].q < 0.05
     headline = []
     for seed in range(40):
-        free = make_study(scenes=400, seed=seed, data_bias=0.0, captioners=[Captioner("c")])
+        free = make_study(scenes=400, seed=seed, world=World(data_bias=0.0), captioners=[Captioner("c")])
         results = word_odds(free, attribute="gender", draws=99)
         headline += [m.p for m in results.measurements if m.item is None and m.system == "c"]
     assert np.mean(np.array(headline) <= 0.05) <= 0.15

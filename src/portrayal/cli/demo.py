@@ -9,9 +9,8 @@ import click
 from portrayal.cli.audit import run_audit
 from portrayal.cli.console import say
 from portrayal.cli.options import seed_option
-from portrayal.lab import make_study
-from portrayal.study import read_study, write_study
-from portrayal.study.folder import refuse_to_overwrite
+from portrayal.lab.folder import Recipe, write_lab
+from portrayal.study import read_study
 
 
 @click.command("demo")
@@ -27,7 +26,6 @@ from portrayal.study.folder import refuse_to_overwrite
 def command(out: Path, seed: int) -> None:
     """Make a small study in the lab, where the faults of three captioners are known, and audit it."""
     folder = out / "study"
-    refuse_to_overwrite(folder)
-    write_study(make_study(seed=seed), folder)
+    write_lab(Recipe(seed=seed, name="the lab's demo world"), folder, pictures=True)
     say(f"A study with three captioners whose faults were planted: {folder}")
     run_audit(read_study(folder), out, seed=seed)

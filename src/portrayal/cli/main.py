@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": ("compare", "Compare two audits, or two systems of one, in pairs."),
     "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),
     "report": ("report", "Write the page again from a results file."),
+    "lab": ("lab", "Make studies whose bias is known, and hold metrics against it."),
     "list": ("list_", "List metrics, lexicons or importers."),
 }
 

@@ -2,43 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
-from portrayal.lab.language import Habits, sentence
-from portrayal.lab.world import ATTRIBUTES, Scene, activity_chances
+from portrayal.lab.annotators import another_group
+from portrayal.lab.dials import Dial, Rates, check_dials, rate_of
+from portrayal.lab.language import DECISIONS, Habits, Said, column, demeaning_words, sentence, without_people
+from portrayal.lab.world import ACTIVITIES, ATTRIBUTES, EXTRAS, LEANING, Scene
+
+_GROUP, _ERROR, _WHICH_ERROR = column("group"), column("error"), column("which error")
+_ACTIVITY, _GUESS, _ERASED = column("activity"), column("guess"), column("erased")
+_OBJECT, _WHICH_OBJECT = column("object"), column("which object")
+_DEMEANING, _WHICH_DEMEANING, _STOCK = column("demeaning"), column("which demeaning"), column("stock")
 
 
 @dataclass(frozen=True)
 class Captioner:
-    """One system.
-
-    `amplification`: share of captions whose activity is guessed from the gender alone, at full stereotype
-    (0: it says what is there). `wrong_gender`: per group, the share of its people named as another group.
-    `neutral`: share of captions that name no gender.
-    """
+    """One system. Its dials are independent: each takes its own random numbers."""
 
     name: str
-    amplification: float = 0.0
-    wrong_gender: Mapping[str, float] = field(default_factory=dict)
-    neutral: float = 0.2
+    amplification: Annotated[
+        float,
+        Dial(
+            "share of captions whose activity is taken from the gender: of two activities that look alike, the one "
+            "that leans to the group shown (1: always the stereotype)",
+            "it says what is there",
+        ),
+    ] = 0.0
+    guessed_group: Annotated[
+        float,
+        Dial(
+            "share of captions whose gender is taken from the activity: the group that the activity leans to",
+            "it looks at the person",
+        ),
+    ] = 0.0
+    wrong_group: Annotated[
+        Rates, Dial("share of captions that name another group", "none does", per_group=True)
+    ] = 0.0
+    neutral: Annotated[
+        Rates, Dial("share of captions that name no group", "all name one", per_group=True)
+    ] = 0.2
+    hallucination: Annotated[
+        Rates, Dial("share of captions that mention a thing that is not there", "none does", per_group=True)
+    ] = 0.0
+    erasure: Annotated[
+        Rates, Dial("share of captions that do not mention anybody", "none leaves people out", per_group=True)
+    ] = 0.0
+    demeaning: Annotated[
+        Rates, Dial("share of captions with a demeaning word", "none has one", per_group=True)
+    ] = 0.0
+    vocabulary: Annotated[
+        float, Dial("share of the words for each thing that it uses", "one word for each thing")
+    ] = 0.3
+    length: Annotated[
+        float, Dial("chance of each phrase that a caption can do without", "only who does what")
+    ] = 0.3
+    repetition: Annotated[
+        float, Dial("share of captions that are stock sentences", "every caption is made anew")
+    ] = 0.6
 
-    def describe(self, scene: Scene, rng: np.random.Generator) -> str:
-        gender = scene.person["gender"]
+    def __post_init__(self) -> None:
+        check_dials(self, ATTRIBUTES[LEANING])
+
+    def describe(self, scenes: Sequence[Scene], seed: int) -> list[str]:
+        """A caption of every scene. The numbers depend on the captioner's name and the seed alone."""
+        u = np.random.default_rng([seed, 3, *self.name.encode()]).random((len(scenes), len(DECISIONS)))
+        usual, stock = self._habits(), self._habits(few=True)
+        return [
+            self._caption(scene, stock if row[_STOCK] < self.repetition else usual, row)
+            for scene, row in zip(scenes, u.tolist(), strict=True)
+        ]
+
+    def _habits(self, few: bool = False) -> Habits:
+        length = 0.0 if few else self.length
+        return Habits(
+            vocabulary=0.0 if few else self.vocabulary,
+            names_age=length / 5,
+            names_skin=0.0,
+            colour=length,
+            mood=length / 2,
+            job=1.0 if few else length,
+            opening=length / 4,
+            extra=length,
+            place=length,
+            place_first=0.0,
+            time=length / 4,
+            detail=length / 4,
+            sight=length / 10,
+            pronoun=length / 4,
+        )
+
+    def _caption(self, scene: Scene, habits: Habits, u: Sequence[float]) -> str:
+        shown = scene.person[LEANING]
         activity = scene.activity
-        if rng.random() < self.amplification:
-            activity = int(rng.choice(len(activity_chances(gender, 1.0)), p=activity_chances(gender, 1.0)))
-        said = gender
-        if rng.random() < self.wrong_gender.get(gender, 0.0):
-            said = str(rng.choice([group for group in ATTRIBUTES["gender"] if group != gender]))
-        habits = Habits(names_gender=1 - self.neutral, mentions_shirt=0.1, mentions_mood=0.05, plain=True)
-        return sentence(scene, said, activity, habits, rng)
+        if u[_ACTIVITY] < self.amplification:
+            activity = ACTIVITIES[scene.activity].leaning_to(shown, otherwise=scene.activity)
+        group: str | None = shown
+        if u[_GUESS] < self.guessed_group:
+            group = _group_of(scene.activity, otherwise=shown)
+        if u[_ERROR] < rate_of(self.wrong_group, shown):
+            group = another_group(shown, u[_WHICH_ERROR])
+        if u[_GROUP] < rate_of(self.neutral, shown):
+            group = None
+        added = insult = None
+        if u[_OBJECT] < rate_of(self.hallucination, shown):
+            absent = [label for label in EXTRAS if label not in scene.extras]
+            added = absent[int(u[_WHICH_OBJECT] * len(absent))]
+        if u[_DEMEANING] < rate_of(self.demeaning, shown):
+            words = demeaning_words()
+            insult = words[int(u[_WHICH_DEMEANING] * len(words))]
+        said = Said(group, activity, scene.extras, added, insult)
+        if u[_ERASED] < rate_of(self.erasure, shown):
+            return without_people(scene, said, habits, u)
+        return sentence(scene, said, habits, u)
 
 
+def _group_of(activity: str, otherwise: str) -> str:
+    """The group that an activity leans to, where it leans."""
+    pair = ACTIVITIES[activity]
+    return (
+        next(group for group, concept in pair.of.items() if concept == activity)
+        if pair.strength
+        else otherwise
+    )
+
+
+def turned(captioner: Captioner, dial: str, level: float, group: str | None = None) -> Captioner:
+    """The captioner with one dial at this level, for one group only where one is named."""
+    value: Rates = level if group is None else {group: level}
+    return replace(captioner, **{dial: value})  # type: ignore[arg-type]  # a field that dials_of() knows
+
+
+FAITHFUL = Captioner("faithful", wrong_group=0.02)
 DEMO_CAPTIONERS = (
-    Captioner("faithful", amplification=0.0, wrong_gender={"female": 0.02, "male": 0.02}),
-    Captioner("stereotyping", amplification=0.5, wrong_gender={"female": 0.12, "male": 0.03}),
-    Captioner("cautious", amplification=0.1, wrong_gender={"female": 0.02, "male": 0.02}, neutral=0.8),
-)
+    FAITHFUL,
+    Captioner(
+        "stereotyping", amplification=0.6, wrong_group={"female": 0.12, "male": 0.03},
+        hallucination={"female": 0.05, "male": 0.05}, demeaning={"female": 0.01, "male": 0.0},
+    ),
+    Captioner(
+        "cautious", amplification=0.1, wrong_group=0.01, neutral=0.8, erasure={"female": 0.06, "male": 0.02}
+    ),
+)  # fmt: skip

@@ -4,53 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
+from portrayal.lab.annotators import ANNOTATORS, Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, Captioner
-from portrayal.lab.language import Habits, sentence
-from portrayal.lab.world import ACTIVITIES, ATTRIBUTES, make_scenes
+from portrayal.lab.language import object_label
+from portrayal.lab.world import ATTRIBUTES, Scene, World, make_scenes
+from portrayal.results import HUMAN
 from portrayal.study import Study, tables
-
-_ANNOTATORS = (
-    Habits(),
-    Habits(names_gender=0.9, mentions_shirt=0.5, uses_pronoun=0.3),
-    Habits(names_gender=0.6, mentions_place=0.9),
-    Habits(mentions_mood=0.4),
-    Habits(names_gender=0.7, mentions_place=0.3, plain=True),
-)
 
 
 def make_study(
     scenes: int = 1500,
     seed: int = 0,
-    data_bias: float = 0.5,
+    world: World | None = None,
+    annotators: Annotators | None = None,
     captioners: Sequence[Captioner] = DEMO_CAPTIONERS,
-    name: str = "the lab's demo world",
+    name: str = "the lab's world",
 ) -> Study:
     """A study with known faults. Each speaker has a random stream of its own: adding one changes no other."""
-    streams = np.random.SeedSequence(seed).spawn(2)
-    world = make_scenes(scenes, np.random.default_rng(streams[0]), data_bias)
-    annotator_rng = np.random.default_rng(streams[1])
-    references = [
-        (scene.identifier, sentence(scene, scene.person["gender"], scene.activity, habits, annotator_rng))
-        for scene in world
-        for habits in _ANNOTATORS
-    ]
-    captions = []
-    for captioner in captioners:
-        rng = np.random.default_rng([seed, *captioner.name.encode()])
-        captions += [(scene.identifier, captioner.name, 0, captioner.describe(scene, rng)) for scene in world]
-    people = {"image_id": [scene.identifier for scene in world]} | {
-        attribute: [scene.person[attribute] for scene in world] for attribute in ATTRIBUTES
-    }
-    labels = [{"image_id": scene.identifier, "label": ACTIVITIES[scene.activity].label} for scene in world]
+    return describe_scenes(make_scenes(scenes, seed, world), seed, annotators, captioners, name)
+
+
+def describe_scenes(
+    scenes: Sequence[Scene],
+    seed: int,
+    annotators: Annotators | None = None,
+    captioners: Sequence[Captioner] = DEMO_CAPTIONERS,
+    name: str = "the lab's world",
+) -> Study:
+    """What is said of these scenes, with their labels, as a study."""
+    ids = [scene.identifier for scene in scenes]
+    references = (annotators or Annotators()).describe(scenes, seed)
+    told = [captioner.describe(scenes, seed) for captioner in captioners]
+    labels = [(scene.identifier, label) for scene in scenes for label in labels_of(scene)]
     return Study(
         name=name,
-        captions=pl.DataFrame(captions, schema=tables.CAPTIONS, orient="row"),
-        references=pl.DataFrame(references, schema=tables.REFERENCES, orient="row"),
-        attributes=pl.DataFrame(people),
-        objects=pl.DataFrame(labels, schema=tables.OBJECTS).with_columns(
-            pl.lit("object").alias("kind"), pl.lit("human").alias("source")
+        captions=pl.DataFrame(
+            {
+                "image_id": ids * len(captioners),
+                "system": [captioner.name for captioner in captioners for _ in ids],
+                "sample": [0] * (len(captioners) * len(ids)),
+                "caption": [caption for captions in told for caption in captions],
+            },
+            schema=tables.CAPTIONS,
+        ),
+        references=pl.DataFrame(
+            {
+                "image_id": [image for image in ids for _ in range(ANNOTATORS)],
+                "caption": [caption for captions in references for caption in captions],
+            },
+            schema=tables.REFERENCES,
+        ),
+        attributes=pl.DataFrame(
+            {"image_id": ids}
+            | {attribute: [scene.person[attribute] for scene in scenes] for attribute in ATTRIBUTES}
+        ),
+        objects=pl.DataFrame(
+            {"image_id": [image for image, _ in labels], "label": [label for _, label in labels]},
+            schema={"image_id": pl.String(), "label": pl.String()},
+        )
+        .with_columns(pl.lit("object").alias("kind"), pl.lit(HUMAN).alias("source"))
+        .with_columns(
+            pl.lit(None, dtype=kind).alias(column) for column, kind in list(tables.OBJECTS.items())[4:]
         ),
     )
+
+
+def labels_of(scene: Scene) -> tuple[str, ...]:
+    """The objects of a scene, as people label them."""
+    label = object_label(scene.activity)
+    return scene.extras if label is None else (label, *scene.extras)

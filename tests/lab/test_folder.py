@@ -1,0 +1,154 @@
+"""A study of the lab on disk: the recipe makes it again, and the manifest says who does what."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+import portrayal
+from portrayal.errors import PortrayalError
+from portrayal.lab import Captioner, World
+from portrayal.lab.folder import Recipe, read_recipe, write_lab
+
+
+def digest(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def test_make_writes_a_study_that_can_be_read_and_made_again(command, tmp_path):
+    out = tmp_path / "study"
+    code, printed, _ = command("lab", "make", "--out", out, "--scenes", 30, "--seed", 5, "--images")
+    assert code == 0
+    assert "faithful, stereotyping, cautious" in printed
+    study = portrayal.read_study(out)
+    assert all(image in study.pictures for image in study.image_ids)
+    assert study.people.height >= 30
+    assert {"x", "y", "width", "height", "gender"} <= set(study.people.columns)
+    scenes = read_recipe(out).make_scenes()
+    assert [scene.identifier for scene in scenes] == study.attributes["image_id"].to_list()
+    assert [scene.person["gender"] for scene in scenes] == study.attributes["gender"].to_list()
+    with Image.open(study.pictures["scene-00003"]) as picture:
+        assert picture.size == (96, 96)
+
+
+def test_the_manifest_is_what_counterbias_takes(tmp_path):
+    write_lab(Recipe(scenes=60), tmp_path / "study", pictures=True)
+    with (tmp_path / "study" / "manifest.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert set(rows[0]) == {"image", "group", "concept", "kind"}
+    assert {row["kind"] for row in rows} == {"activity", "occupation"}
+    assert {row["group"] for row in rows} == {"female", "male"}
+    assert all((tmp_path / "study" / row["image"]).is_file() for row in rows)
+    assert len([row for row in rows if row["kind"] == "activity"]) == 60
+
+
+def test_the_same_seed_writes_the_same_bytes_in_another_process(tmp_path):
+    arguments = [
+        "lab",
+        "make",
+        "--scenes",
+        "25",
+        "--images",
+        "--wrong-group",
+        "female=0.2",
+        "--data-bias",
+        "1",
+    ]
+    for name in ("one", "two"):
+        subprocess.run(
+            [sys.executable, "-m", "portrayal", *arguments, "--out", str(tmp_path / name)],
+            check=True,
+            capture_output=True,
+        )
+    assert digest(tmp_path / "one") == digest(tmp_path / "two")
+    assert len(digest(tmp_path / "one")) == 25 + 8
+
+
+def test_dials_on_the_command_line_reach_the_captioner(command, tmp_path):
+    out = tmp_path / "study"
+    dials = (
+        "--amplification",
+        0.5,
+        "--erasure",
+        "female=0.3, male=0.1",
+        "--neutral",
+        0,
+        "--shares",
+        "female=0.3",
+    )
+    assert command("lab", "make", "--out", out, "--scenes", 20, *dials)[0] == 0
+    recipe = read_recipe(out)
+    expected = Captioner("captioner", amplification=0.5, erasure={"female": 0.3, "male": 0.1}, neutral=0)
+    assert recipe.captioners == (expected,)
+    assert recipe.world == World(shares={"female": 0.3})
+    assert portrayal.read_study(out).systems == ("captioner",)
+
+
+@pytest.mark.parametrize(
+    ("dial", "value", "said"),
+    [
+        ("--wrong-group", "femal=0.1", "Did you mean 'female'"),
+        ("--wrong-group", "2", "goes from 0 to 1"),
+        ("--wrong-group", "a lot", "expected N|GROUP=N"),
+        ("--wrong-group", "female=0.1=3", "expected N|GROUP=N"),
+        ("--data-bias", "female=0.1", "expected N"),
+        ("--shares", "0.5", "expected GROUP=N"),
+        ("--scenes", "0", "x>=1"),
+    ],
+)
+def test_a_bad_dial_is_a_sentence(command, tmp_path, dial, value, said):
+    code, _, complaint = command("lab", "make", "--out", tmp_path / "study", dial, value)
+    assert code == 2
+    assert said in " ".join(complaint.split())
+    assert not (tmp_path / "study").exists()
+
+
+def test_all_activities_have_words_but_no_pictures(command, tmp_path):
+    out = tmp_path / "study"
+    code, _, complaint = command("lab", "make", "--out", out, "--activities", "all", "--images")
+    assert code == 2
+    assert "Only some activities have pictures" in complaint
+    assert command("lab", "make", "--out", out, "--activities", "all", "--scenes", 10)[0] == 0
+
+
+def test_a_new_study_keeps_no_pictures_of_the_old_and_nothing_else_is_touched(tmp_path):
+    out = tmp_path / "study"
+    write_lab(Recipe(scenes=12), out, pictures=True)
+    (out / "notes.txt").write_text("mine")
+    write_lab(Recipe(scenes=5), out, pictures=True)
+    assert len(list((out / "images").iterdir())) == 5
+    write_lab(Recipe(scenes=5), out)
+    assert not (out / "manifest.csv").exists()
+    assert portrayal.read_study(out).pictures == {}
+    assert (out / "notes.txt").read_text() == "mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("mine")
+    with pytest.raises(PortrayalError, match="holds files but no"):
+        write_lab(Recipe(scenes=5), other)
+
+
+def test_a_broken_recipe_is_named(tmp_path):
+    with pytest.raises(PortrayalError, match="is not a study of the lab"):
+        read_recipe(tmp_path)
+    write_lab(Recipe(scenes=3), tmp_path / "s")
+    path = tmp_path / "s" / "lab.json"
+    good = json.loads(path.read_text())
+    for bad in ("{", "[]", json.dumps(good | {"schema": "x"}), json.dumps(good | {"height": 3})):
+        path.write_text(bad)
+        with pytest.raises(PortrayalError, match=r"lab\.json"):
+            read_recipe(tmp_path / "s")
+
+
+def test_a_sheet_is_a_picture(command, tmp_path):
+    out = tmp_path / "some" / "sheet.png"
+    assert command("lab", "sheet", "--out", out, "--size", 40)[0] == 0
+    with Image.open(out) as picture:
+        assert picture.format == "PNG"
