@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench docs curves clean
 
 demo: $(VENV)/.core
 	$(BIN)/portrayal demo
@@ -21,6 +21,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.dev
+	$(BIN)/python docs/build.py
+
+curves: $(VENV)/.dev
+	$(BIN)/portrayal lab curves --out docs/curves
 	$(BIN)/python docs/build.py
 
 clean:

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import click
 
+from portrayal.cli.list_ import dial_rows
 from portrayal.cli.main import COMMANDS, cli
+from portrayal.lab.curves import read_curves
+from portrayal.lab.curves.tables import SUMMARY, details, findings, summary
+from portrayal.lab.curves.write import chart_file
 from portrayal.lexicon import shipped_lexicons
 from portrayal.metrics import METRICS
 
@@ -26,7 +30,11 @@ def metrics() -> str:
             ideal = "" if term.ideal is None else f"{term.ideal:g}"
             lines.append(f"| `{term.name}` | {term.meaning} | {term.unit} | {term.better or ''} | {ideal} |")
         parts += ["\n".join(lines) + "\n", "**What it cannot say.**\n"]
-        parts += ["\n".join(f"- {caveat}" for caveat in card.caveats) + "\n", f"**Source.** {card.paper}\n"]
+        parts += ["\n".join(f"- {caveat}" for caveat in card.caveats) + "\n"]
+        follows = ", ".join(f"`{term}` follows `{dial}`" for term, dial in card.responds_to.items())
+        if follows:
+            parts.append(f"**In the lab.** {follows} ([curves](curves.md)).\n")
+        parts.append(f"**Source.** {card.paper}\n")
     return "\n".join(parts)
 
 
@@ -69,6 +77,40 @@ def commands() -> str:
     return "\n".join(parts)
 
 
+def dials() -> str:
+    head = ["| dial | of | range | default | what it turns | at 0 |", "|---|---|---|---|---|---|"]
+    rows = [f"| `{row[0]}` | " + " | ".join(row[1:]) + " |" for row in dial_rows()]
+    about = "A dial per group takes one number, or `female=0.2,male=0.1`; a group that is not named gets 0.\n"
+    return "\n".join(["# Dials of the lab\n", MADE, about, *head, *rows]) + "\n"
+
+
+def curves() -> str:
+    made = read_curves(HERE / "curves" / "curves.json")
+    studies = max(curve.false_alarms.studies for curve in made if curve.false_alarms)
+    parts = ["# Response curves\n", MADE]
+    parts.append(
+        "Every metric held against the truth of [the lab](lab.md), which explains the columns. "
+        f"False alarms are over {studies} studies of {made[0].alarm_scenes:,} images. "
+        "`make curves` makes these numbers anew.\n"
+    )
+    parts += ["| " + " | ".join(SUMMARY) + " |", "|---" * len(SUMMARY) + "|"]
+    parts += ["| " + " | ".join(row) + " |" for row in summary(made)]
+    for curve in made:
+        parts += [
+            f"\n## {curve.name}\n",
+            f"![{curve.name} against {curve.dial}](curves/charts/{chart_file(curve)})\n",
+        ]
+        parts += [f"- {finding}" for finding in findings(curve)]
+        for title, head, body in details(curve):
+            parts += [
+                f"\n<details><summary>{title}</summary>\n",
+                "| " + " | ".join(head) + " |",
+                "|---" * len(head) + "|",
+            ]
+            parts += ["| " + " | ".join(row) + " |" for row in body] + ["\n</details>"]
+    return "\n".join(parts) + "\n"
+
+
 def _help(command: click.Command, name: str) -> str:
     settings = cli.context_settings  # a command that was run before has them; one that was not must too
     return command.get_help(
@@ -76,7 +118,13 @@ def _help(command: click.Command, name: str) -> str:
     )
 
 
-PAGES = {"metrics.md": metrics, "lexicons.md": lexicons, "commands.md": commands}
+PAGES = {
+    "metrics.md": metrics,
+    "lexicons.md": lexicons,
+    "commands.md": commands,
+    "dials.md": dials,
+    "curves.md": curves,
+}
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from portrayal import __version__
-from portrayal.engine import Journal, Progress, Task, place_for, run_tasks
+from portrayal.engine import Journal, Progress, Task, code_digest, place_for, run_tasks
 from portrayal.errors import Undefined
 from portrayal.metrics import METRICS, find_metric
 from portrayal.results import Results, command_line, provenance
@@ -101,5 +100,5 @@ def describe(study: Study) -> dict[str, object]:
 
 def _key(study: Study, arguments: dict[str, object]) -> str:
     """Names a task's journal entry by everything that decides its result."""
-    text = json.dumps([__version__, study.digest, study.name, arguments], sort_keys=True)
+    text = json.dumps([code_digest(), study.digest, study.name, arguments], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]

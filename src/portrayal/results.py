@@ -34,6 +34,7 @@ SCHEMA = "portrayal.results/1"
 RESULTS_FILE = "results.json"
 EVIDENCE_FILE = "evidence.parquet"
 REPLICATES_FILE = "replicates.parquet"
+PICTURES_FILE = "pictures.parquet"
 HUMAN = "human"  # the system of rows about people's captions
 TOO_FEW = 30  # images; what rests on fewer is shown with its n and said to be too few, and is not ranked
 TOO_FEW_REASON = "too few"  # how the reason of such a row begins
@@ -52,6 +53,16 @@ REPLICATES_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),
     "sample": pl.String(),
     "draws": pl.List(pl.Float64()),
+}
+
+# Small copies of the pictures that the evidence is about, where the study has pictures.
+PICTURES_SCHEMA: dict[str, pl.DataType] = {"image_id": pl.String(), "picture": pl.Binary()}
+
+# What lies beside a results file: the name of its frame, the file and the columns.
+_BESIDE = {
+    "evidence": (EVIDENCE_FILE, EVIDENCE_SCHEMA),
+    "replicates": (REPLICATES_FILE, REPLICATES_SCHEMA),
+    "pictures": (PICTURES_FILE, PICTURES_SCHEMA),
 }
 
 _PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers")
@@ -122,6 +133,7 @@ class Results:
     evidence: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE_SCHEMA))
     replicates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REPLICATES_SCHEMA))
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    pictures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PICTURES_SCHEMA))
 
     def frame(self) -> pl.DataFrame:
         """The measurements as a polars frame; `settings` is JSON text so that the frame stays flat."""
@@ -141,14 +153,13 @@ class Results:
         """The captions behind one number."""
         return self.evidence.filter(pl.col("id") == measurement.id)
 
-    def as_dict(self, evidence: str | None = None, replicates: str | None = None) -> dict[str, Any]:
-        """What a results file holds; the names are those of the files that lie beside it."""
+    def as_dict(self, **beside: str | None) -> dict[str, Any]:
+        """What a results file holds; `beside` names the files of its frames."""
         return {
             "schema": SCHEMA,
             "provenance": dict(self.provenance),
             "measurements": [m.as_dict() for m in self.measurements],
-            "evidence": evidence,
-            "replicates": replicates,
+            **{what: beside.get(what) for what in _BESIDE},
         }
 
     def save(self, target: Path | str) -> Path:
@@ -159,16 +170,20 @@ class Results:
         target = Path(target)
         path = target if target.suffix == ".json" else target / RESULTS_FILE
         prefix = f"{target.stem}." if target.suffix == ".json" else ""
-        names = {"evidence": prefix + EVIDENCE_FILE, "replicates": prefix + REPLICATES_FILE}
-        for what, name in names.items():
-            with replacing(path.parent / name) as temporary:
-                frame: pl.DataFrame = getattr(self, what)
+        names: dict[str, str | None] = {}
+        for what, (name, _) in _BESIDE.items():
+            frame: pl.DataFrame = getattr(self, what)
+            if what == "pictures" and not frame.height:  # most studies have none
+                (path.parent / (prefix + name)).unlink(missing_ok=True)
+                continue
+            names[what] = prefix + name
+            with replacing(path.parent / (prefix + name)) as temporary:
                 frame.rechunk().write_parquet(temporary)  # in one piece: equal frames, equal bytes
         write_text(path, self.to_json(**names))
         return path
 
-    def to_json(self, evidence: str | None = None, replicates: str | None = None) -> str:
-        data = self.as_dict(evidence, replicates)
+    def to_json(self, **beside: str | None) -> str:
+        data = self.as_dict(**beside)
         return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
@@ -257,7 +272,7 @@ def _load(path: Path) -> Results:
     if not isinstance(origin, dict):
         problems.note(path, "provenance as an object", shown(origin))
     frames = {}
-    for what, schema in (("evidence", EVIDENCE_SCHEMA), ("replicates", REPLICATES_SCHEMA)):
+    for what, (_, schema) in _BESIDE.items():
         name = data.get(what)
         if isinstance(name, str) and Path(name).name == name:
             frames[what] = _load_frame(path.parent / name, schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import signal
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from PIL import Image
 
 import portrayal
 from portrayal.errors import PortrayalError
-from portrayal.lab import Captioner, World
+from portrayal.lab import Captioner, World, make_study
 from portrayal.lab.folder import Recipe, read_recipe, write_lab
 
 
@@ -26,7 +27,7 @@ def test_make_writes_a_study_that_can_be_read_and_made_again(command, tmp_path):
     out = tmp_path / "study"
     code, printed, _ = command("lab", "make", "--out", out, "--scenes", 30, "--seed", 5, "--images")
     assert code == 0
-    assert "faithful, stereotyping, cautious" in printed
+    assert "faithful, stereotyping, cautious and five people" in " ".join(printed.split())
     study = portrayal.read_study(out)
     assert all(image in study.pictures for image in study.image_ids)
     assert study.people.height >= 30
@@ -39,7 +40,7 @@ def test_make_writes_a_study_that_can_be_read_and_made_again(command, tmp_path):
 
 
 def test_the_manifest_is_what_counterbias_takes(tmp_path):
-    write_lab(Recipe(scenes=60), tmp_path / "study", pictures=True)
+    write_lab(Recipe(scenes=60, pictures=48), tmp_path / "study")
     with (tmp_path / "study" / "manifest.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert set(rows[0]) == {"image", "group", "concept", "kind"}
@@ -98,6 +99,8 @@ def test_dials_on_the_command_line_reach_the_captioner(command, tmp_path):
         ("--wrong-group", "2", "goes from 0 to 1"),
         ("--wrong-group", "a lot", "expected N|GROUP=N"),
         ("--wrong-group", "female=0.1=3", "expected N|GROUP=N"),
+        ("--wrong-group", "female=0.1,female=0.3", "expected N|GROUP=N"),
+        ("--size", "64", "--images asks for"),
         ("--data-bias", "female=0.1", "expected N"),
         ("--shares", "0.5", "expected GROUP=N"),
         ("--scenes", "0", "x>=1"),
@@ -120,19 +123,50 @@ def test_all_activities_have_words_but_no_pictures(command, tmp_path):
 
 def test_a_new_study_keeps_no_pictures_of_the_old_and_nothing_else_is_touched(tmp_path):
     out = tmp_path / "study"
-    write_lab(Recipe(scenes=12), out, pictures=True)
+    write_lab(Recipe(scenes=12, pictures=32), out)
     (out / "notes.txt").write_text("mine")
-    write_lab(Recipe(scenes=5), out, pictures=True)
-    assert len(list((out / "images").iterdir())) == 5
+    (out / "images" / "scene-mine.png").write_text("mine")
+    write_lab(Recipe(scenes=5, pictures=32), out)
+    assert len(list((out / "images").iterdir())) == 6
     write_lab(Recipe(scenes=5), out)
     assert not (out / "manifest.csv").exists()
+    assert not (out / "people.csv").exists()
     assert portrayal.read_study(out).pictures == {}
-    assert (out / "notes.txt").read_text() == "mine"
+    assert (out / "notes.txt").read_text() == (out / "images" / "scene-mine.png").read_text() == "mine"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_nothing_that_the_lab_did_not_make_is_overwritten(tmp_path):
+    out = tmp_path / "study"
+    write_lab(Recipe(scenes=5), out)
+    (out / "people.csv").write_text("mine")
+    before = digest(out)
+    with pytest.raises(PortrayalError, match=r"people\.csv is not of the lab"):
+        write_lab(Recipe(scenes=5, seed=1, pictures=32), out)
+    assert digest(out) == before
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
     with pytest.raises(PortrayalError, match="holds files but no"):
         write_lab(Recipe(scenes=5), other)
+    portrayal.study.write_study(make_study(scenes=3), tmp_path / "real")
+    with pytest.raises(PortrayalError, match="a study that the lab did not make"):
+        write_lab(Recipe(scenes=5), tmp_path / "real")
+
+
+def test_an_interrupted_make_leaves_the_old_study_whole(tmp_path, monkeypatch):
+    out = tmp_path / "study"
+    write_lab(Recipe(scenes=8, pictures=32), out)
+    before = digest(out)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("portrayal.lab.folder.manifest", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_lab(Recipe(scenes=30, seed=1, pictures=32), out)
+    assert digest(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
 def test_a_broken_recipe_is_named(tmp_path):
@@ -152,3 +186,31 @@ def test_a_sheet_is_a_picture(command, tmp_path):
     assert command("lab", "sheet", "--out", out, "--size", 40)[0] == 0
     with Image.open(out) as picture:
         assert picture.format == "PNG"
+    code, _, complaint = command("lab", "sheet", "--out", tmp_path / "sheet.jpg")
+    assert code == 2
+    assert "ending in .png" in complaint
+
+
+def test_too_much_for_the_memory_is_a_sentence(command, tmp_path, monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("portrayal.lab.folder.make_scenes", full)
+    code, _, complaint = command("lab", "make", "--out", tmp_path / "study")
+    assert code == 2
+    assert "not enough memory" in complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_was_started_in_the_background_can_be_ended(tmp_path):
+    """A shell's background jobs ignore Ctrl-C; being asked to end must work all the same."""
+    arguments = ["lab", "curves", "--metrics", "error", "--out", str(tmp_path / "curves"), "--workers", "1"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "portrayal", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    ) as running:
+        assert "[0/" in running.stderr.readline()
+        running.terminate()
+        assert running.wait(timeout=60) == 130

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from importlib import resources
 
 import numpy as np
 import polars as pl
@@ -194,3 +196,32 @@ def test_rates_speak_of_groups_there_are():
     assert study.group_counts("gender")["female"] / 4000 == pytest.approx(0.2, abs=0.02)
     assert study.group_counts("age")["young"] / 4000 == pytest.approx(0.5, abs=0.03)
     assert study.group_counts("skin")["dark"] / 4000 == pytest.approx(0.4, abs=0.03)
+
+
+def test_nothing_said_in_passing_is_an_object_that_people_label():
+    """Details, sights, places and moods name none of COCO's objects nor the lab's own, which would look made up."""
+    words = tomllib.loads(resources.files("portrayal.lab").joinpath("data/wording.toml").read_text())
+    synonyms = tomllib.loads(
+        resources.files("portrayal").joinpath("lexicon/words/synonyms/objects.toml").read_text()
+    )
+    more = [
+        "bench",
+        "bear",
+        "bowl",
+        "bus",
+        "car",
+        "clock",
+        "fork",
+        "kite",
+        "microwave",
+        "spoon",
+        "stop sign",
+        "toaster",
+        "vase",
+    ]
+    own = [activity["label"] for activity in words["activities"].values() if "label" in activity]
+    finder = ObjectFinder(sorted({*synonyms["synonyms"], *more, *own, *EXTRAS} - {"person"}))
+    said = [phrase for part in ("people", "places") for phrases in words[part].values() for phrase in phrases]
+    said += [phrase for part, phrases in words["sentences"].items() if part != "beside" for phrase in phrases]
+    said += [verb for activity in words["activities"].values() for verb in activity["verbs"]]
+    assert [(phrase, finder.labels(phrase)) for phrase in said if finder.labels(phrase)] == []

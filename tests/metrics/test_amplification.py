@@ -17,6 +17,7 @@ from portrayal.metrics.amplification import (
     bias_amplification,
     task_to_attribute,
 )
+from portrayal.metrics.ties import sampling_error
 from portrayal.study import Study
 
 TRUTH = np.array([[30.0, 10.0], [10.0, 30.0]])  # rows tasks, columns groups
@@ -112,6 +113,27 @@ def test_a_study_by_hand():
     changes = [1 / 4, 0, 0, 2 / 3 - 3 / 4]
     assert found["multi-variance"] == pytest.approx(np.var(changes))
     assert found["multi-excess"] == pytest.approx(found["multi"] - found["multi-floor"])
+
+
+def test_the_floor_counts_the_noise_of_few_captions():
+    """30 and 10 labelled, 3 and 1 of them named: sqrt(.75 * .25 * (1/4 - 1/40)) for either group."""
+    found = sampling_error(np.array([[30.0, 10.0]]), np.array([[3.0, 1.0]]))
+    np.testing.assert_allclose(found, np.sqrt(0.75 * 0.25 * (1 / 4 - 1 / 40)))
+    assert (sampling_error(np.array([[30.0, 10.0]]), np.array([[30.0, 10.0]])) == 0).all()
+    assert np.isnan(sampling_error(np.array([[30.0, 10.0]]), np.array([[0.0, 0.0]]))).all()
+
+
+def test_the_ideal_of_multi_is_its_floor():
+    rows = {
+        m.term: m
+        for m in amplification(hand(), attribute="gender", set_minimum=1).measurements
+        if m.system == "s"
+    }
+    assert rows["multi"].ideal == rows["multi-floor"].value
+    assert rows["multi-variance"].ideal is None
+    # Bat: four labelled, four named, so drawn noise alone; cup: three of four named.
+    least = np.sqrt(2 / np.pi) * np.sqrt(0.75 * 0.25 * (1 / 3 - 1 / 4)) / 2
+    assert rows["multi-floor"].value >= least
 
 
 def test_sets_of_two_objects():

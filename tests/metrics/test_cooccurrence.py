@@ -216,3 +216,27 @@ def test_the_counts_the_paper_prints_for_blip_and_blip2(shared, tmp_path):
     assert (blip2["man"], blip2["woman"]) == (698, 361)
     for found, printed in ((772, 775), (382, 385), (698, 695), (361, 356)):
         assert found == pytest.approx(printed, rel=0.015)
+
+
+def test_the_largest_share_has_the_interval_of_its_group():
+    """Drawing the maximum itself calls equal shares unequal in a third of all studies."""
+    captions = [(str(n), "a man" if n % 5 < 3 else "a woman") for n in range(100)]
+    rows = {
+        m.group: m
+        for m in cooccurrence(study(captions, None), attribute="gender").measurements
+        if m.term == "overall"
+    }
+    assert rows[None].value == rows["male"].value == pytest.approx(0.6)
+    assert (rows[None].low, rows[None].high) == (rows["male"].low, rows["male"].high)
+    assert rows[None].ideal == 0.5
+
+
+def test_the_largest_of_three_shares_has_a_wider_interval(tmp_path):
+    lexicon = tmp_path / "three.toml"
+    lexicon.write_text('name = "three"\n[groups]\na = ["ash"]\nb = ["birch"]\nc = ["cedar"]\n')
+    captions = [(str(n), ("an ash", "a birch", "a cedar")[min(n % 4, 2)]) for n in range(200)]
+    results = cooccurrence(study(captions, None), attribute="tree", lexicon=str(lexicon))
+    rows = {m.group: m for m in results.measurements if m.term == "overall"}
+    assert rows[None].value == rows["c"].value == pytest.approx(0.5)
+    assert rows[None].low < rows["c"].low
+    assert rows[None].high > rows["c"].high

@@ -265,3 +265,19 @@ def test_every_real_number_opens_its_evidence(lic_gender):
         assert (m.id in behind) == (m.value > 0), (m.system, m.term, m.group)
     for detail in results.evidence.head(1000)["detail"]:
         assert set(json.loads(detail)) == {"labelled", "named", "words"}
+
+
+def test_the_p_of_a_ratio_asks_for_the_ratio_of_the_labels():
+    """Where everyone is named as labelled the two are equal in every draw, whatever the mix of groups."""
+    women = [(f"w{n}", "female", "a woman") for n in range(40)]
+    men = [(f"m{n}", "male", "a man") for n in range(60)]
+
+    def p(rows):
+        results = portrayal.metrics.error(small_study(rows), draws=200)
+        return {m.group: m.p for m in results.measurements if m.term == "ratio"}
+
+    assert p(women + men) == {None: 1.0, "female": 1.0, "male": 1.0}
+    misnamed = [(image, group, "a man" if n < 15 else said) for n, (image, group, said) in enumerate(women)]
+    found = p(misnamed + men)
+    assert found["female"] < 0.01
+    assert found["male"] < 0.01

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
+import polars as pl
 import pytest
+from PIL import Image
 
 import portrayal
 from portrayal.lab import make_study
+from portrayal.lab.folder import Recipe, write_lab
 from portrayal.report import page, write_page
 from portrayal.results import Measurement, Results
+from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
 
 HOSTILE = [
@@ -52,7 +57,7 @@ def test_the_embedded_results_are_the_results(hostile_results):
 
 def test_nothing_is_loaded_from_elsewhere():
     html = page.render(portrayal.audit(make_study(scenes=30), quick=True))
-    assert not re.search(r'(?:src|href)\s*=\s*"(?!#)', html)
+    assert not re.search(r'(?:src|href)\s*=\s*"(?!#|data:)', html)
     assert "url(" not in html
     assert "default-src 'none'" in html
 
@@ -116,3 +121,42 @@ def test_a_term_in_two_units_has_two_columns():
 
 def test_a_page_without_measurements():
     assert "No metric could run" in page.render(Results(()))
+
+
+def test_pictures_stand_beside_what_is_said_of_them(tmp_path, monkeypatch):
+    study = write_lab(Recipe(scenes=40, pictures=96), tmp_path / "study")
+    results = portrayal.audit(study, quick=True, metrics=["error"])
+    images = page.pictured_images(results)
+    assert len(images) == len(set(images)) <= page.SHOWN_PICTURES
+    monkeypatch.setattr(page, "SHOWN_PICTURES", page.EXAMPLES + 4)
+    wrong = [m for m in results.measurements if m.term == "wrong" and m.system == "stereotyping"]
+    behind = {row for m in wrong for row in results.evidence_of(m)["image_id"]}
+    assert len(behind & set(page.pictured_images(results)[page.EXAMPLES :])) >= 2  # what is rare comes first
+    monkeypatch.undo()
+    pictured = dataclasses.replace(results, pictures=thumbnails(study.pictures, images))
+    html = page.render(pictured)
+    assert html.count('<img src="data:image/webp;base64,') == page.EXAMPLES
+    assert "<b>stereotyping</b>" in html
+    assert "<figure>" not in page.render(results)
+    saved = Results.load(pictured.save(tmp_path / "audit"))
+    assert saved.pictures.equals(pictured.pictures)
+    assert page.render(saved) == html
+    nothing = pictured.pictures.with_columns(picture=pl.lit(None, dtype=pl.Binary()))
+    assert "<figure>" not in page.render(dataclasses.replace(results, pictures=nothing))
+    results.save(tmp_path / "audit")  # an audit without pictures keeps none of the old one's
+    assert not (tmp_path / "audit" / "pictures.parquet").exists()
+    assert Results.load(tmp_path / "audit").pictures.height == 0
+
+
+def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
+    for number in range(len(HOSTILE)):
+        Image.new("RGB", (9, 9)).save(tmp_path / f"{number}.png")
+    rows = [(str(n), "male" if n % 2 else "female", caption) for n, caption in enumerate(HOSTILE)]
+    results = portrayal.audit(small_study(rows, system="<i>sys</i>"))
+    files = {str(n): tmp_path / f"{n}.png" for n in range(len(HOSTILE))}
+    pictured = dataclasses.replace(results, pictures=thumbnails(files, page.pictured_images(results)))
+    html = page.render(pictured)
+    assert "<figure>" in html
+    for caption in HOSTILE:
+        assert caption not in html
+    assert "<i>sys" not in html

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
 import portrayal
 from portrayal.lab import make_study
-from portrayal.report import write_page
+from portrayal.lab.folder import Recipe, write_lab
+from portrayal.report import pictured_images, write_page
+from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
 from tests.report.test_page import HOSTILE
 
@@ -27,13 +31,19 @@ def opened(browser, tmp_path):
     complaints: list[str] = []
 
     def open_page(study: portrayal.Study) -> Page:
-        path = write_page(portrayal.audit(study, quick=True), tmp_path)
+        results = portrayal.audit(study, quick=True)
+        pictures = thumbnails(study.pictures, pictured_images(results))
+        path = write_page(replace(results, pictures=pictures), tmp_path)
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
         tab.on(
             "request",
-            lambda request: complaints.append(request.url) if request.url != path.as_uri() else None,
+            lambda request: (
+                complaints.append(request.url)
+                if request.url != path.as_uri() and not request.url.startswith("data:image/webp;")
+                else None
+            ),
         )
         tab.goto(path.as_uri())
         return tab
@@ -53,6 +63,15 @@ def test_every_number_opens_its_evidence(opened):
         assert tab.locator("#evidence-title").inner_text().endswith(buttons.nth(index).inner_text())
         tab.keyboard.press("Escape")
         assert not tab.locator("#evidence").is_visible()
+
+
+def test_evidence_shows_its_picture(opened, tmp_path):
+    tab = opened(write_lab(Recipe(scenes=40, pictures=96), tmp_path / "study"))
+    assert tab.locator("figure img").count() == 6
+    tab.locator("td button").first.click()
+    pictures = tab.locator("#evidence li img")
+    assert pictures.count() == tab.locator("#evidence li").count()
+    assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth === 72)")
 
 
 def test_the_words_that_counted_are_marked(opened):

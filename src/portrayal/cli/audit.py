@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from portrayal.auditing import audit
-from portrayal.cli.console import progress, say, warn
+from portrayal.cli.console import progress, say
 from portrayal.cli.options import (
     names,
     out_option,
@@ -17,15 +17,16 @@ from portrayal.cli.options import (
     skip_bad_option,
     study_argument,
     systems_option,
+    workers_option,
 )
 from portrayal.cli.studies import load_study
 from portrayal.cli.tables import show_results
-from portrayal.report import write_page
+from portrayal.report import pictured_images, write_page
 from portrayal.results import Results
 from portrayal.study import Study
+from portrayal.study.thumbnails import thumbnails
 
 JOURNAL = ".journal"
-PLAIN_LINES = 10  # of progress, where there is no terminal to draw a bar on
 
 
 @click.command("audit")
@@ -33,9 +34,7 @@ PLAIN_LINES = 10  # of progress, where there is no terminal to draw a bar on
 @out_option
 @click.option("--metrics", callback=names, metavar="A,B", help="Only these metrics.")
 @systems_option
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes; by default one per core."
-)
+@workers_option
 @click.option(
     "--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where to run."
 )
@@ -47,7 +46,7 @@ def command(
     out: Path,
     metrics: list[str] | None,
     systems: list[str] | None,
-    workers: int | None,
+    workers: int,
     engine: str,  # noqa: ARG001  # one place so far
     quick: bool,
     seed: int,
@@ -58,7 +57,7 @@ def command(
     What is finished is kept when the command is interrupted; the same command goes on from there.
     """
     read = load_study(study, skip_bad)
-    run_audit(read, out, metrics, systems, seed, quick, workers or os.cpu_count() or 1)
+    run_audit(read, out, metrics, systems, seed, quick, workers)
 
 
 def run_audit(
@@ -70,19 +69,7 @@ def run_audit(
     quick: bool = False,
     workers: int = 1,
 ) -> Results:
-    with progress("audit") as bar:
-
-        def tell(step: str, done: int, steps: int) -> None:
-            if bar is None:
-                if (
-                    done == 0
-                    or done == steps
-                    or done * PLAIN_LINES // steps > (done - 1) * PLAIN_LINES // steps
-                ):
-                    warn(f"[{done}/{steps}] {step}")
-            else:
-                bar.update(bar.task_ids[0], description=step, completed=done, total=steps)
-
+    with progress("audit") as tell:
         results = audit(
             study,
             metrics=metrics,
@@ -93,6 +80,8 @@ def run_audit(
             journal=out / JOURNAL,
             progress=tell,
         )
+    if study.pictures:
+        results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))
     results.save(out)
     page = write_page(results, out)
     shutil.rmtree(out / JOURNAL, ignore_errors=True)  # only now: until here a kill must lose nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+PLAIN_LINES = 10  # of progress, where there is no terminal to draw a bar on
 COLUMN_GAP = 2  # what stands between the columns of a table
 
 
@@ -51,16 +52,21 @@ def show_table(columns: list[str], rows: list[list[str]], numeric: set[int] | No
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Progress | None]:
-    """A bar on a terminal; elsewhere the caller gets None and prints plain lines."""
+def progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Gives a function to tell (step, done, of how many): a bar on a terminal, a few plain lines elsewhere."""
     terminal = Console(stderr=True)
     if not terminal.is_terminal:
-        yield None
+        yield _tell_in_lines
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=terminal, transient=True) as bar:
-        bar.add_task(what, total=None)
-        yield bar
+        task = bar.add_task(what, total=None)
+        yield lambda step, done, steps: bar.update(task, description=step, completed=done, total=steps)
+
+
+def _tell_in_lines(step: str, done: int, steps: int) -> None:
+    if done == 0 or done == steps or done * PLAIN_LINES // steps > (done - 1) * PLAIN_LINES // steps:
+        warn(f"[{done}/{steps}] {step}")
 
 
 def console() -> Console:

@@ -10,6 +10,7 @@ from portrayal.cli.audit import run_audit
 from portrayal.cli.console import say
 from portrayal.cli.options import seed_option
 from portrayal.lab.folder import Recipe, write_lab
+from portrayal.lab.pictures import SIZE
 from portrayal.study import read_study
 
 
@@ -26,6 +27,6 @@ from portrayal.study import read_study
 def command(out: Path, seed: int) -> None:
     """Make a small study in the lab, where the faults of three captioners are known, and audit it."""
     folder = out / "study"
-    write_lab(Recipe(seed=seed, name="the lab's demo world"), folder, pictures=True)
+    write_lab(Recipe(seed=seed, name="the lab's demo world", pictures=SIZE), folder)
     say(f"A study with three captioners whose faults were planted: {folder}")
     run_audit(read_study(folder), out, seed=seed)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from portrayal.cli.console import say
-from portrayal.cli.options import F, seed_option
+from portrayal.cli.console import progress, say, show_table
+from portrayal.cli.options import F, names, out_option, seed_option, workers_option
+from portrayal.errors import PortrayalError
+from portrayal.files import replacing
 from portrayal.lab import DEMO_CAPTIONERS, Annotators, Captioner, World
+from portrayal.lab.curves import curves, write_curves
+from portrayal.lab.curves.tables import SHORT, findings, short
+from portrayal.lab.curves.write import CURVES_FILE
 from portrayal.lab.dials import Dial, dials_of, spelled
 from portrayal.lab.folder import MANIFEST_FILE, Recipe, write_lab
 from portrayal.lab.pictures import SIZE, contact_sheet, world_rows
+
+JOURNAL = ".curves-journal"
 
 
 @click.group("lab")
@@ -35,7 +43,9 @@ class _Level(click.ParamType[Any]):
         try:
             if self._groups and "=" in value:
                 pairs = [part.split("=") for part in value.split(",")]
-                return {group.strip(): float(number) for group, number in pairs}
+                rates = {group.strip(): float(number) for group, number in pairs}
+                if len(rates) == len(pairs):
+                    return rates
             if self._number:
                 return float(value)
         except ValueError:
@@ -79,17 +89,22 @@ def _dial_options(kind: type) -> Callable[[F], F]:
     "--images", is_flag=True, help=f"Draw the scenes too, and write {MANIFEST_FILE} for CounterBias."
 )
 @click.option(
-    "--size", type=click.IntRange(min=16), default=SIZE, show_default=True, help="Pixels a side of a picture."
+    "--size",
+    type=click.IntRange(16, 2048),
+    help=f"Pixels a side of a picture. [default: {SIZE}]",
 )
 @click.option("--activities", type=click.Choice(["drawn", "all"]), default="drawn", show_default=True,
               help="Only activities that can be drawn, or all 52 (words only).")  # fmt: skip
 @_dial_options(World)
 @_dial_options(Annotators)
 @_dial_options(Captioner)
-def make(out: Path, scenes: int, seed: int, images: bool, size: int, activities: str, **dials: Any) -> None:
+def make(
+    out: Path, scenes: int, seed: int, images: bool, size: int | None, activities: str, **dials: Any
+) -> None:
     """Make a study of the lab. The dials come last: first those of the world, then of the people who write
     references, then of the captioner. Without a dial of the captioner there are three captioners with different
-    faults; with one there is a single captioner, with those faults.
+    faults; with one there is a single captioner, with those faults. Where numbers are given per group, a group that is
+    not mentioned gets 0.
     """
     given = {name: value for name, value in dials.items() if value is not None}
     world, people, faults = (
@@ -98,9 +113,11 @@ def make(out: Path, scenes: int, seed: int, images: bool, size: int, activities:
     )
     captioners = (Captioner("captioner", **faults),) if faults else DEMO_CAPTIONERS
     place = World(activities=activities, **world)  # type: ignore[arg-type]  # click has checked the choice
-    recipe = Recipe(scenes, seed, place, Annotators(**people), captioners)
-    study = write_lab(recipe, out, pictures=images, size=size)
-    say(f"{scenes} scenes by {', '.join(study.systems)} and five annotators each: {out}")
+    if size is not None and not images:
+        raise click.UsageError("--size is about pictures, which --images asks for.")
+    pictures = size or SIZE if images else None
+    study = write_lab(Recipe(scenes, seed, place, Annotators(**people), captioners, pictures=pictures), out)
+    say(f"Scenes: {scenes:,}, each described by {', '.join(study.systems)} and five people. The study: {out}")
 
 
 @command.command("sheet")
@@ -113,11 +130,44 @@ def make(out: Path, scenes: int, seed: int, images: bool, size: int, activities:
     help="The picture to write.",
 )
 @click.option(
-    "--size", type=click.IntRange(min=16), default=SIZE, show_default=True, help="Pixels a side of a picture."
+    "--size",
+    type=click.IntRange(16, 2048),
+    default=SIZE,
+    show_default=True,
+    help="Pixels a side of a picture.",
 )
 @seed_option
-def sheet(out: Path, size: int, seed: int) -> None:
+def sheet_command(out: Path, size: int, seed: int) -> None:
     """Draw everything that has a picture on one sheet."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    contact_sheet(world_rows(seed), size).save(out, format="PNG")
+    if out.suffix.lower() != ".png":
+        raise click.BadParameter(f"expected a file ending in .png, got {out.name!r}.", param_hint="--out")
+    sheet = contact_sheet(world_rows(seed), size)
+    with replacing(out) as temporary:
+        sheet.save(temporary, format="PNG")
     say(f"A sheet of the lab's pictures: {out}")
+
+
+@command.command("curves")
+@click.option("--metrics", callback=names, metavar="A,B", help="Only these metrics.")
+@out_option
+@click.option("--quick", is_flag=True, help="A twentieth of the studies: sooner, and the numbers are rough.")
+@workers_option
+@seed_option
+def curves_command(metrics: list[str] | None, out: Path, quick: bool, workers: int, seed: int) -> None:
+    """Hold each metric against the dial it claims to follow, in many simulated studies.
+
+    Writes index.html with a chart and the numbers of each term, and the same as curves.csv and curves.json. What is
+    finished is kept when the command is interrupted; the same command goes on from there.
+    """
+    journal = out / JOURNAL
+    if out.is_dir() and any(out.iterdir()) and not (journal.exists() or (out / CURVES_FILE).exists()):
+        raise PortrayalError(f"{out} holds files but no {CURVES_FILE}; choose a new folder for the curves.")
+    with progress("curves") as tell:
+        made = curves(metrics, quick=quick, seed=seed, workers=workers, journal=journal, progress=tell)
+    page = write_curves(made, out)
+    shutil.rmtree(journal, ignore_errors=True)  # only now: until here a kill must lose nothing
+    show_table(list(SHORT), short(made))
+    for curve in made:
+        for finding in findings(curve):
+            say(f"  {finding}" if finding.startswith("Note") else f"{curve.name} {finding}", style="dim")
+    say(f"The page, with a chart for each: {page}")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import click
 
 from portrayal.cli.console import show_table
+from portrayal.lab import Annotators, Captioner, World
+from portrayal.lab.dials import dials_of, spelled
 from portrayal.lexicon import shipped_lexicons
 from portrayal.metrics import METRICS
 from portrayal.study.importers import IMPORTERS
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["metrics", "lexicons", "importers"]))
+@click.argument("what", type=click.Choice(["metrics", "lexicons", "importers", "dials"]))
 def command(what: str) -> None:
-    """List the metrics, lexicons or importers that are there."""
+    """List the metrics, lexicons, importers, or dials of the lab."""
     if what == "metrics":
         rows = [[m.name, m.card.question, ", ".join(m.card.needs)] for m in METRICS.values()]
         show_table(["metric", "question", "needs"], rows)
@@ -28,5 +30,32 @@ def command(what: str) -> None:
             for x in shipped_lexicons()
         ]
         show_table(["lexicon", "attribute", "words", "source"], rows)
+    elif what == "dials":
+        rows = [
+            [name, owner, f"{span} [{usual}]", f"{meaning}; 0: {zero}"]
+            for name, owner, span, usual, meaning, zero in dial_rows()
+        ]
+        show_table(["dial", "of", "range [default]", "what it turns"], rows)
     else:
         show_table(["importer", "reads"], [[name, text] for name, (_, text) in IMPORTERS.items()])
+
+
+def dial_rows() -> list[list[str]]:
+    """Every dial of the lab: its name, whose it is, its range and default, what it turns, and what 0 means."""
+    owners = {"the world": World(), "annotators": Annotators(), "captioners": Captioner("")}
+    return [
+        [
+            spelled(name),
+            owner + (", per group" if dial.per_group else ""),
+            f"{dial.low:g} to {dial.high:g}",
+            _default(getattr(usual, name)),
+            dial.meaning,
+            dial.zero,
+        ]
+        for owner, usual in owners.items()
+        for name, dial in dials_of(type(usual)).items()
+    ]
+
+
+def _default(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else "as in the world"

@@ -25,7 +25,7 @@ COMMANDS = {
     "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),
     "report": ("report", "Write the page again from a results file."),
     "lab": ("lab", "Make studies whose bias is known, and hold metrics against it."),
-    "list": ("list_", "List metrics, lexicons or importers."),
+    "list": ("list_", "List metrics, lexicons, importers or dials."),
 }
 
 
@@ -55,7 +55,7 @@ def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 a gate failed, 2 bad usage or input, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know few letters
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # being asked to end is like Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being asked to end is like Ctrl-C
     sys.exit(run())
 
 
@@ -74,6 +74,9 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader went away, as in `portrayal ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError:
+        errors("There is not enough memory for this; ask for less at once.")
+        return 2
     except OSError as error:
         errors(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
         return 2

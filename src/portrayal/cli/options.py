@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import types
 import typing
 from collections.abc import Callable
@@ -46,6 +47,16 @@ def attribute_option(command: F) -> F:
 def seed_option(command: F) -> F:
     return click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+    )(command)
+
+
+def workers_option(command: F) -> F:
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=lambda: os.cpu_count() or 1,
+        metavar="N",
+        help="Processes; by default one per core.",
     )(command)
 
 

@@ -1,7 +1,17 @@
 """Where work runs, and how it resumes. The same numbers come out of every place."""
 
-from portrayal.engine.journal import Journal
+from portrayal.engine.journal import Journal, code_digest
 from portrayal.engine.places import Cores, Place, ThisProcess, place_for
 from portrayal.engine.tasks import Progress, Task, run_tasks
 
-__all__ = ["Cores", "Journal", "Place", "Progress", "Task", "ThisProcess", "place_for", "run_tasks"]
+__all__ = [
+    "Cores",
+    "Journal",
+    "Place",
+    "Progress",
+    "Task",
+    "ThisProcess",
+    "code_digest",
+    "place_for",
+    "run_tasks",
+]

@@ -33,7 +33,8 @@ class Annotators:
     ] = 0.1
     names_skin: Annotated[float, Dial("share of captions that name the skin tone", "none does")] = 0.02
     mistakes: Annotated[
-        Rates, Dial("share of captions that name another gender", "none does", per_group=True)
+        Rates,
+        Dial("of captions naming a gender, the share that name another one", "none does", per_group=True),
     ] = 0.03
     bare: Annotated[
         float, Dial('share of captions that only say who is there ("a man is in the picture")', "none")

@@ -40,19 +40,27 @@ class Captioner:
         ),
     ] = 0.0
     wrong_group: Annotated[
-        Rates, Dial("share of captions that name another group", "none does", per_group=True)
+        Rates,
+        Dial("of captions naming a group, the share that name another one", "none does", per_group=True),
     ] = 0.0
     neutral: Annotated[
-        Rates, Dial("share of captions that name no group", "all name one", per_group=True)
+        Rates,
+        Dial("of captions mentioning people, the share that name no group", "all name one", per_group=True),
     ] = 0.2
     hallucination: Annotated[
-        Rates, Dial("share of captions that mention a thing that is not there", "none does", per_group=True)
+        Rates,
+        Dial(
+            "share of captions that mention a labelled thing that is not there", "none does", per_group=True
+        ),
     ] = 0.0
     erasure: Annotated[
         Rates, Dial("share of captions that do not mention anybody", "none leaves people out", per_group=True)
     ] = 0.0
     demeaning: Annotated[
-        Rates, Dial("share of captions with a demeaning word", "none has one", per_group=True)
+        Rates,
+        Dial(
+            "of captions mentioning people, the share with a demeaning word", "none has one", per_group=True
+        ),
     ] = 0.0
     vocabulary: Annotated[
         float, Dial("share of the words for each thing that it uses", "one word for each thing")
@@ -84,7 +92,7 @@ class Captioner:
             names_skin=0.0,
             colour=length,
             mood=length / 2,
-            job=1.0 if few else length,
+            job=length,
             opening=length / 4,
             extra=length,
             place=length,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,9 +19,9 @@ from portrayal.lab.annotators import Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, Captioner
 from portrayal.lab.make import describe_scenes
 from portrayal.lab.pictures import SIZE, draw, person_boxes
-from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes
+from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes, scene_name
 from portrayal.study import Study, write_study
-from portrayal.study.folder import refuse_to_overwrite
+from portrayal.study.folder import STUDY_FILE, refuse_to_overwrite
 
 RECIPE_FILE = "lab.json"
 MANIFEST_FILE = "manifest.csv"
@@ -38,28 +39,71 @@ class Recipe:
     annotators: Annotators = field(default_factory=Annotators)
     captioners: tuple[Captioner, ...] = DEMO_CAPTIONERS
     name: str = "the lab's world"
+    pictures: int | None = None  # pixels a side; None: no pictures
 
     def make_scenes(self) -> list[Scene]:
         return make_scenes(self.scenes, self.seed, self.world)
 
 
-def write_lab(recipe: Recipe, folder: Path, *, pictures: bool = False, size: int = SIZE) -> Study:
-    """Make the study of a recipe and write it, with the recipe beside it, so that its scenes can be made again."""
-    if pictures and recipe.world.activities != "drawn":
+def write_lab(recipe: Recipe, folder: Path) -> Study:
+    """Make the study of a recipe and write it, with the recipe beside it, so that its scenes can be made again.
+
+    Everything is made beside the folder first and moved into it at the end, so that a study which is there stays
+    whole when the work is interrupted.
+    """
+    if recipe.pictures is not None and recipe.world.activities != "drawn":
         raise PortrayalError(
             "Only some activities have pictures; make pictures of a world whose activities are 'drawn'."
         )
     refuse_to_overwrite(folder)
+    if (folder / STUDY_FILE).exists() and not (folder / RECIPE_FILE).exists():
+        raise PortrayalError(f"{folder} holds a study that the lab did not make; choose another folder.")
+    before = _written_by(read_recipe(folder)) if (folder / RECIPE_FILE).exists() else set()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
+        study = _write(recipe, Path(made))
+        after = _written_by(recipe)
+        for name in sorted(after - before):
+            if (folder / name).exists():
+                raise PortrayalError(
+                    f"{folder / name} is not of the lab; move it away, or choose another folder."
+                )
+        for name in before - after:
+            (folder / name).unlink(missing_ok=True)
+        for name in sorted(after, key=lambda name: name == STUDY_FILE):  # what names the others comes last
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(made) / name).replace(folder / name)
+        if recipe.pictures is None and (folder / IMAGES).is_dir() and not any((folder / IMAGES).iterdir()):
+            (folder / IMAGES).rmdir()
+    return study if recipe.pictures is None else replace(study, images=folder / IMAGES)
+
+
+def _write(recipe: Recipe, folder: Path) -> Study:
     scenes = recipe.make_scenes()
     study = describe_scenes(scenes, recipe.seed, recipe.annotators, recipe.captioners, recipe.name)
-    _remove_pictures(folder)
-    if pictures:
-        draw_scenes(scenes, folder / IMAGES, size)
+    if recipe.pictures is not None:
+        draw_scenes(scenes, folder / IMAGES, recipe.pictures)
         write_text(folder / MANIFEST_FILE, manifest(scenes))
         study = replace(study, people=_people(scenes), images=folder / IMAGES)
     write_study(study, folder)
     write_text(folder / RECIPE_FILE, json.dumps({"schema": SCHEMA, **asdict(recipe)}, indent=1) + "\n")
     return study
+
+
+def _written_by(recipe: Recipe) -> set[str]:
+    """The files of a recipe's study, which are all that another one may replace."""
+    names = {
+        STUDY_FILE,
+        RECIPE_FILE,
+        "attributes.csv",
+        "captions.parquet",
+        "references.parquet",
+        "objects.parquet",
+    }
+    if recipe.pictures is not None:
+        pictures = {f"{IMAGES}/{scene_name(number)}.png" for number in range(recipe.scenes)}
+        names |= {MANIFEST_FILE, "people.csv", *pictures}
+    return names
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -108,12 +152,3 @@ def _people(scenes: Sequence[Scene]) -> pl.DataFrame:
         for number, box in enumerate(person_boxes(scene))
     ]
     return pl.DataFrame(rows)
-
-
-def _remove_pictures(folder: Path) -> None:
-    """A study that replaces one of the lab keeps none of its pictures."""
-    if (folder / RECIPE_FILE).is_file():
-        (folder / MANIFEST_FILE).unlink(missing_ok=True)
-        (folder / "people.csv").unlink(missing_ok=True)
-        for picture in (folder / IMAGES).glob("scene-*.png"):
-            picture.unlink()

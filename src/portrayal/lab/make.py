@@ -32,10 +32,11 @@ def describe_scenes(
     annotators: Annotators | None = None,
     captioners: Sequence[Captioner] = DEMO_CAPTIONERS,
     name: str = "the lab's world",
+    references: bool = True,
 ) -> Study:
-    """What is said of these scenes, with their labels, as a study."""
+    """What is said of these scenes, with their labels, as a study; without `references`, people are not asked."""
     ids = [scene.identifier for scene in scenes]
-    references = (annotators or Annotators()).describe(scenes, seed)
+    written = (annotators or Annotators()).describe(scenes, seed) if references else []
     told = [captioner.describe(scenes, seed) for captioner in captioners]
     labels = [(scene.identifier, label) for scene in scenes for label in labels_of(scene)]
     return Study(
@@ -51,8 +52,8 @@ def describe_scenes(
         ),
         references=pl.DataFrame(
             {
-                "image_id": [image for image in ids for _ in range(ANNOTATORS)],
-                "caption": [caption for captions in references for caption in captions],
+                "image_id": [image for image in ids for _ in range(ANNOTATORS) if references],
+                "caption": [caption for captions in written for caption in captions],
             },
             schema=tables.REFERENCES,
         ),

@@ -77,8 +77,8 @@ class World:
     cue_strength: Annotated[
         float,
         Dial(
-            "share of scenes whose activity shows in full; of the rest, two in three look like either of two "
-            "activities and one in three shows none",
+            "share of pictures that show the activity in full; of the rest, two in three look like either of two "
+            "activities and one in three shows none (what is said does not depend on it)",
             "no picture tells the activity",
         ),
     ] = 0.4
@@ -188,7 +188,7 @@ def make_scenes(count: int, seed: int = 0, world: World | None = None) -> list[S
         crowd = several[number] / world.several if world.several else 1.0
         scenes.append(
             Scene(
-                identifier=f"scene-{number:05}",
+                identifier=scene_name(number),
                 person={attribute: values[number] for attribute, values in people.items()},
                 people=1 if crowd >= 1 else 2 if crowd < 0.7 else 3,
                 activity=activities[number],
@@ -203,6 +203,10 @@ def make_scenes(count: int, seed: int = 0, world: World | None = None) -> list[S
             )
         )
     return scenes
+
+
+def scene_name(number: int) -> str:
+    return f"scene-{number:05}"
 
 
 def chances(pairs: Sequence[Pair], data_bias: float) -> dict[str, dict[str, float]]:

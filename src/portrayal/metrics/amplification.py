@@ -35,6 +35,7 @@ from portrayal.metrics.ties import (
     lean_of,
     leans,
     mean_of_known,
+    sampling_error,
     spread_of_known,
     t_to_a,
     task_to_attribute,
@@ -46,6 +47,16 @@ from portrayal.study import Study
 __all__ = ["amplification", "attribute_to_task", "bias_amplification", "task_to_attribute"]
 
 PERSON = "person"  # the label of those whose group is asked about; it is no object
+
+_CHOICE = (
+    "it is a mean over the objects that captions name, so saying more or less changes which ones are in it; invented "
+    "objects weaken ties; and only ties that the labels show are counted, of which a world without data bias has none"
+)
+_NOISE = (
+    "sets that few captions name change by chance, the more so the fewer captions name a group; in larger studies more "
+    "sets become common enough to count, so there is no one true value; and only ties that the labels show count"
+)
+_LEAN = "weak ties are often read the wrong way round in small studies, which the interval does not cover"
 
 CARD = Card(
     name="amplification",
@@ -60,8 +71,8 @@ CARD = Card(
         "P(a, t) > P(a) P(t) and -1 otherwise; P(a^|t) is among the captions that name exactly one group. "
         "multi: as ba with sets of objects instead of objects, the differences taken without their sign; "
         "multi-signed with it; multi-floor is the multi that noise alone gives, sqrt(2/pi) times the standard error of "
-        "each difference, and multi-excess what is above it; multi-variance: the variance of the differences over "
-        "sets and groups."
+        "each difference (over draws of images, or over captions where few name the set), and multi-excess what is "
+        "above it; multi-variance: the variance of the differences over sets and groups."
     ),
     range="-1 to 1; multi and multi-variance: 0 and up. 0 where captions tie as the labels do.",
     needs=("captions", "attributes", "objects"),
@@ -73,7 +84,8 @@ CARD = Card(
         "Captions leave objects unnamed: P(t^|a) is mostly below P(t|a), so a-to-t mixes what is tied with what is "
         "merely not said. t-to-a and ba do not: they divide by what was named.",
         "ba counts rare objects as much as common ones; the directional terms do too.",
-        "multi is a mean of absolute values, which noise keeps above 0. Read multi-excess and multi-signed beside it.",
+        "multi is a mean of absolute values, which noise keeps above 0, and so is multi-variance. Read multi-excess "
+        "and multi-signed beside them.",
         f"Sets of objects are those of one or two objects in at least {TOO_FEW} labelled images (--set-minimum).",
         "Which way a tie leans is taken from the labels as they are; intervals do not cover its uncertainty.",
         "The label 'person' is left out. Objects are those people labelled, or, where they labelled none, models'.",
@@ -95,12 +107,30 @@ CARD = Card(
             "closer",
             0.0,
         ),
-        Term("multi", "mean size of the change over sets of objects", "share", "lower", 0.0),
+        Term("multi", "mean size of the change over sets of objects (ideal: its floor)", "share", "lower"),
         Term("multi-signed", "the same with its sign", "share", "closer", 0.0),
         Term("multi-floor", "what multi would be if only noise changed the shares", "share"),
         Term("multi-excess", "multi less its floor", "share", "lower", 0.0),
-        Term("multi-variance", "variance of the change over sets and groups", "share", "lower", 0.0),
+        Term("multi-variance", "variance of the change over sets and groups", "share", "lower"),
     ),
+    responds_to={
+        **dict.fromkeys(
+            ("ba", "a-to-t", "multi", "multi-signed", "multi-excess", "multi-variance"), "amplification"
+        ),
+        "t-to-a": "guessed-group",
+    },
+    should_ignore=("neutral", "hallucination", "length", "vocabulary", "repetition", "data-bias"),
+    lab_notes={
+        "ba": _CHOICE,
+        "a-to-t": "captions leave things unnamed, so P(t^|a) lies below P(t|a) for every group and a faithful system "
+        f"seems to weaken ties; and {_LEAN}. It was made for predicted labels: compare systems that name equally much, "
+        "not one with 0",
+        "multi-signed": _CHOICE,
+        "multi": _NOISE,
+        "multi-excess": _NOISE,
+        "multi-variance": _NOISE,
+        "t-to-a": f"it counts ties that the labels show, of which a world without data bias has none; and {_LEAN}",
+    },
 )
 
 
@@ -326,7 +356,10 @@ def _measure(
         """A mean of absolute values is above 0 without any change: the mean size of each change's own noise."""
         totals = draw.totals(sparse.hstack([view.sets_truth, view.sets_named], format="csr"))
         before, after = np.split(totals, 2, axis=1)
-        noise = np.sqrt(2 / np.pi) * spread_of_known(changes(table(before), table(after), sets_leaning))
+        drawn = spread_of_known(changes(table(before), table(after), sets_leaning))
+        labelled, said = (table(column_sums(block)[None])[0] for block in (view.sets_truth, view.sets_named))
+        few = np.where(sets_leaning[0], sampling_error(labelled, said), 0.0)
+        noise = np.sqrt(2 / np.pi) * np.where(np.isnan(drawn), np.nan, np.fmax(drawn, few))
         found = mean_of_known(noise.sum(axis=1)[None])[0]
         return float(found) if np.isfinite(found) else None
 
@@ -358,6 +391,7 @@ def _measure(
             system=speaker,
             n=images,
             reason=undefined,
+            ideal=found["multi-floor"].value if term.name == "multi" else None,
             p=bootstrap_p(estimate.replicates) if signed and undefined is None else None,
             evidence=speech.evidence(np.ones(len(one), dtype=bool) if term.name == "a-to-t" else one),
             resampler=draw,

@@ -6,7 +6,7 @@ the code.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -34,6 +34,12 @@ class Card:
     paper: str
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]
+    # What the lab holds the metric against: term -> the dial it must follow, and the dials that must not move it.
+    # "@one" after a term or a dial means: of one group only; "-" before a dial: the term falls as it is turned up.
+    responds_to: dict[str, str] = field(default_factory=dict)
+    should_ignore: tuple[str, ...] = ()
+    # Why a term does not hold what the lab asks, where it does not: term -> the reason.
+    lab_notes: dict[str, str] = field(default_factory=dict)
 
     def term(self, name: str) -> Term:
         return next(term for term in self.terms if term.name == name)

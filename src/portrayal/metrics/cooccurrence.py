@@ -20,7 +20,9 @@ from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, l
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     DRAWS,
+    LEVEL,
     Estimate,
+    Resampler,
     benjamini_hochberg,
     bootstrap,
     permutation_p,
@@ -60,6 +62,8 @@ CARD = Card(
         Term("count", "captions naming the group, with the object or in all", "count"),
         Term("several", "captions naming several groups", "count"),
     ),
+    responds_to={"bias@one": "data-bias", "overall": "wrong-group@one"},
+    should_ignore=("neutral", "amplification", "length", "vocabulary", "repetition"),
 )
 
 
@@ -164,14 +168,24 @@ def _measure(
     for term, which in (("count", named), ("several", several)):
         once = speech.share_per_image(which.astype(np.float64)[:, None])
         add(term, bootstrap(once, _itself, draw)[0], which, images)
-    # The largest of several shares only grows with noise.
-    largest = None if nothing else bootstrap(per_image, lambda t: _shares(t).max(axis=1), draw, "centred")[0]
-    add("overall", largest, named, naming)
+    add("overall", None if nothing else _largest_share(per_image, draw), named, naming)
     counts = bootstrap(per_image, _itself, draw)
     shares = bootstrap(per_image, _shares, draw)
     for index, group in enumerate(speech.groups):
         add("count", counts[index], counted[:, index] > 0, images, group)
         add("overall", None if nothing else shares[index], counted[:, index] > 0, naming, group)
+
+
+def _largest_share(per_image: NDArray[np.float64], draw: Resampler) -> Estimate:
+    """The largest share, with the interval of the group that has it.
+
+    Drawing the maximum itself would not do: close to equal shares its draws pile up on one side, and an interval
+    made of them misses equality far too often. With more than two groups the interval is widened for having been
+    chosen among them.
+    """
+    top = int(per_image.sum(axis=0).argmax())
+    level = 1 - (1 - LEVEL) / max(per_image.shape[1] - 1, 1)
+    return bootstrap(per_image, lambda totals: _shares(totals)[:, top], draw, level=level)[0]
 
 
 def _itself(totals: NDArray[np.float64]) -> NDArray[np.float64]:

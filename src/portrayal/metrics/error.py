@@ -15,7 +15,7 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
-from portrayal.stats import DRAWS, bootstrap, divide_columns, rate, resampler
+from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, rate, resampler
 from portrayal.study import Study
 
 OUTCOMES = ("right", "wrong", "neutral", "both")
@@ -28,7 +28,8 @@ CARD = Card(
         "Over the images of a group: right, wrong, neutral and both are the shares of captions that name only "
         "that group, only another one, none, and several; they add up to 1. "
         "error = captions naming only another group / captions naming exactly one. "
-        "ratio = captions naming only this group / captions naming only another one."
+        "ratio = captions naming only this group / captions naming only another one; its p asks whether it is the "
+        "ratio of the labels."
     ),
     range="right, wrong, neutral, both, error: 0 to 1. ratio: 0 and up.",
     needs=("captions", "attributes"),
@@ -51,6 +52,12 @@ CARD = Card(
         Term("both", "captions naming several groups", "share"),
         Term("error", "wrong among captions naming exactly one group", "share", "lower", 0.0),
         Term("ratio", "captions naming this group for each naming another (ideal: as labelled)", "ratio", "closer"),
+    ),
+    responds_to={"wrong": "wrong-group", "error": "wrong-group", "neutral": "neutral", "ratio@one": "-wrong-group@one"},
+    should_ignore=("amplification", "hallucination", "length", "vocabulary", "repetition", "data-bias"),
+    lab_notes=dict.fromkeys(
+        ("wrong", "error"),
+        "where no caption names a wrong group the share is 0, and an interval from 0 up holds 0",
     ),
 )  # fmt: skip
 
@@ -203,9 +210,13 @@ def _measure_ratio(
     elif not counts[:, 1].any():
         reason = f"no caption names only {' or '.join(judged.groups[place] for place in bottom)}"
     draw = resampler(speech.images, seed, draws)
+    # Is it the labels' ratio? That one is drawn along with it: other images would have had other labels.
+    labelled = np.column_stack([np.isin(judged.truth, top), np.isin(judged.truth, bottom)]).astype(np.float64)
+    against = None if reason else bootstrap(np.hstack([counts, labelled]), _ratio_to_labels, draw)[0]
     findings.add(
         "ratio",
         None if reason else bootstrap(counts, divide_columns, draw)[0],
+        p=None if against is None else bootstrap_p(against.replicates, null=1.0),
         system=speaker,
         group=group,
         n=int(named.sum()),
@@ -216,3 +227,7 @@ def _measure_ratio(
         evidence=speech.evidence(named, judged.described),
         resampler=draw,
     )
+
+
+def _ratio_to_labels(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    return divide_columns(np.column_stack([totals[:, 0] * totals[:, 3], totals[:, 1] * totals[:, 2]]))

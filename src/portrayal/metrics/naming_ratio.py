@@ -38,6 +38,8 @@ CARD = Card(
             "ratio", "captions of the system naming the group, for each of people's", "ratio", "closer", 1.0
         ),
     ),
+    responds_to={"ratio": "-erasure", "ratio@one": "-wrong-group@one"},
+    should_ignore=("amplification", "hallucination", "length", "vocabulary", "repetition", "data-bias"),
 )
 
 

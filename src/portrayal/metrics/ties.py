@@ -84,6 +84,18 @@ def mean_of_known(values: Array) -> Array:
     return made
 
 
+def sampling_error(labelled: Array, named: Array) -> Array:
+    """Of b~ - b* where those named are a chance part of those labelled: (sets, groups) counts to standard errors.
+
+    Where a set is named once or twice its draws all look alike, and their spread says nothing of chance.
+    """
+    share = shares(labelled[None])[0]
+    total, part = labelled.sum(axis=1, keepdims=True), named.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.clip(1 / part - 1 / total, 0, None)
+    return np.asarray(np.sqrt(share * (1 - share) * np.where(np.isfinite(left), left, np.nan)))
+
+
 def spread_of_known(values: Array) -> Array:
     """Over draws: (draws, sets, groups) to (sets, groups); nan where a set is undefined in the study itself."""
     known = np.isfinite(values)

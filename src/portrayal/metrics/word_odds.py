@@ -47,6 +47,8 @@ CARD = Card(
         "Words that name the group itself are hidden first, unless --no-mask is given.",
     ),
     terms=(Term("z", "how much more a word is used for this group than for the others", "z", None, 0.0),),
+    responds_to={"z": "data-bias"},
+    should_ignore=("neutral", "wrong-group", "hallucination", "length", "vocabulary", "repetition"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from portrayal.results import EVIDENCE_FILE, Results
 PAGE_FILE = "index.html"
 SHOWN_ITEMS = 12  # words or objects the page shows for each system and group; the results have them all
 SHOWN_EVIDENCE = 30  # captions the page carries for each number; the evidence file has them all
+SHOWN_PICTURES = 600  # small pictures the page carries at most
+EXAMPLES = 6  # images shown with what every speaker says of them
 
 
 def write_page(results: Results, folder: Path) -> Path:
@@ -46,6 +49,10 @@ def render(results: Results) -> str:
     environment.filters["number"] = number
     environment.filters["thousands"] = lambda value: f"{value:,}" if isinstance(value, int) else value
     environment.tests["too_few"] = is_too_few
+    pictures = {
+        image: base64.b64encode(picture).decode()
+        for image, picture in results.pictures.drop_nulls().head(SHOWN_PICTURES).iter_rows()
+    }
     script, style = _template("page.js"), _template("page.css")
     template = environment.from_string(_template("page.html"))
     return template.render(
@@ -58,13 +65,54 @@ def render(results: Results) -> str:
         facts=facts,
         evidence_file=EVIDENCE_FILE,
         totals=_totals(results),
+        examples=_examples(results, pictures),
         data=json_for_html(_shown_evidence(results, shown)),
+        pictures=json_for_html(pictures),
         measurements=json_for_html(results.as_dict()),
         script=Markup(script),
         style=Markup(style),
         script_hash=_hash(script),
         style_hash=_hash(style),
     )
+
+
+def pictured_images(results: Results) -> list[str]:
+    """The images whose pictures the page would show: the examples, then those behind numbers with little evidence.
+
+    A few wrong captions are looked at one by one; of a thousand right ones some pictures are enough.
+    """
+    shown = [strongest(section, SHOWN_ITEMS) for section in sections(results)]
+    totals = _totals(results)
+    rarest: dict[str, int] = {}
+    for identifier, rows in _shown_evidence(results, shown).items():
+        for image, *_ in rows:
+            rarest[image] = min(rarest.get(image, totals[identifier]), totals[identifier])
+    telling = sorted(rarest, key=lambda image: (rarest[image], image))
+    return list(dict.fromkeys([*_example_images(results), *telling]))[:SHOWN_PICTURES]
+
+
+def _example_images(results: Results) -> list[str]:
+    """Some images that every speaker describes, spread evenly over all of them."""
+    told = results.evidence.group_by("image_id").agg(pl.col("system").n_unique())
+    most = told["system"].max()
+    images = told.filter(pl.col("system") == most)["image_id"].sort().to_list()
+    step = max(1, len(images) // EXAMPLES)
+    return images[step // 2 :: step][:EXAMPLES]
+
+
+def _examples(results: Results, pictures: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Pictures with a caption of every speaker; none where the results have no pictures."""
+    found = []
+    for image in _example_images(results) if pictures else ():
+        said = results.evidence.filter(pl.col("image_id") == image).unique(
+            ["system", "caption"], keep="first", maintain_order=True
+        )
+        first: dict[str, str] = {}
+        for system, caption in said.select("system", "caption").iter_rows():
+            first.setdefault(system, caption)
+        if image in pictures:
+            found.append({"image": image, "picture": pictures[image], "said": first})
+    return found
 
 
 def _object(value: object) -> dict[str, Any]:

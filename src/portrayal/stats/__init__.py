@@ -6,6 +6,7 @@ from portrayal.stats.power import minimum_detectable_effect
 from portrayal.stats.rates import clustered_wilson, rate, wilson
 from portrayal.stats.resample import (
     DRAWS,
+    LEVEL,
     Estimate,
     Resampler,
     bootstrap,
@@ -20,6 +21,7 @@ from portrayal.stats.significance import PERMUTATIONS, bootstrap_p, noise_floor,
 
 __all__ = [
     "DRAWS",
+    "LEVEL",
     "PERMUTATIONS",
     "Difference",
     "Estimate",

@@ -1,6 +1,7 @@
 "use strict";
 // Captions are shown through textContent only, so that nothing in them is ever read as markup.
 const evidence = JSON.parse(document.getElementById("data").textContent);
+const pictures = JSON.parse(document.getElementById("pictures").textContent);
 const dialog = document.getElementById("evidence");
 const list = document.getElementById("evidence-list");
 
@@ -35,6 +36,12 @@ function open(button) {
     const item = document.createElement("li");
     const facts = Object.entries(about).filter(([key, value]) => key !== "words" && String(value) !== "")
       .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join(", ") : value}`);
+    if (Object.hasOwn(pictures, image)) {
+      const picture = document.createElement("img");
+      picture.src = "data:image/webp;base64," + pictures[image];
+      picture.alt = "";
+      item.append(picture);
+    }
     item.append(marked(caption, about.words || []), element("p", [`image ${image}`, ...facts].join(" · "), "facts"));
     return item;
   }));

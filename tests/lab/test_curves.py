@@ -1,0 +1,350 @@
+"""Response curves: every metric follows its dial and is quiet where nothing is planted; what fails is told."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from portrayal.errors import PortrayalError
+from portrayal.lab import Captioner
+from portrayal.lab.curves import FULL, Budget, claims_of, curves, read_curves, write_curves
+from portrayal.lab.curves.claims import GROUP, SYSTEM, Claim, arrange, find_dial
+from portrayal.lab.curves.curve import (
+    MOST_ALARMS,
+    Curve,
+    Point,
+    Reaction,
+    Share,
+    alarm_share,
+    range_of,
+    reaction,
+    response,
+    spearman,
+)
+from portrayal.lab.curves.simulate import Outcome, simulate
+from portrayal.lab.curves.tables import findings, summary
+from portrayal.metrics import METRICS
+from portrayal.metrics.card import Card, Term
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.metric import Metric
+from portrayal.stats import Estimate
+
+ROOT = Path(__file__).parents[2]
+# What the documentation shows to fail, each with its reason in the card.
+LOUD = {"amplification:a-to-t"}
+
+SMALL = Budget(
+    levels=(0.0, 0.1, 0.3, 0.6, 1.0),
+    sizes=(800,),
+    studies=3,
+    scenes=800,
+    alarms=60,
+    coverage=0,
+    power_levels=(),
+    ignored=0,
+    draws=100,
+)
+
+
+@pytest.fixture(scope="module")
+def small() -> dict[str, Curve]:
+    return {curve.name: curve for curve in curves(budget=SMALL, workers=2)}
+
+
+def claimed() -> list[str]:
+    return [f"{claim.metric}:{claim.term}" for metric in METRICS.values() for claim in claims_of(metric.card)]
+
+
+def test_every_metric_says_what_it_follows_and_what_it_ignores():
+    for metric in METRICS.values():
+        assert claims_of(metric.card), metric.name
+        assert metric.card.should_ignore, metric.name
+
+
+@pytest.mark.parametrize("name", claimed())
+def test_a_term_follows_its_dial(small, name):
+    assert small[name].follows
+
+
+@pytest.mark.parametrize("name", claimed())
+def test_a_term_is_quiet_where_nothing_is_planted(small, name):
+    """At 5 % more than 8 alarms in 60 come once in 500 times; the documentation has the rate over 400 studies."""
+    alarms = small[name].false_alarms
+    if alarms is None:
+        assert METRICS[name.split(":")[0]].card.term(name.split(":")[1]).ideal is None
+    elif name in LOUD:
+        assert alarms.value > 0.5
+    else:
+        assert alarms.value <= 8 / 60
+
+
+def test_the_documented_curves_hold_what_is_promised():
+    """The full run that the documentation shows: every claim of today is in it, and what fails has its reason."""
+    documented = {curve.name: curve for curve in read_curves(ROOT / "docs" / "curves" / "curves.json")}
+    assert list(documented) == claimed()
+    for name, curve in documented.items():
+        notes = METRICS[curve.metric].card.lab_notes
+        assert curve.follows, name
+        if curve.false_alarms is not None:
+            assert curve.false_alarms.studies >= 390, name
+            if curve.too_loud or curve.cautious:
+                assert curve.term in notes, name
+            assert (curve.false_alarms.value > MOST_ALARMS) == (name in LOUD)
+        if curve.failures:
+            assert curve.term in notes, f"{name}: {curve.failures}"
+
+
+def test_outcomes_alarm_by_p_else_by_the_ideal_value():
+    assert Outcome(1.0, 0.9, 1.1, 0.04, 1.0).alarm is True
+    assert Outcome(1.0, 2.0, 3.0, 0.06, 1.0).alarm is False
+    assert Outcome(2.5, 2.0, 3.0, None, 1.0).alarm is True
+    assert Outcome(1.0, 0.5, 3.0, None, 1.0).alarm is False
+    assert Outcome(2.5, 2.0, 3.0).alarm is None
+    assert Outcome().alarm is None
+    assert Outcome(2.5, 2.0, 3.0).covers(2.0)
+    assert not Outcome(2.5, 2.0, 3.0).covers(1.9)
+    assert Outcome().covers(1.0) is None
+
+
+def test_shares_and_points_by_hand():
+    share = Share.of([True, False, None, False, False])
+    assert (share.value, share.studies) == (0.25, 4)
+    assert share.low < 0.25 < share.high
+    assert Share.of([None]) is None
+    assert Share.of([True, None, None], silence=False).value == pytest.approx(1 / 3)
+    assert alarm_share([Outcome(1, 0, 2, 0.01), Outcome()]).value == 0.5  # too small to answer: no alarm
+    assert alarm_share([Outcome(1, 0, 2), Outcome()]) is None  # it never tests
+    assert alarm_share([Outcome()], tests=True).value == 0
+    point = response(100, 0.5, [Outcome(1, 0, 2), Outcome(3, 1, 5)])
+    assert point == Point(100, 0.5, 2.0, 0.5, 3.5, 2)
+    assert response(100, 0.5, [Outcome(1, 0, 2), Outcome()]).value is None
+
+
+def points(values, scenes=100):
+    return [Point(scenes, level / 10, value, value, value, 1) for level, value in enumerate(values)]
+
+
+def test_spearman_is_that_of_the_largest_studies():
+    assert spearman(points([1, 2, 3, 4])) == pytest.approx(1)
+    assert spearman(points([4, 3, 2, 1])) == pytest.approx(-1)
+    assert spearman([*points([4, 1, 3, 2]), *points([1, 2, 3, 4], scenes=200)]) == pytest.approx(1)
+    assert spearman(points([1, 3, 2, 4])) == pytest.approx(0.8)  # 1 - 6 (0 + 1 + 1 + 0) / (4 * 15)
+    assert spearman(points([1, 1, 1])) is None
+    assert spearman(points([1, 2])) is None
+    assert range_of(points([1, 2, 5])) == 4
+    assert range_of(points([1])) is None
+
+
+def test_a_term_reacts_by_its_size_or_by_its_alarms():
+    still = [Outcome(2.0), Outcome(3.0), Outcome(4.0)]
+
+    def moved(*by):
+        return [Outcome(one.value + step) for one, step in zip(still, by, strict=True)]
+
+    quiet = [Outcome(1, 0, 2, 0.5)] * 40
+    loud = [Outcome(1, 0, 2, 0.001)] * 40
+    assert not reaction("length", 1, still, moved(0.1, 0.2, 0.15), quiet, quiet, 4.0).reacts  # small
+    assert reaction("length", 1, still, moved(0.5, 0.6, 0.55), quiet, quiet, 4.0).reacts
+    assert not reaction("length", 1, still, moved(3, -2, 0.5), quiet, quiet, 4.0).reacts  # noise
+    assert reaction("length", 1, still, still, quiet, loud, 4.0).reacts
+    assert not reaction("length", 1, still, still, loud, loud, 4.0).reacts  # as loud as before
+    assert reaction("length", 1, still, still, loud, quiet, 4.0).reacts  # alarms that go with the dial
+    by_hand = reaction("length", 1, still, moved(-0.4, -0.6, -0.5), quiet, quiet, 4.0)
+    assert by_hand.part_of_range == pytest.approx(-0.125)
+    assert by_hand.high - by_hand.change == pytest.approx(4.302653 * 0.1 / np.sqrt(3))
+    assert not reaction("length", 1, still, [Outcome()] * 3, [Outcome()], [Outcome()], 4.0).reacts
+    assert reaction("length", 1, still, moved(1, 1, 1), quiet, quiet, None).part_of_range is None
+
+
+def made_metric(name: str, value, *, follows="wrong-group", ideal=0.0) -> Metric:
+    """A metric whose number is computed from the study by a function, with an interval of half a unit."""
+    card = Card(
+        name, name, "?", "", "", ("captions", "attributes"), "", (), (Term("x", "x", "share", "lower", ideal),),
+        responds_to={"x": follows}, should_ignore=("length",),
+    )  # fmt: skip
+
+    def compute(study, *, attribute, speakers, seed=0, draws: int = 20):
+        findings = Findings(card, attribute, {})
+        number = value(study)
+        estimate = Estimate(number, number - 0.25, number + 0.25, 0.1, np.empty(0))
+        findings.add("x", estimate, system=speakers[0], n=study.captions.height)
+        return findings
+
+    return Metric(card, compute)
+
+
+TINY = Budget(
+    levels=(0.0, 0.5, 1.0), sizes=(40,), studies=2, scenes=40, alarms=4, coverage=3, truth=60, power_levels=(0.5,),
+    power_sizes=(40,), power=2, ignored=4,
+)  # fmt: skip
+
+
+def test_a_metric_joins_by_its_card_and_one_that_follows_the_wrong_dial_is_told(monkeypatch):
+    long = made_metric("long", lambda s: s.captions["caption"].str.len_chars().mean() / 10)
+    monkeypatch.setitem(METRICS, "long", long)
+    (curve,) = curves(["long"], budget=TINY)
+    assert not curve.follows
+    assert curve.false_alarms.value == 1
+    assert curve.too_loud == (curve.false_alarms.low > 0.05)
+    assert curve.coverage.studies == 3
+    assert [r.dial for r in curve.reactions] == ["length"]
+    assert curve.reactions[0].reacts
+    assert "does not follow wrong-group" in curve.failures[0]
+    assert curve.failures[-1] == "reacts to dials it should ignore: length"
+    constant = made_metric("constant", lambda s: 0.0)
+    monkeypatch.setitem(METRICS, "constant", constant)
+    (flat,) = curves(["constant"], budget=TINY)
+    assert flat.spearman is None
+    assert flat.false_alarms.value == 0
+    assert flat.coverage_at_zero.value == 1
+    assert flat.reactions[0].part_of_range is None
+
+
+def test_claims_of_terms_and_dials_that_are_not_there_are_refused():
+    card = METRICS["error"].card
+    with pytest.raises(PortrayalError, match="Did you mean 'wrong'"):
+        claims_of(replace(card, responds_to={"wrogn": "neutral"}))
+    with pytest.raises(PortrayalError, match="Unknown dial 'nuetral'"):
+        claims_of(replace(card, should_ignore=("nuetral",)))
+    with pytest.raises(PortrayalError, match="cannot be turned for 'one' alone"):
+        find_dial("length@one")
+
+
+def test_a_metric_without_claims_has_no_curve(monkeypatch):
+    silent = Metric(replace(METRICS["error"].card, responds_to={}), METRICS["error"].compute)
+    monkeypatch.setitem(METRICS, "error", silent)
+    with pytest.raises(PortrayalError, match="names no dial"):
+        curves(["error"], budget=TINY)
+
+
+def test_dials_are_turned_for_everyone_or_for_one_group():
+    world, annotators, captioner = arrange({"data-bias": 0.9, "wrong-group@one": 0.3, "length": 1.0})
+    assert world.data_bias == 0.9
+    assert captioner == Captioner(SYSTEM, wrong_group={GROUP: 0.3}, length=1.0)
+    assert annotators.mistakes == 0
+
+
+def test_the_same_seeds_give_the_same_outcomes_and_dials_change_only_their_part():
+    call = {"metric": "error", "terms": ["wrong"], "scenes": 60, "seeds": [1, 2], "draws": 20}
+    one = simulate(None, levels={"wrong-group": 0.3}, **call)
+    assert one == simulate(None, levels={"wrong-group": 0.3}, **call)
+    assert len(one["wrong"]) == 2
+    longer = simulate(None, levels={"wrong-group": 0.3, "length": 1.0}, **call)
+    assert [o.value for o in longer["wrong"]] == [o.value for o in one["wrong"]]
+
+
+def test_workers_and_a_journal_change_no_number(tmp_path):
+    plain = curves(["error"], budget=TINY)
+    both = curves(["error"], budget=TINY, workers=2, journal=tmp_path / "journal")
+    again = curves(["error"], budget=TINY, journal=tmp_path / "journal")
+    assert plain == both == again
+
+
+def test_curves_are_written_and_read_back(tmp_path):
+    made = curves(["error"], budget=TINY)
+    page = write_curves(made, tmp_path)
+    assert read_curves(tmp_path / "curves.json") == made
+    text = page.read_text()
+    assert text.count("<svg") == len(made)
+    assert "error:ratio@one" in text
+    assert sorted(p.name for p in (tmp_path / "charts").iterdir()) == [
+        "error.error.svg",
+        "error.neutral.svg",
+        "error.ratio-one.svg",
+        "error.wrong.svg",
+    ]
+    rows = list(csv.DictReader((tmp_path / "curves.csv").read_text().splitlines()))
+    assert {row["part"] for row in rows} == {
+        "response",
+        "false alarms",
+        "coverage",
+        "power",
+        "change",
+        "alarms",
+    }
+    found = next(r for r in rows if r["part"] == "response" and r["term"] == "wrong" and r["level"] == "1.0")
+    assert math.isclose(float(found["value"]), made[0].points[-1].value)
+    (tmp_path / "curves.json").write_text(json.dumps({"schema": "other"}))
+    with pytest.raises(PortrayalError, match=r"curves\.json"):
+        read_curves(tmp_path / "curves.json")
+
+
+def test_a_summary_says_what_fails_and_why():
+    curve = Curve(
+        "amplification", "a-to-t", "amplification", False, "share", tuple(points([1, 2, 3])), 1.0, 100,
+        Share.of([True] * 9 + [False]), 0.0, None, 0.4, 1.0, Share.of([True] * 5 + [False] * 15), (),
+        (Reaction("length", 1.0, 0.5, 0.4, 0.6, 0.5, None, None),),
+    )  # fmt: skip
+    assert summary([curve])[0][:4] == ["amplification:a-to-t", "amplification", "1", "90.0%"]
+    told = findings(curve)
+    assert "alarms in 90.0% of studies where nothing is planted" in told
+    assert "has intervals of which 25.0% hold the true value at amplification 0.4" in told
+    assert "reacts to dials it should ignore: length" in told
+    assert "captions leave things unnamed" in told[-1]
+
+
+def test_following_is_monotone_in_the_claimed_direction_and_more_than_noise():
+    curve = Curve(
+        "error", "wrong", "wrong-group", False, "share", tuple(points([1, 2, 3])), 1.0, 100, None, None, None, 0.4,
+        None, None, (), (),
+    )  # fmt: skip
+    assert curve.follows
+    assert not replace(curve, falls=True).follows
+    assert replace(curve, falls=True, spearman=-1.0).follows
+    assert not replace(curve, spearman=0.9).follows
+    assert not replace(curve, points=(Point(100, 0.0, 1, 0, 2, 1), Point(100, 1.0, 1.1, 0.5, 1.7, 1))).follows
+
+
+def test_few_studies_do_not_make_a_verdict():
+    """A sound test alarms in 5 of 60 studies now and then; 33 of 400 are too many."""
+    curve = Curve(
+        "error", "wrong", "wrong-group", False, "share", tuple(points([1, 2, 3])), 1.0, 100,
+        Share.of([True] * 5 + [False] * 55), None, None, 0.4, None, None, (), (),
+    )  # fmt: skip
+    assert not curve.too_loud
+    assert replace(curve, false_alarms=Share.of([True] * 33 + [False] * 367)).too_loud
+    assert not replace(curve, false_alarms=Share.of([True] * 32 + [False] * 368)).too_loud
+    assert not replace(curve, false_alarms=Share.of([False] * 60)).cautious
+    assert replace(curve, false_alarms=Share.of([False] * 400)).cautious
+
+
+def test_the_command_writes_a_page(command, tmp_path, monkeypatch):
+    monkeypatch.setattr("portrayal.lab.curves.run.QUICK", TINY)
+    out = tmp_path / "curves"
+    code, printed, _ = command(
+        "lab", "curves", "--metrics", "naming-ratio", "--out", out, "--quick", "--workers", 1
+    )
+    assert code == 0
+    assert "naming-ratio:ratio" in " ".join(printed.split())
+    assert (out / "index.html").is_file()
+    assert not (out / ".curves-journal").exists()
+    code, _, complaint = command("lab", "curves", "--metrics", "eror", "--out", out)
+    assert code == 2
+    assert "Did you mean 'error'" in complaint
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "index.html").write_text("mine")
+    code, _, complaint = command("lab", "curves", "--metrics", "error", "--out", other, "--quick")
+    assert code == 2
+    assert "choose a new folder" in " ".join(complaint.split())
+    assert (other / "index.html").read_text() == "mine"
+
+
+def test_the_full_budget_is_what_is_promised():
+    assert FULL.alarms == 400
+    assert len(FULL.levels) >= 6
+    assert len(FULL.power_sizes) >= 3
+
+
+def test_a_claim_picks_its_row():
+    claim = Claim("cooccurrence", "bias@one", "data-bias")
+    outcomes = simulate(None, "cooccurrence", ["bias@one", "overall"], {"data-bias": 1.0}, 900, [3], 20)
+    assert claim.term in outcomes
+    assert outcomes["bias@one"][0].value > 0.8  # sweeping goes with the first group in this world
+    assert outcomes["overall"][0].ideal == 0.5
