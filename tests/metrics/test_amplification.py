@@ -105,6 +105,8 @@ def test_a_study_by_hand():
     found = values(amplification(hand(), attribute="gender", set_minimum=1))
     assert found["ba"] == pytest.approx(((4 / 4 - 3 / 4) + (2 / 3 - 3 / 4)) / 2)
     assert found["a-to-t"] == pytest.approx((0 - 0 - 0 + (2 / 4 - 3 / 4)) / 4)
+    # Bats are labelled and named four times, cups labelled four times and named three: (1, 2) becomes (4/3, 8/3).
+    assert found["a-to-t-named"] == pytest.approx((0 - 0 - (4 / 3 - 1) / 4 + (8 / 3 - 3) / 4) / 4)
     assert found["t-to-a"] == pytest.approx(
         ((4 / 4 - 3 / 4) - (0 - 1 / 4) - (1 / 3 - 1 / 4) + (2 / 3 - 3 / 4)) / 4
     )

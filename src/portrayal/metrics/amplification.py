@@ -28,6 +28,7 @@ from portrayal.metrics.speech import (
 from portrayal.metrics.ties import (
     Array,
     a_to_t,
+    as_often,
     attribute_to_task,
     ba,
     bias_amplification,
@@ -69,6 +70,7 @@ CARD = Card(
         "share on both sides, where b(o, g) is the share of group g among the captions or images with object o. "
         "a-to-t = mean over pairs of y (P(t^|a) - P(t|a)) and t-to-a = mean of y (P(a^|t) - P(a|t)), with y = 1 if "
         "P(a, t) > P(a) P(t) and -1 otherwise; P(a^|t) is among the captions that name exactly one group. "
+        "a-to-t-named: a-to-t with P(t^|a) P(t) / P(t^) in the place of P(t^|a). "
         "multi: as ba with sets of objects instead of objects, the differences taken without their sign; "
         "multi-signed with it; multi-floor is the multi that noise alone gives, sqrt(2/pi) times the standard error of "
         "each difference (over draws of images, or over captions where few name the set), and multi-excess what is "
@@ -82,7 +84,7 @@ CARD = Card(
     ),
     caveats=(
         "Captions leave objects unnamed: P(t^|a) is mostly below P(t|a), so a-to-t mixes what is tied with what is "
-        "merely not said. t-to-a and ba do not: they divide by what was named.",
+        "merely not said. a-to-t-named, t-to-a and ba do not: they divide by what was named.",
         "ba counts rare objects as much as common ones; the directional terms do too.",
         "multi is a mean of absolute values, which noise keeps above 0, and so is multi-variance. Read multi-excess "
         "and multi-signed beside them.",
@@ -96,6 +98,13 @@ CARD = Card(
         Term(
             "a-to-t",
             "how much more the group predicts the objects named than those present",
+            "share",
+            "closer",
+            0.0,
+        ),
+        Term(
+            "a-to-t-named",
+            "the same as if every object were named as often as it is labelled",
             "share",
             "closer",
             0.0,
@@ -115,7 +124,8 @@ CARD = Card(
     ),
     responds_to={
         **dict.fromkeys(
-            ("ba", "a-to-t", "multi", "multi-signed", "multi-excess", "multi-variance"), "amplification"
+            ("ba", "a-to-t", "a-to-t-named", "multi", "multi-signed", "multi-excess", "multi-variance"),
+            "amplification",
         ),
         "t-to-a": "guessed-group",
     },
@@ -123,8 +133,9 @@ CARD = Card(
     lab_notes={
         "ba": _CHOICE,
         "a-to-t": "captions leave things unnamed, so P(t^|a) lies below P(t|a) for every group and a faithful system "
-        f"seems to weaken ties; and {_LEAN}. It was made for predicted labels: compare systems that name equally much, "
-        "not one with 0",
+        f"seems to weaken ties; and {_LEAN}. It was made for predicted labels; "
+        "read a-to-t-named instead",
+        "a-to-t-named": _CHOICE,
         "multi-signed": _CHOICE,
         "multi": _NOISE,
         "multi-excess": _NOISE,
@@ -345,6 +356,7 @@ def _measure(
             [
                 ba(table(truth), table(both), leaning),
                 a_to_t(table(truth), table(objects), people, lean),
+                a_to_t(table(truth), as_often(table(objects), table(truth)), people, lean),
                 t_to_a(table(truth), table(groups), lean),
                 mean_of_known(np.abs(change).sum(axis=2)),
                 mean_of_known(change.sum(axis=2)),
@@ -367,13 +379,13 @@ def _measure(
     reason = None if images else "no captioned image with a label"
     found = dict.fromkeys((term.name for term in CARD.terms), Estimate.of(None))
     if images:
-        order = ("ba", "a-to-t", "t-to-a", "multi", "multi-signed", "multi-variance")
+        order = ("ba", "a-to-t", "a-to-t-named", "t-to-a", "multi", "multi-signed", "multi-variance")
         found |= dict(zip(order, bootstrap(columns, statistic, draw), strict=True))
         # Noise only ever adds to these two, so their draws lie above the value they are drawn around.
         centred = bootstrap(columns, statistic, draw, method="centred")
         found |= {
-            "multi": centred[3].at_least(0),
-            "multi-variance": centred[5].at_least(0),
+            "multi": centred[order.index("multi")].at_least(0),
+            "multi-variance": centred[order.index("multi-variance")].at_least(0),
             "multi-floor": Estimate.of(floor()),
         }
         multi, noise = found["multi"], found["multi-floor"]
@@ -381,7 +393,7 @@ def _measure(
             found["multi-excess"] = multi.moved(-noise.value)
     for term in CARD.terms:
         estimate = found[term.name]
-        signed = term.name in ("ba", "a-to-t", "t-to-a", "multi-signed")
+        signed = term.name in ("ba", "a-to-t", "a-to-t-named", "t-to-a", "multi-signed")
         undefined = (
             None if estimate.value is not None else reason or "no object, or set, is both labelled and named"
         )
@@ -393,6 +405,8 @@ def _measure(
             reason=undefined,
             ideal=found["multi-floor"].value if term.name == "multi" else None,
             p=bootstrap_p(estimate.replicates) if signed and undefined is None else None,
-            evidence=speech.evidence(np.ones(len(one), dtype=bool) if term.name == "a-to-t" else one),
+            evidence=speech.evidence(
+                np.ones(len(one), dtype=bool) if term.name.startswith("a-to-t") else one
+            ),
             resampler=draw,
         )

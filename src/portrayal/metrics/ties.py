@@ -71,6 +71,13 @@ def a_to_t(truth: Array, predicted: Array, people: Array, lean: Array) -> Array:
     return mean_of_known((lean * (predicted - truth) / per_group).reshape(len(truth), -1))
 
 
+def as_often(predicted: Array, truth: Array) -> Array:
+    """Predicted tasks scaled to be as common as the true ones, over all groups: what is left is who they go to."""
+    named, there = predicted.sum(axis=2, keepdims=True), truth.sum(axis=2, keepdims=True)
+    made: Array = predicted * np.divide(there, named, out=np.full_like(there, np.nan), where=named > 0)
+    return made
+
+
 def t_to_a(truth: Array, predicted: Array, lean: Array) -> Array:
     """Both shares are among what is known: the groups labelled, and the groups named where one is."""
     return mean_of_known((lean * (shares(predicted) - shares(truth))).reshape(len(truth), -1))
