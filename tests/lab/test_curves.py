@@ -298,7 +298,11 @@ def test_following_is_monotone_in_the_claimed_direction_and_more_than_noise():
     assert not replace(curve, falls=True).follows
     assert replace(curve, falls=True, spearman=-1.0).follows
     assert not replace(curve, spearman=0.9).follows
-    assert not replace(curve, points=(Point(100, 0.0, 1, 0, 2, 1), Point(100, 1.0, 1.1, 0.5, 1.7, 1))).follows
+    still = replace(curve, points=(Point(100, 0.0, 1, 0, 2, 1), Point(100, 1.0, 1.1, 0.5, 1.7, 1)))
+    assert not still.follows
+    assert still.failures == [
+        "does not follow wrong-group: its end is no further from its start than noise is"
+    ]
 
 
 def test_few_studies_do_not_make_a_verdict():

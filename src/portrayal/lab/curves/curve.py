@@ -107,9 +107,14 @@ class Curve:
         return f"{self.metric}:{self.term}"
 
     @property
+    def monotone(self) -> bool:
+        """In the claimed direction."""
+        return self.spearman is not None and (-self.spearman if self.falls else self.spearman) > MONOTONE
+
+    @property
     def follows(self) -> bool:
-        """The curve is monotone in the claimed direction, and its end is further from its start than noise is."""
-        if self.spearman is None or (-self.spearman if self.falls else self.spearman) <= MONOTONE:
+        """The curve is monotone, and its end is further from its start than noise is."""
+        if not self.monotone:
             return False
         first, *_, last = _of_largest(self.points)
         if first.value is None or last.low is None or last.high is None:
@@ -131,9 +136,11 @@ class Curve:
     def failures(self) -> list[str]:
         """What the term does not hold, in sentences that begin with its verb."""
         found = []
-        if not self.follows:
+        if not self.monotone:
             size = "undefined" if self.spearman is None else f"{self.spearman:.2f}"
             found.append(f"does not follow {self.dial}: Spearman's correlation is {size}")
+        elif not self.follows:
+            found.append(f"does not follow {self.dial}: its end is no further from its start than noise is")
         if self.too_loud and self.false_alarms is not None:
             found.append(f"alarms in {self.false_alarms.value:.1%} of studies where nothing is planted")
         for level, share in ((0.0, self.coverage_at_zero), (self.coverage_level, self.coverage)):
