@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -66,7 +66,11 @@ class Captioner:
         float, Dial("share of the words for each thing that it uses", "one word for each thing")
     ] = 0.3
     length: Annotated[
-        float, Dial("chance of each phrase that a caption can do without", "only who does what")
+        float,
+        Dial(
+            "chance of saying the place, the colour, another thing; details have a part of it",
+            "only who does what",
+        ),
     ] = 0.3
     repetition: Annotated[
         float, Dial("share of captions that are stock sentences", "every caption is made anew")
@@ -136,12 +140,6 @@ def _group_of(activity: str, otherwise: str) -> str:
         if pair.strength
         else otherwise
     )
-
-
-def turned(captioner: Captioner, dial: str, level: float, group: str | None = None) -> Captioner:
-    """The captioner with one dial at this level, for one group only where one is named."""
-    value: Rates = level if group is None else {group: level}
-    return replace(captioner, **{dial: value})  # type: ignore[arg-type]  # a field that dials_of() knows
 
 
 FAITHFUL = Captioner("faithful", wrong_group=0.02)
