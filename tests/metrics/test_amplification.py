@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 import portrayal
 from portrayal.errors import Undefined
-from portrayal.lab import Captioner, World, make_study
+from portrayal.lab import Annotators, Captioner, World, make_study
 from portrayal.metrics.amplification import (
     amplification,
     attribute_to_task,
     bias_amplification,
     task_to_attribute,
 )
-from portrayal.metrics.ties import sampling_error
+from portrayal.metrics.ties import effective_count, sampling_error
 from portrayal.study import Study
 
 TRUTH = np.array([[30.0, 10.0], [10.0, 30.0]])  # rows tasks, columns groups
@@ -119,10 +119,30 @@ def test_a_study_by_hand():
 
 def test_the_floor_counts_the_noise_of_few_captions():
     """30 and 10 labelled, 3 and 1 of them named: sqrt(.75 * .25 * (1/4 - 1/40)) for either group."""
-    found = sampling_error(np.array([[30.0, 10.0]]), np.array([[3.0, 1.0]]))
+    found = sampling_error(np.array([[30.0, 10.0]]), np.array([4.0]))
     np.testing.assert_allclose(found, np.sqrt(0.75 * 0.25 * (1 / 4 - 1 / 40)))
-    assert (sampling_error(np.array([[30.0, 10.0]]), np.array([[30.0, 10.0]])) == 0).all()
-    assert np.isnan(sampling_error(np.array([[30.0, 10.0]]), np.array([[0.0, 0.0]]))).all()
+    assert (sampling_error(np.array([[30.0, 10.0]]), np.array([40.0])) == 0).all()
+    assert np.isnan(sampling_error(np.array([[30.0, 10.0]]), np.array([0.0]))).all()
+
+
+def test_several_captions_are_more_chances_than_their_sum():
+    # Five images of which one caption in five names the set; four images that name it in full.
+    np.testing.assert_allclose(
+        effective_count(np.array([1.0, 4.0, 0.0]), np.array([0.2, 4.0, 0.0])), [5, 4, 0]
+    )
+
+
+def test_people_who_follow_the_labels_stay_at_their_floor():
+    """Of five references an image only some name the object; nobody is misnamed, so nothing is above or below noise."""
+    excess = []
+    for seed in range(12):
+        made = make_study(
+            scenes=600, seed=seed, annotators=Annotators(mistakes=0.0), captioners=[Captioner("c")]
+        )
+        results = amplification(made, attribute="gender", speakers=["human"], draws=100)
+        excess += [m for m in results.measurements if m.term == "multi-excess"]
+    assert len(excess) == 12
+    assert np.mean([m.value for m in excess]) == pytest.approx(0, abs=0.005)
 
 
 def test_the_ideal_of_multi_is_its_floor():

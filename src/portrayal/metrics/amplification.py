@@ -33,6 +33,7 @@ from portrayal.metrics.ties import (
     ba,
     bias_amplification,
     changes,
+    effective_count,
     lean_of,
     leans,
     mean_of_known,
@@ -231,6 +232,7 @@ class _View:
     with_object: sparse.csr_array  # the same, of images with a labelled object
     sets_truth: sparse.csr_array
     sets_named: sparse.csr_array
+    sets_any: sparse.csr_array  # the same whichever group is named
     groups: int
 
 
@@ -270,6 +272,7 @@ def _view(
         with_object=sparse.csr_array(shown * np.asarray(objects.sum(axis=1) > 0, dtype=float).reshape(-1, 1)),
         sets_truth=_by_group(objects_in_sets, shown),
         sets_named=_by_group_of_captions(said_in_sets, captions_by_group, speech.to_image),
+        sets_any=(speech.to_image @ said_in_sets.multiply(one.any(axis=1)[:, None])).tocsr(),
         groups=len(groups),
     )
 
@@ -369,7 +372,9 @@ def _measure(
         totals = draw.totals(sparse.hstack([view.sets_truth, view.sets_named], format="csr"))
         before, after = np.split(totals, 2, axis=1)
         drawn = spread_of_known(changes(table(before), table(after), sets_leaning))
-        labelled, said = (table(column_sums(block)[None])[0] for block in (view.sets_truth, view.sets_named))
+        labelled = table(column_sums(view.sets_truth)[None])[0]
+        part = view.sets_any
+        said = effective_count(column_sums(part), column_sums(part.multiply(part)))
         few = np.where(sets_leaning[0], sampling_error(labelled, said), 0.0)
         noise = np.sqrt(2 / np.pi) * np.where(np.isnan(drawn), np.nan, np.fmax(drawn, few))
         found = mean_of_known(noise.sum(axis=1)[None])[0]

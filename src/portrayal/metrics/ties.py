@@ -92,15 +92,25 @@ def mean_of_known(values: Array) -> Array:
 
 
 def sampling_error(labelled: Array, named: Array) -> Array:
-    """Of b~ - b* where those named are a chance part of those labelled: (sets, groups) counts to standard errors.
+    """Of b~ - b* where those named are a chance part of those labelled: (sets, groups) labels, (sets,) namings.
 
     Where a set is named once or twice its draws all look alike, and their spread says nothing of chance.
     """
     share = shares(labelled[None])[0]
-    total, part = labelled.sum(axis=1, keepdims=True), named.sum(axis=1, keepdims=True)
+    total, part = labelled.sum(axis=1, keepdims=True), named[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.clip(1 / part - 1 / total, 0, None)
     return np.asarray(np.sqrt(share * (1 - share) * np.where(np.isfinite(left), left, np.nan)))
+
+
+def effective_count(per_image: Array, squared: Array) -> Array:
+    """How many images that count in full would tell as much, from the sums of their parts and of the parts squared.
+
+    An image with several captions counts for the share of them that name a set, so that five images of which one
+    caption in five does are one image by their sum, but five chances to be wrong.
+    """
+    made: Array = np.divide(per_image**2, squared, out=np.zeros_like(per_image), where=squared > 0)
+    return made
 
 
 def spread_of_known(values: Array) -> Array:
