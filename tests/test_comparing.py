@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
 import portrayal
-from portrayal.comparing import compare
+from portrayal.comparing import compare, joint_error
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, make_study
-from portrayal.results import Measurement, Results
+from portrayal.results import EVIDENCE_SCHEMA, REPLICATES_SCHEMA, Measurement, Results
 from portrayal.stats import holm
 
 
@@ -157,3 +158,82 @@ def test_the_table_gives_way_on_a_narrow_terminal(command, audits, tmp_path, mon
     table = [line for line in out.splitlines() if line.startswith(("right", "wrong"))]
     assert table
     assert max(map(len, table)) <= 60
+
+
+def scored(scores: dict[str, float], texts: dict[str, str], groups: dict[str, str], system: str) -> Results:
+    """Mean scores over groups in percent, with the evidence that a metric that guesses leaves."""
+    means = [
+        np.mean([scores[i] for i in scores if groups[i] == group]) for group in sorted(set(groups.values()))
+    ]
+    m = Measurement(
+        "lic",
+        "lic_m",
+        system=system,
+        value=100 * float(np.mean(means)),
+        se_data=2.0,
+        n=len(scores),
+        unit="percent",
+    )
+    rows = [
+        (
+            m.id,
+            image,
+            system,
+            texts[image],
+            json.dumps(
+                {"labelled": groups[image], "mean score": scores[image], "parts": [[texts[image], 0.1]]}
+            ),
+        )
+        for image in scores
+    ]
+    draws = np.random.default_rng(0).normal(m.value, 1, 200).tolist()
+    return Results(
+        (m,),
+        pl.DataFrame(rows, schema=EVIDENCE_SCHEMA, orient="row"),
+        pl.DataFrame([(m.id, "x", draws)], schema=REPLICATES_SCHEMA, orient="row"),
+    )
+
+
+def test_images_of_which_either_system_says_the_same_are_one_cluster():
+    images = ["a", "b", "c", "d"]
+    groups = dict(zip(images, "xxyy", strict=True))
+    first = scored(
+        dict(zip(images, (0.8, 0.2, 0.6, 0.4), strict=True)),
+        dict(zip(images, "ppqr", strict=True)),
+        groups,
+        "s",
+    )
+    second = scored(
+        dict(zip(images, (0.5, 0.7, 0.1, 0.3), strict=True)),
+        dict(zip(images, "tuuv", strict=True)),
+        groups,
+        "t",
+    )
+    # second - first, less the group's mean, over two images a group and two groups: by image
+    effect = np.array([(-0.1 - 0.3) / 4, (0.1 + 0.3) / 4, (-0.1 - 0.1) / 4, (0.1 + 0.1) / 4])
+    alike = np.eye(4)
+    alike[0, 1] = alike[1, 0] = 1  # the first system says p of both
+    alike[1, 2] = alike[2, 1] = 1  # the second says u of both
+    by_pairs = effect @ alike @ effect
+    kinds = [np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]), np.arange(4)]
+    least = max(sum(effect[kind == one].sum() ** 2 for one in set(kind)) for kind in kinds)
+    found = joint_error(first, first.measurements[0], second, second.measurements[0])
+    assert found == pytest.approx(100 * np.sqrt(max(by_pairs, least)))
+    bare = Results(second.measurements, replicates=second.replicates)
+    assert joint_error(first, first.measurements[0], bare, second.measurements[0]) is None
+
+
+def test_systems_that_guess_are_compared_by_both_systems_texts(systems):
+    made = {
+        name: portrayal.metrics.lic(systems, attribute="gender", systems=[name], null=0, seeds=(0, 1))
+        for name in ("good", "bad")
+    }
+    found = row(compare(made["good"], made["bad"]), "lic_m", None)
+    error = joint_error(
+        made["good"], row(made["good"], "lic_m", None), made["bad"], row(made["bad"], "lic_m", None)
+    )
+    assert found.se_data == pytest.approx(error, rel=0.1)
+    assert found.settings["paired"] is True
+    bare = Results(made["bad"].measurements, replicates=made["bad"].replicates)
+    cautious = row(compare(made["good"], bare), "lic_m", None)
+    assert cautious.se_data > found.se_data

@@ -12,7 +12,7 @@ from typing import Any
 
 from portrayal.engine import Journal, Progress, Task, code_digest, place_for, run_tasks
 from portrayal.errors import Undefined
-from portrayal.metrics import METRICS, find_metric
+from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 
@@ -44,23 +44,13 @@ def audit(
     tasks: list[Task[Results]] = []
     for metric in chosen:
         try:
-            # A task per speaker: long enough to be worth sending, short enough to keep every core busy.
-            for attribute, speaker in product(metric.attributes_of(study, None), study.speakers):
-                arguments: dict[str, Any] = {
-                    "metric": metric.name,
-                    "attribute": attribute,
-                    "speaker": speaker,
-                    "seed": seed,
-                }
-                arguments["quick"] = quick
-                name = f"{metric.name} · {attribute} · {speaker}"
-                tasks.append(Task(_key(study, arguments), name, measure, arguments))
+            shared = {"metric": metric.name, "seed": seed, "quick": quick}
+            tasks += _tasks(study, metric, metric.attributes_of(study, None), shared)
         except Undefined as reason:
             skipped.append({"metric": metric.name, "attribute": None, "reason": str(reason)})
     kept = None if journal is None else Journal(Path(journal), Results.save, Results.load)
     parts = run_tasks(tasks, study, place=place_for(workers), journal=kept, progress=progress)
-    for part in parts:  # every speaker's task gives the same reason
-        skipped += [skip for skip in part.provenance["skipped"] if skip not in skipped]
+    skipped += _skipped(parts)
     origin = provenance(
         command=command_line(),
         seed=seed,
@@ -72,15 +62,82 @@ def audit(
     return Results.join(parts, origin)
 
 
-def measure(study: Study, metric: str, attribute: str, speaker: str, seed: int, quick: bool) -> Results:
-    """One task of an audit. An attribute for which the metric is undefined is a result too: an empty one."""
+def score(
+    study: Study,
+    metric: Metric,
+    *,
+    attribute: str | None = None,
+    systems: Sequence[str] | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Results:
+    """One metric with options of its own, a speaker at a time, on as many cores as there are workers."""
+    started = time.time()
+    if systems is not None:
+        study = study.only(systems)
+    shared = {"metric": metric.name, "seed": seed, "quick": False, "options": options}
+    tasks = _tasks(study, metric, metric.attributes_of(study, attribute, options.get("lexicon")), shared)
+    if workers == 1 or len(tasks) == 1:
+        return metric(study, attribute=attribute, seed=seed, **options)
+    parts = run_tasks(tasks, study, place=place_for(workers), progress=progress)
+    skipped = _skipped(parts)
+    if skipped and (attribute is not None or not any(part.measurements for part in parts)):
+        raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
+    origin = provenance(
+        command=command_line(),
+        seed=seed,
+        started=started,
+        study={"name": study.name, "digest": study.digest},
+        cards={metric.name: metric.card.as_dict()},
+        skipped=skipped,
+    )
+    return Results.join(parts, origin)
+
+
+def measure(
+    study: Study,
+    metric: str,
+    attribute: str,
+    speaker: str,
+    seed: int,
+    quick: bool,
+    options: dict[str, Any] | None = None,
+) -> Results:
+    """One task. An attribute for which the metric is undefined is a result too: an empty one.
+
+    Unless options are given, they are those of an audit.
+    """
     found = find_metric(metric)
-    options: dict[str, Any] = {"draws": QUICK_DRAWS} if quick and "draws" in found.options else {}
+    if options is None:
+        rougher = {"draws": QUICK_DRAWS} if "draws" in found.options else {}
+        options = {**found.audit, **({**rougher, **found.quick} if quick else {})}
     try:
         return found(study, attribute=attribute, speakers=[speaker], seed=seed, **options)
     except Undefined as reason:
         skip = {"metric": metric, "attribute": attribute, "reason": str(reason)}
         return Results((), provenance={"skipped": [skip]})
+
+
+def _tasks(
+    study: Study, metric: Metric, attributes: Sequence[str], shared: dict[str, Any]
+) -> list[Task[Results]]:
+    """A task per speaker: long enough to be worth sending, short enough to keep every core busy."""
+    made = []
+    for attribute, speaker in product(attributes, study.speakers):
+        arguments = {**shared, "attribute": attribute, "speaker": speaker}
+        name = f"{metric.name} · {attribute} · {speaker}"
+        made.append(Task(_key(study, arguments), name, measure, arguments))
+    return made
+
+
+def _skipped(parts: Sequence[Results]) -> list[dict[str, str | None]]:
+    """Every speaker's task gives the same reason."""
+    skipped: list[dict[str, str | None]] = []
+    for part in parts:
+        skipped += [skip for skip in part.provenance["skipped"] if skip not in skipped]
+    return skipped
 
 
 def describe(study: Study) -> dict[str, object]:
@@ -100,5 +157,5 @@ def describe(study: Study) -> dict[str, object]:
 
 def _key(study: Study, arguments: dict[str, object]) -> str:
     """Names a task's journal entry by everything that decides its result."""
-    text = json.dumps([code_digest(), study.digest, study.name, arguments], sort_keys=True)
+    text = json.dumps([code_digest(), study.digest, study.name, arguments], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,14 @@ from numpy.typing import NDArray
 
 from portrayal.errors import PortrayalError
 from portrayal.results import HUMAN, Measurement, Results, command_line, provenance
-from portrayal.stats import Difference, holm, paired_difference, unpaired_difference
+from portrayal.stats import (
+    Difference,
+    holm,
+    multiway_variance,
+    paired_difference,
+    sorted_clusters,
+    unpaired_difference,
+)
 
 Key = tuple[Any, ...]
 
@@ -34,7 +44,12 @@ def compare(first: Results, second: Results, names: tuple[str, str] = ("first", 
             "and settings."
         )
     draws = (_draws(first), _draws(second))
-    rows = [_difference(ours[key], theirs[key], draws) for key in shared]
+    errors = {
+        key: joint_error(first, ours[key], second, theirs[key])
+        for key in shared
+        if ours[key].id in draws[0] and theirs[key].id in draws[1]
+    }
+    rows = [_difference(ours[key], theirs[key], draws, errors.get(key)) for key in shared]
     headlines = [index for index, row in enumerate(rows) if row.group is None]
     corrected = dict(zip(headlines, holm([rows[index].p for index in headlines]), strict=True))
     measurements = tuple(_with_q(row, corrected.get(index)) for index, row in enumerate(rows))
@@ -76,13 +91,16 @@ def _draws(results: Results) -> dict[str, tuple[str, NDArray[np.float64]]]:
     }
 
 
-def _difference(a: Measurement, b: Measurement, draws: tuple[dict[str, Any], dict[str, Any]]) -> Measurement:
+def _difference(
+    a: Measurement, b: Measurement, draws: tuple[dict[str, Any], dict[str, Any]], error: float | None
+) -> Measurement:
     if a.value is None or b.value is None:
         which, undefined = ("first", a) if a.value is None else ("second", b)
         return _row(a, b, None, None, f"undefined in the {which}: {undefined.reason}")
     mine, other = draws[0].get(a.id), draws[1].get(b.id)
     if mine is not None and other is not None and mine[0] == other[0]:
-        return _row(a, b, paired_difference(a.value, b.value, mine[1], other[1]), True, None)
+        found = paired_difference(a.value, b.value, mine[1], other[1], (a.se_data, b.se_data), error)
+        return _row(a, b, found, True, None)
     return _row(a, b, unpaired_difference(a.value, b.value, a.se_data, b.se_data), False, None)
 
 
@@ -136,3 +154,64 @@ def _study(results: Results) -> object:
 def _cards(results: Results) -> dict[str, Any]:
     cards = results.provenance.get("cards")
     return cards if isinstance(cards, dict) else {}
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What was found of one image: its group, its score, and the text that it shares with others."""
+
+    group: str
+    score: float
+    text: str
+
+
+def joint_error(first: Results, a: Measurement, second: Results, b: Measurement) -> float | None:
+    """The standard error of a difference of mean scores of captions, from the scores themselves.
+
+    Captions of one system that share a text are alike, and so is what the other system says of their images: both
+    systems' texts are clusters. None where the evidence does not hold the score of every image.
+    """
+    ours, theirs = _scores(first, a), _scores(second, b)
+    if ours is None or theirs is None or set(ours) != set(theirs):
+        return None
+    images = sorted(ours)
+    effect = np.zeros(len(images))
+    for scored, sign in ((ours, -1.0), (theirs, 1.0)):
+        groups = sorted({scored[image].group for image in images})
+        for group in groups if a.group is None else [a.group]:
+            mine = np.array([scored[image].group == group for image in images])
+            if not mine.any():
+                return None
+            values = np.array([scored[image].score for image in images])[mine]
+            share = 1 / len(groups) if a.group is None else 1.0
+            effect[mine] += sign * share * (values - values.mean()) / len(values)
+    texts = [sorted_clusters([scored[image].text for image in images])[1] for scored in (ours, theirs)]
+    return 100 * math.sqrt(multiway_variance(effect, np.arange(len(images)), *texts))
+
+
+def _scores(results: Results, m: Measurement) -> dict[str, _Scored] | None:
+    """By image, out of the evidence of the row of all people; None where that is not all there is."""
+    whole = next(
+        (
+            other
+            for other in results.measurements
+            if _key(other, False)[:3] == _key(m, False)[:3]
+            and (other.system, other.settings, other.unit) == (m.system, m.settings, m.unit)
+            and other.group is None
+            and other.item is None
+        ),
+        None,
+    )
+    if whole is None or whole.unit != "percent":
+        return None
+    found = results.evidence_of(whole)
+    if found.height != whole.n:
+        return None
+    scored = {}
+    for image, detail in found.select("image_id", "detail").iter_rows():
+        told = json.loads(detail)
+        if not isinstance(told, dict) or not {"labelled", "mean score", "parts"} <= set(told):
+            return None
+        text = " ".join(str(word) for word, _ in told["parts"])
+        scored[image] = _Scored(str(told["labelled"]), float(told["mean score"]), text)
+    return scored if len(scored) == whole.n else None

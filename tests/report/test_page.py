@@ -51,8 +51,12 @@ def test_the_embedded_results_are_the_results(hostile_results):
     embedded = re.search(r'<script type="application/json" id="results">(.*?)</script>', html, re.DOTALL)
     assert json.loads(embedded.group(1)) == json.loads(hostile_results.to_json())
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    shown = {row[1] for rows in json.loads(data.group(1)).values() for row in rows}
-    assert shown == set(HOSTILE)
+    found = json.loads(data.group(1))
+    assert {caption for _, caption, _ in found["captions"]} == set(HOSTILE)
+    assert {place for places in found["behind"].values() for place in places} == set(
+        range(len(found["captions"]))
+    )
+    assert len({tuple(row) for row in found["captions"]}) == len(found["captions"])
 
 
 def test_nothing_is_loaded_from_elsewhere():

@@ -98,3 +98,15 @@ def test_a_narrow_screen_does_not_scroll_sideways(opened):
     tab = opened(make_study(scenes=40))
     tab.set_viewport_size({"width": 360, "height": 700})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_captions_show_which_words_gave_the_group_away(opened):
+    tab = opened(make_study(scenes=400))
+    tab.locator('button[data-what$="· all people · lic_m"]').first.click()
+    words = tab.locator("#evidence li").first.locator(".parts span")
+    assert words.count() > 3
+    assert len(set(words.evaluate_all("all => all.map(one => one.style.backgroundColor)"))) > 1
+    assert tab.locator("#evidence-legend").is_visible()
+    tab.keyboard.press("Escape")
+    tab.locator('button[data-what*="wrong"]').first.click()
+    assert not tab.locator("#evidence-legend").is_visible()

@@ -15,14 +15,16 @@ from portrayal.stats import (
     Resampler,
     benjamini_hochberg,
     bootstrap_p,
+    clustered_variance,
     clustered_wilson,
+    draws_over_seeds,
     holm,
     minimum_detectable_effect,
+    multiway_variance,
     noise_floor,
     paired_difference,
     permutation_p,
     permutations,
-    spread_over_seeds,
     unpaired_difference,
     wilson,
 )
@@ -228,19 +230,41 @@ def test_equal_measurements_do_not_differ():
     assert unpaired_difference(1.0, 2.0, None, 0.1).low is None
 
 
-def test_data_and_seed_variance_are_kept_apart():
+def test_draws_over_seeds_vary_both_and_count_neither_twice():
     rng = np.random.default_rng(0)
-    n = 500
-    data = rng.normal(size=n)
-    offsets = np.array([-0.3, 0.0, 0.3, 0.1, -0.1])
-    scores = np.stack([np.c_[data + offset, np.ones(n)] for offset in offsets])
-    resampler = Resampler(tuple(f"{i:04}" for i in range(n)))
-    spread = spread_over_seeds(scores, lambda totals: totals[:, 0] / totals[:, 1], resampler)
-    assert spread.value == pytest.approx(data.mean())
-    assert spread.std_seed == pytest.approx(offsets.std(ddof=1))
-    assert spread.se_data == pytest.approx(data.std(ddof=1) / np.sqrt(n), rel=0.1)
-    half = (spread.high - spread.low) / 2
-    together = np.hypot(spread.se_data, offsets.std() / np.sqrt(5))
-    assert half == pytest.approx(1.96 * together, rel=0.1)
-    alone = spread_over_seeds(scores[:1], lambda totals: totals[:, 0] / totals[:, 1], resampler)
-    assert alone.std_seed is None
+    points = np.array([-0.3, 0.0, 0.3, 0.1, -0.1])
+    shared, own = rng.normal(0, 0.2, 4000), rng.normal(0, 0.4, (5, 4000))
+    draws = points[:, None] + shared + own
+    both = draws_over_seeds(draws, points, 0)
+    data = draws.mean(axis=0)
+    assert both.mean() == pytest.approx(0, abs=0.01)
+    assert both.std() == pytest.approx(np.hypot(data.std(), points.std() / np.sqrt(5)), rel=0.05)
+    np.testing.assert_allclose(draws_over_seeds(draws[:1], points[:1], 0), draws[0])
+
+
+def test_variance_of_rows_that_are_alike_for_several_reasons():
+    effect = np.array([1.0, 2.0, -4.0, 1.0])
+    one, other = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])
+    assert clustered_variance(effect, one) == 9 + 16 + 1
+    assert clustered_variance(effect, other) == 1 + 4 + 1
+    # Every pair that shares a cluster of either kind, once: 1*1 + 2*2 + 4*4 + 1*1 + 2*(1*2) + 2*(2*-4)
+    assert multiway_variance(np.array([1.0, 2.0, 4.0, 1.0]), one, other) == 1 + 4 + 16 + 1 + 4 + 16
+    assert multiway_variance(effect, one, other) == 26  # by pairs it would be 10: never below one kind alone
+    assert multiway_variance(effect, one) == 26
+    rng = np.random.default_rng(0)
+    many, ways = rng.random(40), [rng.integers(0, 6, 40) for _ in range(3)]
+    alike = np.any([way[:, None] == way[None, :] for way in ways], axis=0)
+    assert multiway_variance(many, *ways) == pytest.approx(many @ alike @ many)
+
+
+def test_a_number_that_is_less_sure_than_its_draws_widens_the_difference():
+    rng = np.random.default_rng(0)
+    shared = rng.normal(0, 1, 2000)
+    first, second = 5 + shared + rng.normal(0, 0.5, 2000), 6 + shared + rng.normal(0, 0.5, 2000)
+    errors = (first.std(ddof=1), second.std(ddof=1))
+    plain = paired_difference(5, 6, first, second)
+    assert paired_difference(5, 6, first, second, errors) == plain
+    wide = paired_difference(5, 6, first, second, (2.0, 3.0))
+    assert wide.value == plain.value
+    assert wide.se == pytest.approx(np.sqrt(4 + 9 - 2 * np.cov(first, second)[0, 1]), rel=0.01)
+    assert wide.low < plain.low < plain.high < wide.high

@@ -30,6 +30,18 @@ def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str]
     return found
 
 
+def numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    try:
+        found = tuple(int(number) for number in value.split(","))
+    except ValueError:
+        raise click.BadParameter("expected whole numbers separated by commas.") from None
+    if min(found) < 0 or len(set(found)) < len(found):
+        raise click.BadParameter("expected different numbers of 0 or more.")
+    return found
+
+
 def study_argument(command: F) -> F:
     return click.argument("study", type=click.Path(path_type=Path))(command)
 
@@ -98,8 +110,16 @@ def _option(parameter: inspect.Parameter) -> click.Option:
         annotation, text = get_args(annotation)[:2]
     default = None if parameter.default is inspect.Parameter.empty else parameter.default
     flag = f"--{parameter.name.replace('_', '-')}"
-    if annotation is bool:
-        return click.Option([f"{flag}/--no-{flag[2:]}"], default=default, show_default=True, help=text)
+    kinds = get_args(annotation) if get_origin(annotation) is types.UnionType else (annotation,)
+    if bool in kinds:
+        shown = default is not None
+        return click.Option([f"{flag}/--no-{flag[2:]}"], default=default, show_default=shown, help=text)
+    several = next((get_args(kind)[0] for kind in kinds if get_origin(kind) is tuple), None)
+    if several is int:  # numbers stand in one text, names come one by one
+        return click.Option([flag], callback=numbers, metavar="N,N", default=default, help=text)
+    if several is not None:
+        kind = _type(several)
+        return click.Option([flag], type=kind, multiple=True, default=default, show_default=True, help=text)
     return click.Option(
         [flag], type=_type(annotation), default=default, show_default=default is not None, help=text
     )
@@ -111,6 +131,6 @@ def _type(annotation: Any) -> click.ParamType[Any]:
     if annotation in (int, float):
         return click.INT if annotation is int else click.FLOAT
     if get_origin(annotation) in (typing.Union, types.UnionType):  # "str | Lexicon | None": a user types text
-        plain = [kind for kind in get_args(annotation) if kind in (int, float)]
+        plain = [kind for kind in get_args(annotation) if kind in (int, float) or get_origin(kind) is Literal]
         return _type(plain[0]) if plain else click.STRING
     return click.STRING

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from portrayal.cli.console import raw, say
+from portrayal.auditing import score
+from portrayal.cli.console import progress, raw, say
 from portrayal.cli.options import (
     FORMATS,
     attribute_option,
@@ -17,6 +19,7 @@ from portrayal.cli.options import (
     skip_bad_option,
     study_argument,
     systems_option,
+    workers_option,
 )
 from portrayal.cli.studies import load_study
 from portrayal.cli.tables import show_results
@@ -49,7 +52,7 @@ def _command(metric: Metric) -> click.Command:
     @seed_option
     @skip_bad_option
     @output_options
-    def score(
+    def run(
         study: Path,
         attribute: str | None,
         systems: list[str] | None,
@@ -57,11 +60,21 @@ def _command(metric: Metric) -> click.Command:
         skip_bad: bool,
         json_file: Path | None,
         style: str,
+        workers: int = 1,
         **options: Any,
     ) -> None:
-        results = metric(
-            load_study(study, skip_bad), attribute=attribute, systems=systems, seed=seed, **options
-        )
+        read = load_study(study, skip_bad)
+        with progress(metric.name) if workers > 1 else nullcontext() as tell:
+            results = score(
+                read,
+                metric,
+                attribute=attribute,
+                systems=systems,
+                seed=seed,
+                workers=workers,
+                progress=tell,
+                **options,
+            )
         if json_file is not None:
             results.save(json_file)
         if style == "table":
@@ -70,5 +83,5 @@ def _command(metric: Metric) -> click.Command:
         else:
             raw(FORMATS[style](results))
 
-    score.params += metric_options(metric)
-    return score
+    run.params += metric_options(metric)
+    return workers_option(run) if metric.slow else run

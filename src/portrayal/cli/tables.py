@@ -22,24 +22,33 @@ def show_results(results: Results, items: int = SHOWN_ITEMS) -> None:
 
     `items` limits the words or objects of each system and group.
     """
-    for whole in sections(results):
+    found = sections(results)
+    for number, whole in enumerate(found):
+        if any(_same(whole, other) and other.side_by_side for other in found[:number]):
+            continue  # its headlines stand in the table before it
         section = strongest(whole, items)
         title = f"{section.metric} by {section.attribute}" if section.attribute else section.metric
         say()
-        say(title, style="bold")
+        say(", ".join(filter(None, (title, section.part))), style="bold")
         _show_section(section)
+        if section.side_by_side:
+            say("The rest of each is in the results (--format csv shows it).", style="dim")
         if section.hidden:
             say(
                 f"{section.hidden:,} more rows are in the results (--format csv shows them all).", style="dim"
             )
-        for reason in footnotes(section.rows):
+        for reason in [*section.notes, *footnotes(section.rows)]:
             say(reason, style="dim")
+
+
+def _same(one: Section, other: Section) -> bool:
+    return (one.metric, one.attribute) == (other.metric, other.attribute)
 
 
 def _show_section(section: Section) -> None:
     """A column per term, as precise as the terminal is wide; a line per number where it is too narrow for that."""
     item = ["item"] if section.has_items else []
-    head = ["system", "group", *item]
+    head = ["system", section.second, *item]
 
     def about(row: Row) -> list[str]:
         return [row.system or "", row.group or "all", *([row.item or "all"] if item else [])]

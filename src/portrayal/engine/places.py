@@ -21,6 +21,7 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 _ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 _shared: Any = None  # what a worker process was given when it started
+_is_worker = False
 
 
 class Place(Protocol):
@@ -66,6 +67,11 @@ class Cores:
                 raise
 
 
+def own_cores() -> int:
+    """How many threads a long computation may use: every core, but for a worker, whose neighbours have the others."""
+    return 1 if _is_worker else os.cpu_count() or 1
+
+
 def place_for(workers: int) -> Place:
     if workers < 1:
         raise PortrayalError(f"The number of workers must be 1 or more. Got {workers} instead.")
@@ -73,7 +79,8 @@ def place_for(workers: int) -> Place:
 
 
 def _receive(shared: Any) -> None:
-    global _shared
+    global _shared, _is_worker
+    _is_worker = True
     _shared = shared
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

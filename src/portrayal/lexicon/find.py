@@ -77,6 +77,26 @@ class Finder:
             return self._mask_phrases(caption, token)
         return TOKEN.sub(lambda found: token if found.group().lower() in hidden else found.group(), caption)
 
+    def mask_words(self, words: Sequence[str], token: str | None) -> list[str]:
+        """The same with the words of a caption, lower-cased; without a token, hidden words are left out.
+
+        >>> from portrayal.lexicon import load_lexicon
+        >>> Finder(load_lexicon("gender")).mask_words(["a", "man", "'s", "dog"], "genderword")
+        ['a', 'genderword', "'s", 'dog']
+        """
+        instead = [] if token is None else [token]
+        hidden = self._hiding.single_words
+        made: list[str] = []
+        if hidden is not None:
+            for word in words:
+                made += [word] if word not in hidden else instead
+            return made
+        done = 0
+        for start, length, _, _ in self._hiding.find(words):
+            made += [*words[done:start], *instead]
+            done = start + length
+        return [*made, *words[done:]]
+
     def mask_all(self, captions: Iterable[str], token: str) -> list[str]:
         return [self.mask(caption, token) for caption in captions]
 

@@ -17,7 +17,7 @@ from portrayal.lexicon.tokens import tokenize
 
 _KEYS = {
     "name", "attribute", "source", "licence", "version", "note",
-    "groups", "neutral", "swap", "mask_also", "before_person",
+    "groups", "neutral", "swap", "mask_also", "before_person", "hide",
 }  # fmt: skip
 _LISTS = ("neutral", "mask_also", "before_person")
 
@@ -28,7 +28,8 @@ class Lexicon:
 
     `neutral` words are for people without naming a group. `mask_also` words are hidden with the group
     words but name no group. `before_person` words name their group only in front of a word for a person
-    ("a black man", not "a black dog"). `swap` pairs a word with its counterparts in other groups.
+    ("a black man", not "a black dog"). `swap` pairs a word with its counterparts in other groups. `hide` is false
+    where the studies that the words come from leave them visible when they ask what captions give away.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Lexicon:
     licence: str | None = None
     version: str | None = None
     note: str | None = None
+    hide: bool = True
 
     @cached_property
     def digest(self) -> str:
@@ -131,6 +133,7 @@ def _parse(text: str, file: str) -> Lexicon:
         licence=data.get("licence"),
         version=None if data.get("version") is None else str(data["version"]),
         note=data.get("note"),
+        hide=data.get("hide", True),
     )
 
 
@@ -143,6 +146,8 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         yield Problem(file, f"the keys {', '.join(sorted(_KEYS))}", repr(key))
     if not isinstance(data.get("name"), str) or not data["name"].strip():
         yield Problem(file, "a name", shown(data.get("name")))
+    if not isinstance(data.get("hide", True), bool):
+        yield Problem(file, "hide as true or false", shown(data["hide"]))
     groups = data.get("groups", {})
     if not isinstance(groups, dict):
         yield Problem(file, "a table [groups] with one list of words per group", shown(groups))

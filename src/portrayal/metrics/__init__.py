@@ -6,12 +6,13 @@ from portrayal.errors import unknown_name
 from portrayal.metrics.amplification import amplification
 from portrayal.metrics.cooccurrence import cooccurrence
 from portrayal.metrics.error import error
+from portrayal.metrics.lic import lic
 from portrayal.metrics.metric import Metric
 from portrayal.metrics.naming_ratio import naming_ratio
 from portrayal.metrics.word_odds import word_odds
 
 METRICS: dict[str, Metric] = {
-    metric.name: metric for metric in (error, naming_ratio, cooccurrence, amplification, word_odds)
+    metric.name: metric for metric in (error, naming_ratio, cooccurrence, amplification, word_odds, lic)
 }
 
 
@@ -28,6 +29,7 @@ __all__ = [
     "cooccurrence",
     "error",
     "find_metric",
+    "lic",
     "naming_ratio",
     "word_odds",
 ]

@@ -34,10 +34,13 @@ class Card:
     paper: str
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]
+    uses: tuple[str, ...] = ()  # tables that give more numbers where they are there
     # What the lab holds the metric against: term -> the dial it must follow, and the dials that must not move it.
     # "@one" after a term or a dial means: of one group only; "-" before a dial: the term falls as it is turned up.
     responds_to: dict[str, str] = field(default_factory=dict)
     should_ignore: tuple[str, ...] = ()
+    # Whether its numbers depend on how much there is to learn from, so that their true value is that of one size.
+    learns: bool = False
     # Why a term does not hold what the lab asks, where it does not: term -> the reason.
     lab_notes: dict[str, str] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from threadpoolctl import threadpool_limits
@@ -30,8 +30,18 @@ _MISSING = {
 class Metric:
     """Call it with a study and options; it returns Results. What its module holds is reachable through it."""
 
-    def __init__(self, card: Card, compute: Compute):
+    def __init__(
+        self,
+        card: Card,
+        compute: Compute,
+        slow: bool = False,
+        audit: Mapping[str, Any] | None = None,
+        quick: Mapping[str, Any] | None = None,
+    ):
+        """`slow` metrics are worth a process for each speaker; `audit` and `quick` are options of (quick) audits."""
         self.card = card
+        self.slow = slow
+        self.audit, self.quick = dict(audit or {}), dict(quick or {})
         self.compute = compute
         self.name = card.name
         self.__name__ = compute.__name__
@@ -101,6 +111,8 @@ class Metric:
     def _check(self, options: dict[str, Any]) -> None:
         """Numbers have a least value, which stands beside their help in the annotation."""
         for name, value in options.items():
+            if value is None:  # left to the metric
+                continue
             for least in getattr(self.options[name].annotation, "__metadata__", ())[1:]:
                 if not isinstance(value, int | float) or not value >= least:
                     raise PortrayalError(
@@ -128,8 +140,8 @@ class Metric:
         if missing:
             raise Undefined(f"The metric '{self.name}' cannot run: {missing}.")
         if attribute is not None:
-            if "attributes" in self.card.needs and attribute not in study.attribute_names:
-                raise unknown_name("attribute", attribute, study.attribute_names)
+            if "attributes" in self.card.needs:
+                study.labels(attribute)  # complains of what it does not know
             return (attribute,)
         if "attributes" in self.card.needs:
             return study.attribute_names
@@ -153,6 +165,6 @@ class Metric:
         return f"<metric {self.name}>"
 
 
-def metric(card: Card) -> Callable[[Compute], Metric]:
+def metric(card: Card, **how: Any) -> Callable[[Compute], Metric]:
     """Make a function `compute(study, *, attribute, ...) -> Findings` a metric with this card."""
-    return lambda compute: Metric(card, compute)
+    return lambda compute: Metric(card, compute, **how)

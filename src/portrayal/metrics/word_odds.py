@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import Finder, Lexicon, lexicon_for, load_lexicon, tokenize
+from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
+from portrayal.metrics.guessing.text import Mask
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
 from portrayal.metrics.speech import Speech, listen
@@ -22,7 +23,6 @@ from portrayal.stats import DRAWS, benjamini_hochberg, bootstrap, permutation_p,
 from portrayal.study import Study
 
 Array = NDArray[np.float64]
-MASK = "groupword"
 _SILENT = Lexicon("none", None, {})  # names nobody: for attributes that no list has words for
 
 CARD = Card(
@@ -74,29 +74,18 @@ def word_odds(
     groups = study.groups(attribute)
     if len(groups) < 2:
         raise Undefined(f"Words can only be compared between groups, and '{attribute}' has {len(groups)}.")
-    hidden = _hidden(lexicon, attribute, mask)
-    settings = {"mask": hidden.label if hidden is not None else None, "prior": prior}
+    hidden = Mask.for_attribute(attribute, lexicon, mask)
+    settings = {"mask": hidden.label, "prior": prior}
     findings = Findings(CARD, attribute, settings)
     truth = dict(study.labels(attribute).iter_rows())
     for speaker in speakers:
-        speech = listen(study, speaker, hidden or _SILENT)
+        speech = listen(study, speaker, hidden.lists[0][0] if hidden.lists else _SILENT)
         speech = speech.only([image for image in speech.images if image in truth])
         place = [groups.index(truth[image]) for image in speech.images]
         _measure(
             findings, speaker, speech, np.array(place, dtype=np.int64), groups, hidden, prior, seed, draws
         )
     return findings
-
-
-def _hidden(lexicon: str | Lexicon | None, attribute: str, mask: bool) -> Lexicon | None:
-    if not mask:
-        return None
-    if lexicon is not None:
-        return load_lexicon(lexicon)
-    try:
-        return lexicon_for(attribute)
-    except Undefined:
-        return None  # nothing is known to name this attribute, so there is nothing to hide
 
 
 def log_odds(counts: Array, totals: Array, background: Array, prior: float) -> Array:
@@ -123,7 +112,7 @@ def _measure(
     speech: Speech,
     group_of: NDArray[np.int64],
     groups: tuple[str, ...],
-    hidden: Lexicon | None,
+    hidden: Mask,
     prior: float,
     seed: int,
     draws: int,
@@ -216,15 +205,13 @@ def _measure(
 
 
 def _count_words(
-    speech: Speech, hidden: Lexicon | None
+    speech: Speech, hidden: Mask
 ) -> tuple[list[str], sparse.csr_array, NDArray[np.int64], dict[str, list[int]]]:
     """The words used, how often each image uses each, in how many images each is used, and in which captions."""
-    finder = Finder(hidden) if hidden is not None else None
     captions_with: dict[str, list[int]] = {}
     tokens_of: list[list[str]] = []
-    for number, caption in enumerate(speech.captions):
-        text = caption if finder is None else finder.mask(caption, MASK)
-        tokens = [token for token in tokenize(text) if token != MASK and token[0].isalnum()]
+    for number, said_words in enumerate(hidden.read(speech.captions)):
+        tokens = [token for token in said_words if token not in hidden.tokens and token[0].isalnum()]
         tokens_of.append(tokens)
         for token in dict.fromkeys(tokens):
             captions_with.setdefault(token, []).append(number)

@@ -37,7 +37,7 @@ class Row:
 
 @dataclass
 class Section:
-    """One metric, one attribute, one set of settings."""
+    """One metric, one attribute, one set of settings; or several sets side by side."""
 
     metric: str
     attribute: str | None
@@ -45,32 +45,159 @@ class Section:
     terms: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     hidden: int = 0  # rows that are not shown
+    part: str | None = None  # what tells it from the metric's other sections
+    second: str = "group"  # what the second column holds
+    notes: list[str] = field(default_factory=list)
 
     @property
     def has_items(self) -> bool:
         return any(row.item is not None for row in self.rows)
 
+    @property
+    def side_by_side(self) -> bool:
+        return self.second != "group"
+
 
 def sections(results: Results) -> list[Section]:
-    """The long table folded: rows and columns stand in the order in which they were measured."""
+    """The long table folded: rows and columns stand in the order in which they were measured.
+
+    A term that has rows of its own for words or objects gets a table of its own. Where a metric was measured under
+    several settings, a table with its headlines side by side comes first.
+    """
     units: dict[tuple[str, str], set[str | None]] = {}
     for m in results.measurements:
         units.setdefault((m.metric, m.term), set()).add(m.unit)
-    folded: dict[str, Section] = {}
-    rows: dict[tuple[str, str | None, str | None, str | None], Row] = {}
+    alone = _terms_alone(results)
+    folded: dict[tuple[str, str | None], Section] = {}
+    rows: dict[tuple[str, str | None, str | None, str | None, str | None], Row] = {}
     for m in results.measurements:
         # A term may come as a count and as a share; then its columns say which is which.
         column = m.term if len(units[m.metric, m.term]) == 1 else f"{m.term} ({m.unit})"
-        place = f"{m.metric}|{m.attribute}|{sorted(m.settings.items(), key=str)}"
-        section = folded.setdefault(place, Section(m.metric, m.attribute, dict(m.settings)))
+        place, apart = _place(m), m.term if (m.metric, m.term) in alone else None
+        section = folded.setdefault(
+            (place, apart), Section(m.metric, m.attribute, dict(m.settings), part=apart)
+        )
         if column not in section.terms:
             section.terms.append(column)
-        key = (place, m.system, m.group, m.item)
+        key = (place, apart, m.system, m.group, m.item)
         if key not in rows:
             rows[key] = Row(m.system, m.group, m.item, {})
             section.rows.append(rows[key])
         rows[key].cells[column] = m
-    return list(folded.values())
+    return _with_overviews(list(folded.values()))
+
+
+def _place(m: Measurement) -> str:
+    return f"{m.metric}|{m.attribute}|{sorted(m.settings.items(), key=str)}"
+
+
+def _terms_alone(results: Results) -> set[tuple[str, str]]:
+    """Terms that speak of words or objects only, in rows that no other term shares."""
+    terms: dict[tuple[str, str | None, str | None, str | None], set[str]] = {}
+    for m in results.measurements:
+        terms.setdefault((_place(m), m.system, m.group, m.item), set()).add(m.term)
+    shared = {
+        (m.metric, m.term)
+        for m in results.measurements
+        if m.item is None or len(terms[_place(m), m.system, m.group, m.item]) > 1
+    }
+    everything = {(m.metric, m.term) for m in results.measurements}
+    several = {metric for metric, _ in shared}  # a metric with one kind of row has one table
+    return {(metric, term) for metric, term in everything - shared if metric in several}
+
+
+def _with_overviews(found: list[Section]) -> list[Section]:
+    """The sections, and before the first of several settings of one metric their headlines side by side."""
+    made: list[Section] = []
+    whole = [section for section in found if section.part is None]
+    for section in found:
+        about = (section.metric, section.attribute)
+        same = [other for other in whole if (other.metric, other.attribute) == about]
+        if len(same) > 1:
+            if section is same[0]:
+                made.append(_overview(same))
+            told = _difference(section.settings, same)
+            section.part = ", ".join(filter(None, (told, section.part)))
+        made.append(section)
+    return made
+
+
+def _difference(settings: dict[str, Any], among: Sequence[Section]) -> str:
+    """The first setting by which it differs from the first of them; for that one, by which the others differ from it.
+
+    Settings stand in the order of how much they say: what follows from another comes after it.
+    """
+    base = among[0].settings
+    others = [settings] if settings != base else [one.settings for one in among[1:]]
+    names = [next((name for name in base if base[name] != one.get(name)), None) for one in others]
+    told = {name: settings.get(name) for name in dict.fromkeys(filter(None, names))}
+    return ", ".join(f"{name} {'none' if value is None else value}" for name, value in told.items())
+
+
+def _overview(same: Sequence[Section]) -> Section:
+    base = same[0]
+    made = Section(base.metric, base.attribute, {}, part="side by side", second="setting")
+    for section in same:
+        told = _difference(section.settings, same)
+        if section is base and len(same) > 2 and "," in told:
+            told = "as asked for"
+        for row in section.rows:
+            if row.group is None and row.item is None:
+                made.terms += [term for term in row.cells if term not in made.terms]
+                made.rows.append(Row(row.system, told, None, row.cells))
+    systems = list(dict.fromkeys(row.system for row in made.rows))
+    made.rows.sort(key=lambda row: systems.index(row.system))
+    headline = base.metric if base.metric in made.terms else made.terms[0] if made.terms else None
+    for term in dict.fromkeys([*made.terms[:1], *([headline] if headline else [])]):
+        made.notes += _orders(made, term)
+    return made
+
+
+def _orders(overview: Section, term: str) -> list[str]:
+    """How far each setting ranks the systems as the first one does."""
+    by_setting: dict[str | None, dict[str | None, float]] = {}
+    for row in overview.rows:
+        m = row.cells.get(term)
+        if m is not None and m.value is not None:
+            by_setting.setdefault(row.group, {})[row.system] = m.value
+    (first, base), *others = by_setting.items() or [(None, {})]
+    told = []
+    for setting, values in others:
+        shared = [system for system in base if system in values]
+        agreement = rank_correlation([base[s] for s in shared], [values[s] for s in shared])
+        if agreement is not None:
+            told.append(f"{setting} {agreement:.2f}")
+    if not told:
+        return []
+    return [
+        f"The order of systems by {term}, held against '{first}' (Spearman's correlation; 1: the same): "
+        + ", ".join(told)
+        + "."
+    ]
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Spearman's; None for fewer than three, or where all are equal.
+
+    >>> rank_correlation([1, 2, 3, 4], [10, 30, 20, 40])
+    0.8
+    """
+    if len(one) < 3:
+        return None
+    ranks = [
+        [sum(b < a for b in values) + sum(b == a for b in values) / 2 for a in values]
+        for values in (one, other)
+    ]
+    means = [sum(each) / len(each) for each in ranks]
+    products = [
+        sum((a - means[i]) * (b - means[j]) for a, b in zip(ranks[i], ranks[j], strict=True))
+        for i, j in ((0, 1), (0, 0), (1, 1))
+    ]
+    return (
+        None
+        if not products[1] * products[2]
+        else round(products[0] / math.sqrt(products[1] * products[2]), 12)
+    )
 
 
 def is_too_few(m: Measurement) -> bool:
@@ -159,7 +286,7 @@ def settings_text(settings: dict[str, Any]) -> str:
 
 
 def footnotes(rows: Sequence[Row]) -> list[str]:
-    """Why dashes stand where they stand, one sentence per reason, and what a dagger means."""
+    """Why dashes stand where they stand, what a number leaves out, and what a dagger means: a sentence per reason."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         for term, m in row.cells.items():
@@ -167,6 +294,23 @@ def footnotes(rows: Sequence[Row]) -> list[str]:
                 about = " ".join(filter(None, (row.system, row.group, row.item, term)))
                 reasons.setdefault(m.reason or "no reason was recorded", []).append(about)
     notes = [f"Undefined, {reason}: {', '.join(about)}." for reason, about in reasons.items()]
+    notes += _remarks(rows)
     if any(is_too_few(m) for row in rows for m in row.cells.values()):
         notes.append(f"† Rests on fewer than {TOO_FEW} images: too few to rank.")
+    return notes
+
+
+def _remarks(rows: Sequence[Row]) -> list[str]:
+    """What is to be known of numbers that are defined, by the terms it holds for, and the systems unless it is all."""
+    told: dict[str, tuple[dict[str, None], dict[str | None, None]]] = {}
+    for row in rows:
+        for term, m in row.cells.items():
+            if m.value is not None and m.reason and not is_too_few(m) and m.group is None:
+                terms, systems = told.setdefault(m.reason, ({}, {}))
+                terms[term] = systems[row.system] = None
+    everybody = {row.system for row in rows}
+    notes = []
+    for reason, (terms, systems) in told.items():
+        whose = "" if set(systems) == everybody else f" of {', '.join(filter(None, systems))}"
+        notes.append(f"{', '.join(terms)}{whose}: {reason}.")
     return notes

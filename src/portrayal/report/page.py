@@ -66,7 +66,7 @@ def render(results: Results) -> str:
         evidence_file=EVIDENCE_FILE,
         totals=_totals(results),
         examples=_examples(results, pictures),
-        data=json_for_html(_shown_evidence(results, shown)),
+        data=json_for_html(_once(_shown_evidence(results, shown))),
         pictures=json_for_html(pictures),
         measurements=json_for_html(results.as_dict()),
         script=Markup(script),
@@ -139,6 +139,16 @@ def _hash(text: str) -> str:
 
 def _totals(results: Results) -> dict[str, int]:
     return dict(results.evidence.group_by("id").len().iter_rows())
+
+
+def _once(evidence: dict[str, Any]) -> dict[str, Any]:
+    """Every caption once, and for each number which of them stand behind it: many stand behind several."""
+    place: dict[tuple[str, ...], int] = {}
+    behind = {
+        identifier: [place.setdefault(tuple(row), len(place)) for row in rows]
+        for identifier, rows in evidence.items()
+    }
+    return {"captions": [list(row) for row in place], "behind": behind}
 
 
 def _shown_evidence(results: Results, sections: list[Section]) -> dict[str, Any]:

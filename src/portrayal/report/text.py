@@ -15,10 +15,10 @@ def to_markdown(results: Results) -> str:
     """One table per metric and attribute."""
     parts: list[str] = []
     for section in sections(results):
-        about = f"{section.metric} · {section.attribute}" if section.attribute else section.metric
+        about = " · ".join(filter(None, (section.metric, section.attribute, section.part)))
         head = [
             "system",
-            "group",
+            section.second,
             *(["item"] if section.has_items else []),
             *section.terms,
             *(["p", "q"] if section.has_items else []),
@@ -43,7 +43,7 @@ def to_markdown(results: Results) -> str:
         lines.append("")
         if section.settings:
             lines += [f"Settings: {_escape(settings_text(section.settings))}.", ""]
-        for reason in footnotes(section.rows):
+        for reason in [*section.notes, *footnotes(section.rows)]:
             lines += [_escape(reason), ""]
         parts.append("\n".join(lines))
     return "\n".join(parts)

@@ -1,5 +1,6 @@
 """How sure a number is. These procedures know no metric: they take counts or scores per cluster."""
 
+from portrayal.stats.clusters import clustered_variance, multiway_variance
 from portrayal.stats.compare import Difference, paired_difference, unpaired_difference
 from portrayal.stats.multiple import benjamini_hochberg, holm
 from portrayal.stats.power import minimum_detectable_effect
@@ -16,7 +17,7 @@ from portrayal.stats.resample import (
     resampler,
     sorted_clusters,
 )
-from portrayal.stats.seeds import Spread, spread_over_seeds
+from portrayal.stats.seeds import draws_over_seeds
 from portrayal.stats.significance import PERMUTATIONS, bootstrap_p, noise_floor, permutation_p, permutations
 
 __all__ = [
@@ -26,15 +27,17 @@ __all__ = [
     "Difference",
     "Estimate",
     "Resampler",
-    "Spread",
     "benjamini_hochberg",
     "bootstrap",
     "bootstrap_p",
+    "clustered_variance",
     "clustered_wilson",
     "column_sums",
     "divide_columns",
+    "draws_over_seeds",
     "holm",
     "minimum_detectable_effect",
+    "multiway_variance",
     "noise_floor",
     "paired_difference",
     "percentile_interval",
@@ -43,7 +46,6 @@ __all__ = [
     "rate",
     "resampler",
     "sorted_clusters",
-    "spread_over_seeds",
     "unpaired_difference",
     "wilson",
 ]

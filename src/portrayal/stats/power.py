@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scipy import stats
+from scipy.special import ndtri
 
 from portrayal.stats.resample import LEVEL
 
@@ -15,4 +15,4 @@ def minimum_detectable_effect(standard_error: float, level: float = LEVEL, power
     >>> round(minimum_detectable_effect(1.0), 2)
     2.8
     """
-    return float((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power)) * standard_error)
+    return float((ndtri((1 + level) / 2) + ndtri(power)) * standard_error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from portrayal.stats.resample import LEVEL, Array, Estimate, Resampler, divide_columns
 
@@ -18,7 +18,7 @@ def wilson(successes: float, trials: float, level: float = LEVEL) -> tuple[float
     """
     if trials <= 0:
         raise ValueError("A rate needs at least one trial.")
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     share = min(max(successes / trials, 0.0), 1.0)
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))

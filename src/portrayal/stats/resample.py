@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
+from scipy.special import ndtr, ndtri, pdtr
 
 Array = NDArray[np.float64]
 Counts: TypeAlias = Any  # an array or a sparse array of scipy: (clusters, columns)
@@ -27,9 +28,7 @@ _CHUNK = 64  # draws whose weights are held as floats at once
 _ENOUGH_DEFINED = 0.95  # with fewer draws defined than this, an interval would describe the others only
 
 # P(weight <= k) of a Poisson variable of mean 1, as whole numbers of 64 bits, for k = 0, 1, 2, ...
-_POISSON = np.array(
-    [int(share * 2.0**53) << 11 for share in stats.poisson.cdf(np.arange(17), 1)], dtype=np.uint64
-)
+_POISSON = np.array([int(share * 2.0**53) << 11 for share in pdtr(np.arange(17), 1)], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -201,7 +200,7 @@ def percentile_interval(draws: Array, level: float = LEVEL) -> tuple[Array, Arra
 def bca_interval(point: Array, draws: Array, left_out: Array, level: float = LEVEL) -> tuple[Array, Array]:
     """Bias-corrected and accelerated bounds (Efron 1987); `left_out` holds the value without each cluster."""
     lows, highs = np.full(len(point), np.nan), np.full(len(point), np.nan)
-    normal = stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    normal = ndtri([(1 - level) / 2, (1 + level) / 2])
     for i, value in enumerate(point):
         column = draws[np.isfinite(draws[:, i]), i]
         jackknife = left_out[np.isfinite(left_out[:, i]), i]
@@ -211,11 +210,11 @@ def bca_interval(point: Array, draws: Array, left_out: Array, level: float = LEV
             lows[i] = highs[i] = column[0]
             continue
         below = np.mean(column < value) + np.mean(column == value) / 2
-        shift = stats.norm.ppf(np.clip(below, 0.5 / len(column), 1 - 0.5 / len(column)))
+        shift = ndtri(np.clip(below, 0.5 / len(column), 1 - 0.5 / len(column)))
         spread = jackknife.mean() - jackknife
         scale = np.sum(spread**2) ** 1.5
         acceleration = np.sum(spread**3) / (6 * scale) if scale > 0 else 0.0
-        moved = stats.norm.cdf(shift + (shift + normal) / (1 - acceleration * (shift + normal)))
+        moved = ndtr(shift + (shift + normal) / (1 - acceleration * (shift + normal)))
         lows[i], highs[i] = np.quantile(column, moved)
     return lows, highs
 
@@ -228,8 +227,9 @@ def resampler(names: tuple[str, ...], seed: int, draws: int) -> Resampler:
 
 def sorted_clusters(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """The distinct names in order, and for each entry which of them it is."""
-    distinct, places = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)
-    return tuple(distinct.tolist()), places.astype(np.int64)
+    distinct = tuple(sorted(set(names)))
+    place = {name: number for number, name in enumerate(distinct)}
+    return distinct, np.fromiter((place[name] for name in names), dtype=np.int64, count=len(names))
 
 
 def _leave_one_out(counts: Counts) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtr
 
 from portrayal.stats.resample import Array
 
@@ -45,7 +45,7 @@ def bootstrap_p(replicates: Array, null: float = 0.0) -> float | None:
     p = min(1.0, 2 * (1 + beyond) / (1 + len(known)))
     spread = float(known.std(ddof=1))
     if beyond == 0 and spread > 0:
-        p = min(p, float(2 * stats.norm.sf(abs(float(np.median(known)) - null) / spread)))
+        p = min(p, float(2 * ndtr(-abs(float(np.median(known)) - null) / spread)))
     return float(p)
 
 

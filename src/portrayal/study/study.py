@@ -18,6 +18,7 @@ from portrayal.study.formats.parquet import of_frame
 from portrayal.study.formats.raw import RawTable
 from portrayal.study.identifiers import picture_files
 
+COMBINED = "+"  # between attributes whose groups are crossed: "gender+age"
 TABLES = ("captions", "references", "attributes", "people", "objects")
 
 
@@ -102,6 +103,12 @@ class Study:
         """Image id to picture file, for the pictures that are there."""
         return picture_files(self.images) if self.images else {}
 
+    def has_attribute(self, attribute: str) -> bool:
+        """Whether the study knows it, or all of those that it combines ("gender+age")."""
+        parts = attribute.split(COMBINED)
+        known = self.attribute_names
+        return attribute in known or (len(set(parts)) == len(parts) and all(part in known for part in parts))
+
     def groups(self, attribute: str) -> tuple[str, ...]:
         """The groups of an attribute that the study holds, sorted by name."""
         labels = self.labels(attribute).get_column(attribute)
@@ -112,10 +119,21 @@ class Study:
         return dict(self.labels(attribute).group_by(attribute).len().sort(attribute).iter_rows())
 
     def labels(self, attribute: str) -> pl.DataFrame:
-        """`image_id` and the group of each image that has one."""
-        if attribute not in self.attribute_names:
-            raise unknown_name("attribute", attribute, self.attribute_names)
-        return self.attributes.select("image_id", attribute).drop_nulls()
+        """`image_id` and the group of each image that has one; of several attributes combined, of all of them.
+
+        >>> import polars as pl
+        >>> people = {"image_id": [1, 2], "gender": ["female", "male"], "age": ["old", None]}
+        >>> Study.from_frames(attributes=pl.DataFrame(people)).labels("gender+age").rows()
+        [('1', 'female+old')]
+        """
+        if not self.has_attribute(attribute):
+            unknown = [part for part in attribute.split(COMBINED) if part not in self.attribute_names]
+            raise unknown_name("attribute", unknown[0] if unknown else attribute, self.attribute_names)
+        if attribute in self.attribute_names:
+            return self.attributes.select("image_id", attribute).drop_nulls()
+        parts = attribute.split(COMBINED)
+        labelled = self.attributes.select("image_id", *parts).drop_nulls()
+        return labelled.select("image_id", pl.concat_str(parts, separator=COMBINED).alias(attribute))
 
     def spoken(self, speaker: str) -> pl.DataFrame:
         """`image_id`, `sample`, `caption` of one system, or of people where the speaker is `human`."""

@@ -89,8 +89,11 @@ def settings(metric: Metric, budget: Budget) -> Iterator[Setting]:
         yield at("alarm", 0.0, budget.scenes, budget.alarms)
         if budget.coverage:
             yield at("coverage", budget.coverage_level, budget.scenes, budget.coverage)
+            size, studies = budget.truth, budget.truths
+            if card.learns:
+                size, studies = budget.scenes, size * studies // budget.scenes
             for level in (0.0, budget.coverage_level):
-                yield at("truth", level, budget.truth, budget.truths)
+                yield at("truth", level, size, studies)
         for level in budget.power_levels:
             for size in budget.power_sizes:
                 yield at("power", level, size, budget.power)

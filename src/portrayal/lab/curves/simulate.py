@@ -61,14 +61,14 @@ def simulate(
     found = find_metric(metric)
     world, annotators, captioner = arrange(levels)
     outcomes: Outcomes = {term: [] for term in terms}
-    options: dict[str, Any] = {"draws": draws} if "draws" in found.options else {}
+    options: dict[str, Any] = {**found.quick, **({"draws": draws} if "draws" in found.options else {})}
     for seed in seeds:
         study = describe_scenes(
             make_scenes(scenes, seed, world),
             seed,
             annotators,
             [captioner],
-            references="references" in found.card.needs,
+            references="references" in (*found.card.needs, *found.card.uses),
         )
         try:
             results = found(study, attribute=LEANING, speakers=[SYSTEM], seed=seed, **options)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from portrayal.lexicon import Finder, Lexicon, tokenize
+from portrayal.errors import Undefined
+from portrayal.lexicon import Finder, Lexicon, lexicon_for, load_lexicon, tokenize
+from portrayal.study import COMBINED
 
 UNKNOWN = "<unk>"
 _MASK = "{attribute}word"
@@ -15,14 +18,54 @@ def mask_token(attribute: str) -> str:
     return _MASK.format(attribute=attribute)
 
 
-def masked_words(captions: Sequence[str], hidden: Lexicon | None, token: str) -> list[tuple[str, ...]]:
-    """The words of each caption; those that the lexicon hides become the token. Without a lexicon nothing is hidden."""
-    finder = None if hidden is None else Finder(hidden)
-    known: dict[str, tuple[str, ...]] = {}  # generated captions repeat a lot
-    for caption in captions:
-        if caption not in known:
-            known[caption] = tuple(tokenize(caption if finder is None else finder.mask(caption, token)))
-    return [known[caption] for caption in captions]
+@dataclass(frozen=True)
+class Mask:
+    """The word lists that are hidden, each behind its own token; with `remove`, words leave no trace instead."""
+
+    lists: tuple[tuple[Lexicon, str], ...] = ()
+    remove: bool = False
+
+    @classmethod
+    def for_attribute(
+        cls, attribute: str, lexicon: str | Lexicon | None, mask: bool | None, remove: bool = False
+    ) -> Mask:
+        """The list asked for, else the default ones of the attribute; none where nothing is to be hidden.
+
+        Unless it is said whether to mask, a list says so itself. Of attributes combined, each has its own list.
+        """
+        if mask is False:
+            return cls()
+        if lexicon is not None:
+            return cls(((load_lexicon(lexicon), mask_token(attribute)),), remove)
+        found = []
+        for part in attribute.split(COMBINED):
+            try:
+                words = lexicon_for(part)
+            except Undefined:
+                continue  # nothing is known to name this attribute, so there is nothing to hide
+            if mask or words.hide:
+                found.append((words, mask_token(part)))
+        return cls(tuple(found), remove)
+
+    @property
+    def tokens(self) -> set[str]:
+        return set() if self.remove else {token for _, token in self.lists}
+
+    @property
+    def label(self) -> str | None:
+        """How settings name it."""
+        return "+".join(words.label for words, _ in self.lists) or None
+
+    def read(self, captions: Sequence[str]) -> list[tuple[str, ...]]:
+        """The words of each caption, lower-cased."""
+        finders = [(Finder(words), token) for words, token in self.lists]
+        read = []
+        for caption in captions:
+            words = tokenize(caption)
+            for finder, token in finders:
+                words = finder.mask_words(words, None if self.remove else token)
+            read.append(tuple(words))
+        return read
 
 
 def within_vocabulary(words: Sequence[tuple[str, ...]], vocabulary: Collection[str]) -> list[tuple[str, ...]]:

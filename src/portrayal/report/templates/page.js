@@ -21,20 +21,35 @@ function marked(caption, words) {
   return line;
 }
 
+// The caption as a classifier reads it: what gives the true group away is warm, what points elsewhere is cold.
+function coloured(parts) {
+  const line = element("p", "", "parts");
+  const most = Math.max(0.5, ...parts.map(([, part]) => Math.abs(Number(part) || 0)));
+  for (const [word, part] of parts) {
+    const piece = element("span", String(word));
+    const strength = Math.min(1, Math.abs(Number(part) || 0) / most);
+    piece.style.backgroundColor = `rgb(${part > 0 ? "217 119 6" : "14 116 144"} / ${(0.55 * strength).toFixed(2)})`;
+    piece.title = Number(part).toFixed(2);
+    line.append(piece, " ");
+  }
+  return line;
+}
+
 function parsed(detail) {
   try { return JSON.parse(detail) || {}; } catch { return { detail }; }
 }
 
 function open(button) {
-  const rows = evidence[button.dataset.id] || [];
+  const rows = (evidence.behind[button.dataset.id] || []).map((place) => evidence.captions[place]);
   const total = Number(button.dataset.total);
   document.getElementById("evidence-title").textContent = button.dataset.what + " = " + button.textContent;
   document.getElementById("evidence-count").textContent =
     rows.length < total ? `${rows.length} of ${total.toLocaleString("en")} captions, spread evenly` : `${total} captions`;
+  document.getElementById("evidence-legend").hidden = !rows.some(([, , detail]) => detail && Array.isArray(parsed(detail).parts));
   list.replaceChildren(...rows.map(([image, caption, detail]) => {
     const about = detail ? parsed(detail) : {};
     const item = document.createElement("li");
-    const facts = Object.entries(about).filter(([key, value]) => key !== "words" && String(value) !== "")
+    const facts = Object.entries(about).filter(([key, value]) => key !== "words" && key !== "parts" && String(value) !== "")
       .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join(", ") : value}`);
     if (Object.hasOwn(pictures, image)) {
       const picture = document.createElement("img");
@@ -42,7 +57,9 @@ function open(button) {
       picture.alt = "";
       item.append(picture);
     }
-    item.append(marked(caption, about.words || []), element("p", [`image ${image}`, ...facts].join(" · "), "facts"));
+    item.append(marked(caption, about.words || []));
+    if (Array.isArray(about.parts)) item.append(coloured(about.parts));
+    item.append(element("p", [`image ${image}`, ...facts].join(" · "), "facts"));
     return item;
   }));
   dialog.showModal();

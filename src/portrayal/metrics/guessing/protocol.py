@@ -1,0 +1,175 @@
+"""A protocol: how captions are split, how often, and how groups are balanced, from one call to the next alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from portrayal.metrics.guessing.corpus import Corpus
+from portrayal.metrics.guessing.guesses import Array, Dealt, Guesser, Guesses, sharpened, sharpness
+from portrayal.metrics.guessing.splits import (
+    Split,
+    balanced_sample,
+    by_fold,
+    common_folds,
+    leak_safe_folds,
+    like_paper_split,
+    paper_split,
+    without_repeats,
+)
+
+PUBLISHED = ("paper", "paper-unseen")  # splits that draw a test set; the others test every caption once
+_CALIBRATION_FOLDS = 5
+
+# For each seed the captions that are read: one corpus, or for the published LIC of people one for each position.
+Readings = Sequence[Sequence[Corpus]]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    split: str
+    balance: str
+    seeds: tuple[int, ...]
+    folds: int
+    guesser: Guesser
+
+    @property
+    def published(self) -> bool:
+        return self.split in PUBLISHED
+
+    @property
+    def clusters(self) -> str:
+        """What is drawn again by the bootstrap: captions that share a text are tested together by leak-safe folds."""
+        return "image" if self.published else "text"
+
+    def splits(self, corpus: Corpus, seed: int) -> list[Split]:
+        """What is learnt and tested with one seed."""
+        if self.published:
+            return [self._tested(corpus, _paper_split(corpus.group.tobytes(), seed))]
+        return self._folds(corpus, corpus.group, seed)
+
+    def guess(self, readings: Readings) -> list[list[Guesses]]:
+        """Guesses by seed and corpus."""
+        return self._guess(readings, self.splits)
+
+    def _guess(
+        self, readings: Readings, splits_of: Callable[[Corpus, int], list[Split]], rough: bool = False
+    ) -> list[list[Guesses]]:
+        """What has the same captions is learnt together, since that is faster."""
+        wanted: dict[Corpus, list[tuple[int, int, list[Split]]]] = {}
+        for number, (seed, some) in enumerate(zip(self.seeds, readings, strict=True)):
+            for place, corpus in enumerate(some):
+                wanted.setdefault(corpus, []).append((number, place, splits_of(corpus, seed)))
+        made: dict[tuple[int, int], Guesses] = {}
+        for corpus, entries in wanted.items():
+            together = self.guesser.guess(corpus, [s for *_, splits in entries for s in splits], rough)
+            first = 0
+            for number, place, splits in entries:
+                made[number, place] = together.of_fits(first, len(splits))
+                first += len(splits)
+        return [[made[number, place] for place in range(len(some))] for number, some in enumerate(readings)]
+
+    def chance(self, readings: Readings, seed: int, dealings: int) -> Array:
+        """The groups' mean scores when labels are dealt at random: (dealings, groups), 0 to 1.
+
+        They go through the part of the guesses that `compared` names.
+        """
+        parts = [
+            self.guesser.chance(
+                readings[number][place], self._dealer(readings[number][place], seed, number), dealings
+            )
+            for number, place in self.compared(readings)
+        ]
+        return np.asarray(np.mean(parts, axis=0))
+
+    def compared(self, readings: Readings) -> list[tuple[int, int]]:
+        """Which guesses (by seed and corpus) are held against chance, which would take too long for all of them.
+
+        The first repeat of folds; of a published split every seed, with one of the corpora in turn.
+        """
+        if not self.published:
+            return [(0, 0)]
+        return [(number, number % len(some)) for number, some in enumerate(readings)]
+
+    def calibrated(self, guesses: Sequence[Sequence[Guesses]]) -> list[list[tuple[Array, Array]]]:
+        """Probabilities that are as sure as they are right, by what other captions say of how sure to be.
+
+        And by what the log odds of each caption were multiplied.
+        """
+        if not self.published:
+            return [[self._calibrated_by_fold(one) for one in some] for some in guesses]
+        readings = [[one.corpus for one in some] for some in guesses]
+        held_out = self._guess(readings, self._learnt_folds, rough=True)
+        return [
+            [
+                _sharpened(one, np.full(1, sharpness(other.likely, other.group)), np.zeros_like(one.fit))
+                for one, other in zip(*pair, strict=True)
+            ]
+            for pair in zip(guesses, held_out, strict=True)
+        ]
+
+    @staticmethod
+    def _calibrated_by_fold(one: Guesses) -> tuple[Array, Array]:
+        """Each fold by how sure the guesses of the other folds should have been."""
+        factors = np.ones(one.weights.shape[1])
+        for fold in range(len(factors)):
+            others = one.fit != fold
+            factors[fold] = sharpness(one.likely[others], one.group[others]) if others.any() else 1.0
+        return _sharpened(one, factors, one.fit)
+
+    def _learnt_folds(self, corpus: Corpus, seed: int) -> list[Split]:
+        """The part that is learnt, split as the whole is: with equal captions on both sides, or without."""
+        (split,) = self.splits(corpus, seed)
+        if self.split == "paper":
+            order = np.random.default_rng([seed, 2]).permutation(len(split.train))
+            fold = order % _CALIBRATION_FOLDS
+        else:
+            fold = leak_safe_folds(corpus.design.row[split.train].tolist(), _CALIBRATION_FOLDS, seed)
+        return [Split(split.train[one.train], split.train[one.test]) for one in by_fold(fold)]
+
+    def _tested(self, corpus: Corpus, split: Split) -> Split:
+        if self.split == "paper":
+            return split
+        text = corpus.design.row
+        return Split(split.train, split.test[~np.isin(text[split.test], text[split.train])])
+
+    def _folds(self, corpus: Corpus, group: NDArray[np.int64], seed: int) -> list[Split]:
+        sample = np.arange(len(group))
+        if self.balance == "subsample":
+            sample = balanced_sample(group, np.random.default_rng([seed, 1]))
+        if self.split == "common":
+            fold = common_folds([corpus.images[place] for place in sample], self.folds, seed)
+            made = without_repeats(by_fold(fold), corpus.design.row[sample])
+        else:
+            made = by_fold(leak_safe_folds([corpus.words[place] for place in sample], self.folds, seed))
+        return [Split(sample[one.train], sample[one.test]) for one in made]
+
+    def _dealer(self, corpus: Corpus, seed: int, number: int) -> Callable[[int], Dealt]:
+        """Deals labels at random: the same ones to every corpus and seed of one dealing."""
+        fixed = None
+        if not self.published and self.balance == "weights":  # folds that do not look at labels
+            fixed = self._folds(corpus, corpus.group, self.seeds[number])
+
+        def deal(dealing: int) -> Dealt:
+            group = np.random.default_rng([seed, dealing]).permutation(corpus.group)
+            if fixed is not None:
+                return group, fixed
+            if self.published:
+                drawn = like_paper_split(group, np.random.default_rng([seed, dealing, 1 + number]))
+                return group, [self._tested(corpus, drawn)]
+            return group, self._folds(corpus, group, self.seeds[number])
+
+        return deal
+
+
+def _sharpened(one: Guesses, factors: Array, which: NDArray[np.int64]) -> tuple[Array, Array]:
+    return sharpened(one.likely, factors[which]), factors[which]
+
+
+@lru_cache(maxsize=64)  # several numbers are made of the same splits
+def _paper_split(group: bytes, seed: int) -> Split:
+    return paper_split(np.frombuffer(group, dtype=np.int64).tolist(), seed)

@@ -1,0 +1,78 @@
+"""Everything that decides the numbers of a metric that guesses, and what to change to see how much each thing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from portrayal.lexicon import shipped_lexicons
+from portrayal.metrics.guessing.guesses import Guesser
+from portrayal.metrics.guessing.protocol import PUBLISHED, Protocol
+from portrayal.metrics.guessing.reading import VOCABULARIES
+from portrayal.metrics.guessing.text import Mask
+from portrayal.study import Study
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that decides the numbers."""
+
+    split: str
+    balance: str
+    seeds: tuple[int, ...]
+    folds: int
+    strength: float
+    vocabulary: str | None
+    mask: Mask
+    null: int
+    references: int | None
+    classifier: str = "linear"
+
+    @property
+    def published(self) -> bool:
+        return self.split in PUBLISHED
+
+    def settings(self, vocabulary: str | None) -> dict[str, Any]:
+        return {
+            "classifier": self.classifier,
+            "split": self.split,
+            "balance": "subsample" if self.published else self.balance,
+            "seeds": list(self.seeds),
+            "folds": None if self.published else self.folds,
+            "strength": self.strength,
+            "vocabulary": vocabulary,
+            "mask": self.mask.label,
+            "hide": "remove" if self.mask.remove else "replace",
+            "null": self.null,
+        }
+
+    def protocol(self, groups: int) -> Protocol:
+        weighted = not self.published and self.balance == "weights"
+        return Protocol(
+            self.split, self.balance, self.seeds, self.folds, Guesser(groups, self.strength, weighted)
+        )
+
+
+def variants(setup: Setup, study: Study, attribute: str) -> Iterator[Setup]:
+    """The settings with one thing changed at a time."""
+    shown = Mask.for_attribute(attribute, None, True)
+    if setup.mask.lists:
+        yield replace(setup, mask=Mask())
+        yield replace(setup, mask=replace(setup.mask, remove=not setup.mask.remove))
+    elif shown.lists:
+        yield replace(setup, mask=shown)
+    used = {words.name for words, _ in setup.mask.lists or shown.lists}
+    for words in shipped_lexicons():
+        if words.attribute == attribute and words.name not in used:
+            yield replace(setup, mask=Mask.for_attribute(attribute, words, True, setup.mask.remove))
+    if study.references.height:
+        usual = setup.vocabulary or ("system" if study.vocabularies else "observed")
+        for rule in VOCABULARIES:
+            if rule != usual and (rule != "system" or study.vocabularies):
+                yield replace(setup, vocabulary=rule)
+    if not setup.published:
+        other = "subsample" if setup.balance == "weights" else "weights"
+        yield replace(setup, balance=other)
+    for strength in (setup.strength / 10, setup.strength * 10):
+        yield replace(setup, strength=strength)

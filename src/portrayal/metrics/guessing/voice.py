@@ -1,0 +1,137 @@
+"""One speaker's captions under one protocol: the guesses, and every number that is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from portrayal.metrics.guessing.corpus import Corpus
+from portrayal.metrics.guessing.evidence import Told
+from portrayal.metrics.guessing.guesses import Array, Guesses, scores
+from portrayal.metrics.guessing.influence import (
+    accuracy_slopes,
+    confidence_slopes,
+    learning_effects,
+    score_slopes,
+)
+from portrayal.metrics.guessing.protocol import Protocol, Readings
+from portrayal.metrics.guessing.tally import PERCENT, Spread, Tally, estimate
+from portrayal.stats import Estimate, percentile_interval, permutation_p
+
+SCORE, ACCURACY, CONFIDENCE, CALIBRATED = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Voice:
+    """`dealings` is how often labels are dealt at random to know chance; 0: never."""
+
+    protocol: Protocol
+    readings: Readings
+    guesses: Sequence[Sequence[Guesses]]
+    groups: tuple[str, ...]
+    seed: int
+    draws: int
+    dealings: int = 0
+    in_full: bool = False
+
+    @property
+    def corpus(self) -> Corpus:
+        """Of the first repeat."""
+        return self.readings[0][0]
+
+    @cached_property
+    def told(self) -> Told:
+        return Told([one for some in self.guesses for one in some], self.groups)
+
+    @cached_property
+    def tested(self) -> Array:
+        """How many images of each group one repeat tests, on average."""
+        counts = [np.bincount(some[0].group, minlength=len(self.groups)) for some in self.guesses]
+        return np.asarray(np.mean(counts, axis=0))
+
+    @cached_property
+    def tally(self) -> Tally:
+        """The score of every tested caption; in full also whether it was guessed, how surely, and calibrated."""
+        columns = [[one.score[:, None] for one in some] for some in self.guesses]
+        slopes = [[[score_slopes(one.likely, one.group)] for one in some] for some in self.guesses]
+        if self.in_full:
+            pairs = [list(zip(*pair, strict=True)) for pair in self._calibrated]
+            columns = [[_columns(one, likely) for one, (likely, _) in some] for some in pairs]
+            slopes = [[_slopes(one, likely, factor) for one, (likely, factor) in some] for some in pairs]
+        learning = [
+            [self._learning(one, seed, slope) for one, slope in zip(some, part, strict=True)]
+            for seed, some, part in zip(self.protocol.seeds, self.guesses, slopes, strict=True)
+        ]
+        return Tally.of(self.guesses, columns, learning, len(self.groups), self.protocol.clusters)
+
+    @property
+    def _calibrated(self) -> Iterator[tuple[Sequence[Guesses], list[tuple[Array, Array]]]]:
+        return zip(self.guesses, self.protocol.calibrated(self.guesses), strict=True)
+
+    def _learning(self, one: Guesses, seed: int, slopes: Sequence[Array]) -> Array:
+        """Of a published split nothing: each of its seeds learns from others, so that they show it themselves."""
+        if self.protocol.published:
+            return np.zeros((len(one.corpus.images), len(slopes), len(self.groups)))
+        splits = self.protocol.splits(one.corpus, seed)
+        return learning_effects(self.protocol.guesser, one, splits, slopes)
+
+    def spread(self, group: int | None, column: int = SCORE) -> Spread:
+        """A column's mean for a group, or over groups, in percent."""
+        return estimate(self.tally, column, group, self.seed, self.draws)
+
+    @cached_property
+    def null(self) -> Array | None:
+        """Scores under chance labels, in percent: (dealings, 1 + groups), the mean over groups first."""
+        if not self.dealings:
+            return None
+        found = self.protocol.chance(self.readings, self.seed, self.dealings) * PERCENT
+        return np.column_stack([found.mean(axis=1), found])
+
+    def chance(self, group: int | None) -> Spread | None:
+        """The mean of the null, and between what 95 % of its dealings lie."""
+        if self.null is None:
+            return None
+        null = self.null[:, _column(group)]
+        if not np.isfinite(null).any():
+            return Spread(Estimate.of(None))
+        (low,), (high,) = percentile_interval(null[:, None])
+        bounds = [float(bound) if np.isfinite(bound) else None for bound in (low, high)]
+        return Spread(Estimate(float(np.nanmean(null)), bounds[0], bounds[1], None, np.empty(0)))
+
+    def p(self, group: int | None) -> float | None:
+        """How often chance labels reach the value on the same splits."""
+        if self.null is None:
+            return None
+        compared = [self.guesses[number][place] for number, place in self.protocol.compared(self.readings)]
+        count = len(self.groups)
+        means = [
+            np.bincount(one.group, weights=one.score, minlength=count)
+            / np.bincount(one.group, minlength=count)
+            for one in compared
+        ]
+        points = np.mean(means, axis=0) * PERCENT
+        observed = np.append(points.mean(), points)
+        p = permutation_p(observed, self.null)[_column(group)]
+        return float(p) if np.isfinite(p) else None
+
+
+def _column(group: int | None) -> int:
+    return 0 if group is None else 1 + group
+
+
+def _columns(one: Guesses, calibrated: Array) -> Array:
+    right = (one.guessed == one.group).astype(np.float64)
+    return np.column_stack([one.score, right, one.likely.max(axis=1), scores(calibrated, one.group)])
+
+
+def _slopes(one: Guesses, calibrated: Array, factor: Array) -> list[Array]:
+    """How each column moves with the log odds."""
+    return [
+        score_slopes(one.likely, one.group),
+        accuracy_slopes(one.likely, one.group),
+        confidence_slopes(one.likely),
+        score_slopes(calibrated, one.group) * factor[:, None],
+    ]

@@ -1,0 +1,544 @@
+"""LIC: against the published protocol and numbers, a plain implementation, chance, and the lab."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+
+import portrayal
+from portrayal.errors import PortrayalError, Undefined
+from portrayal.lab import make_study
+from portrayal.metrics import lic
+from portrayal.metrics.guessing.corpus import features_of
+from portrayal.metrics.guessing.guesses import Guesser
+from portrayal.metrics.guessing.protocol import Protocol
+from portrayal.metrics.guessing.reading import Reader
+from portrayal.metrics.guessing.splits import PAPER_SEEDS, leak_safe_folds, paper_split
+from portrayal.metrics.guessing.text import Mask
+from portrayal.results import Results
+from portrayal.study import Study
+
+FIVE = ("nic-th10", "sat", "oscar", "nic-plus", "nic-equalizer")
+PEOPLE = ("lic_d", "lic_m_paired", "lic")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Study:
+    return make_study(400, 3)
+
+
+@pytest.fixture(scope="module")
+def found(lab: Study) -> Results:
+    return lic(lab, attribute="gender", null=20, draws=100)
+
+
+def value(results: Results, term: str, system: str | None = None, group=None, item=None):
+    return row(results, term, system, group, item).value
+
+
+def row(results: Results, term: str, system: str | None = None, group=None, item=None):
+    rows = [
+        m
+        for m in results.measurements
+        if (m.term, m.group, m.item) == (term, group, item) and system in (None, m.system)
+    ]
+    assert len(rows) == 1 or system is None, (term, len(rows))
+    return rows[0]
+
+
+def study_of(
+    captions: list[str], groups: list[str], references: dict[int, list[str]] | None = None, **more
+) -> Study:
+    images = [f"{number:04d}" for number in range(len(captions))]
+    people = None
+    if references is not None:
+        told = [(images[number], text) for number, texts in references.items() for text in texts]
+        people = pl.DataFrame(told, schema=["image_id", "caption"], orient="row")
+    return Study.from_frames(
+        captions=pl.DataFrame({"image_id": images, "system": "s", "caption": captions}),
+        attributes=pl.DataFrame({"image_id": images, "gender": groups}),
+        references=people,
+        **more,
+    )
+
+
+def leaking(size: int = 200, seed: int = 0) -> tuple[list[str], list[str]]:
+    rng = np.random.default_rng(seed)
+    groups = ["female" if yes else "male" for yes in rng.random(size) < 0.4]
+    said = [
+        f"a person {'cooks' if (group == 'female') == (rng.random() < 0.8) else 'skis'} near w{rng.integers(60)}"
+        for group in groups
+    ]
+    return said, groups
+
+
+# The published data
+
+
+def test_the_published_split_gives_the_reference_values(lic_gender):
+    study = portrayal.read_study(lic_gender).only(FIVE)
+    results = lic(study, attribute="gender", split="paper", draws=20)
+    expected = dict(zip(FIVE, (43.4, 44.7, 48.8, 46.6, 51.2), strict=True))
+    unseen = dict(zip(FIVE, (231, 296, 373, 133, 137), strict=True))  # table 3 of the first reproduction
+    for system, reference in expected.items():
+        mine = row(results, "lic_m", system)
+        assert mine.value == pytest.approx(reference, abs=1.0)
+        assert mine.n == 662
+        assert mine.settings["seeds"] == list(PAPER_SEEDS)
+        assert 0.5 < mine.std_seed < 2.5
+        assert 41 <= value(results, "lic_d", system) <= 45
+        assert row(results, "lic_d", system).n == 520
+        assert "fewer than 5 captions by people" in row(results, "lic", system).reason
+        assert value(results, "lic", system) == pytest.approx(
+            value(results, "lic_m_paired", system) - value(results, "lic_d", system)
+        )
+        assert row(results, "unseen", system, item="raw").n == pytest.approx(unseen[system], abs=1)
+        assert value(results, "unseen", system, item="raw") < mine.value
+        assert value(results, "duplicates", system) == pytest.approx(
+            100 * (1 - row(results, "unseen", system, item="masked").n / 662), abs=0.1
+        )
+
+
+def test_leak_safe_folds_give_the_reference_values(lic_gender):
+    study = portrayal.read_study(lic_gender).only(FIVE)
+    study = Study(captions=study.captions, attributes=study.attributes)  # the system alone
+    results = lic(study, attribute="gender", null=0, draws=200, seeds=(0, 1))
+    expected = dict(zip(FIVE, (43.0, 44.9, 49.4, 43.6, 47.5), strict=True))
+    errors = dict(zip(FIVE, (1.1, 1.1, 1.1, 1.9, 2.0), strict=True))
+    for system, reference in expected.items():
+        mine = row(results, "lic_m", system)
+        assert mine.value == pytest.approx(reference, abs=0.7)
+        assert mine.n == 10_780
+        assert mine.se_data == pytest.approx(errors[system], abs=0.2)
+        assert value(results, "lic_d", system) is None
+        assert "no captions of people" in row(results, "lic", system).reason
+
+
+def test_chance_on_the_published_data_is_not_25(lic_gender):
+    study = portrayal.read_study(lic_gender).only(["sat"])
+    results = lic(study, attribute="gender", null=10, draws=20, seeds=(0,))
+    assert 27.5 < value(results, "null_m") < 28.9
+    assert 28.8 < value(results, "null_d") < 30.0
+    mine = row(results, "lic_m")
+    assert mine.ideal == value(results, "null_m")
+    assert mine.p == pytest.approx(1 / 11)
+    ideal = row(results, "lic_m_paired").ideal
+    expected = (value(results, "lic_m_paired") - ideal) - (value(results, "lic_d") - value(results, "null_d"))
+    assert value(results, "lic_excess") == pytest.approx(expected)
+
+
+def test_common_folds_say_what_they_cost(lic_gender):
+    study = portrayal.read_study(lic_gender).only(["nic-equalizer"])
+    study = Study(captions=study.captions, attributes=study.attributes)
+    mine = row(lic(study, attribute="gender", split="common", folds=5, null=0, draws=20, seeds=(0,)), "lic_m")
+    assert "common folds keep 28% of the captions" in mine.reason
+
+
+def test_race_words_stay_and_a_vocabulary_that_lacks_the_systems_words_is_told(shared, tmp_path, command):
+    out = tmp_path / "race"
+    source = shared / "lic" / "bias_data" / "Show-Attend-Tell"
+    vocabulary = shared / "lic" / "bias_data" / "model_vocab"
+    people = shared / "coco" / "human_captions_val2014.jsonl"
+    code, _, _ = command(
+        "import", "lic", source, vocabulary, "--attribute", "race", "--references", people, "--out", out
+    )
+    assert code == 0
+    results = lic(portrayal.read_study(out), attribute="race", split="paper", seeds=(0, 12), draws=20)
+    mine = row(results, "lic_m")
+    assert mine.settings["mask"] is None
+    assert mine.n == 220
+    assert "not in its vocabulary (man, woman," in row(results, "lic_d").reason
+
+
+# Against a plain implementation
+
+
+def plain(texts, groups, splits, balanced) -> float:
+    """LIC by scikit-learn, one caption a row."""
+    names = sorted(set(groups))
+    total = {name: [] for name in names}
+    for train, test in splits:
+        reader = CountVectorizer(analyzer=lambda words: features_of(words), binary=True, min_df=2)
+        learnt = reader.fit_transform([texts[p] for p in train])
+        model = LogisticRegression(
+            C=0.1, tol=1e-8, max_iter=10_000, class_weight="balanced" if balanced else None
+        )
+        model.fit(learnt, [groups[p] for p in train])
+        likely = model.predict_proba(reader.transform([texts[p] for p in test]))
+        for place, row in zip(test, likely, strict=True):
+            true = names.index(groups[place])
+            total[groups[place]].append(row[true] if row.argmax() == true else 0.0)
+    return 100 * float(np.mean([np.mean(found) for found in total.values()]))
+
+
+def test_crossfit_is_a_plain_implementations(lab):
+    system = lab.systems[-1]
+    results = lic(lab, attribute="gender", systems=[system], null=0, draws=20, seeds=(5, 9))
+    told = dict(lab.spoken(system).select("image_id", "caption").iter_rows())
+    truth = dict(lab.labels("gender").iter_rows())
+    images = sorted(image for image in told if image in truth)
+    texts = Mask.for_attribute("gender", None, None).read([told[image] for image in images])
+    groups = [truth[image] for image in images]
+    by_hand = []
+    for seed in (5, 9):
+        fold = leak_safe_folds(texts, 10, seed)
+        splits = [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(10)]
+        by_hand.append(plain(texts, groups, splits, True))
+    assert value(results, "lic_m", system) == pytest.approx(np.mean(by_hand), abs=0.01)
+    assert row(results, "lic_m", system).std_seed == pytest.approx(np.std(by_hand, ddof=1), abs=0.01)
+
+
+def test_the_published_split_is_a_plain_implementations(lic_gender):
+    study = portrayal.read_study(lic_gender).only(["nic-plus"])
+    captions = study.captions
+    truth = dict(study.labels("gender").iter_rows())
+    groups = [truth[image] for image in captions["image_id"]]
+    texts = Mask.for_attribute("gender", None, None).read(captions["caption"].to_list())
+    split = paper_split(groups, 0)
+    by_hand = plain(texts, groups, [(split.train, split.test)], False)
+    alone = Study(captions=captions, attributes=study.attributes)
+    results = lic(alone, attribute="gender", split="paper", seeds=(0,), draws=20)
+    assert value(results, "lic_m") == pytest.approx(by_hand, abs=0.01)
+
+
+# Rows
+
+
+def test_every_term_has_its_rows(found, lab):
+    terms = Counter(m.term for m in found.measurements if m.system == lab.systems[0] and m.item is None)
+    three = (
+        "lic_m lic_m_calibrated lic_d lic_m_paired lic lic_excess null_m null_d accuracy confidence".split()
+    )
+    assert {term: count for term, count in terms.items() if term in three} == dict.fromkeys(three, 3)
+    assert terms["duplicates"] == 1
+    assert {m.unit for m in found.measurements if m.term != "word"} == {"percent"}
+    assert {m.system for m in found.measurements} == set(lab.systems)
+    words = [m for m in found.measurements if m.term == "word"]
+    assert {m.unit for m in words} == {"contribution"}
+    assert all(m.low < m.value < m.high and (m.q is not None) == (m.n >= 30) for m in words)
+    assert len({m.id for m in found.measurements}) == len(found.measurements)
+
+
+def test_lic_is_the_mean_over_groups(found, lab):
+    for system in lab.systems:
+        for term in ("lic_m", "lic_d", "accuracy", "null_m", "lic"):
+            parts = [value(found, term, system, group) for group in lab.groups("gender")]
+            assert value(found, term, system) == pytest.approx(np.mean(parts))
+
+
+def test_a_system_that_amplifies_more_gives_away_more(found, lab):
+    faithful, amplifying = "faithful", "stereotyping"
+    assert (
+        value(found, "lic_m", amplifying) > value(found, "lic_m", faithful) > value(found, "null_m", faithful)
+    )
+    assert row(found, "lic_m", amplifying).p == pytest.approx(1 / 21)
+
+
+def test_evidence_has_every_tested_caption_with_its_words(found, lab):
+    system = lab.systems[0]
+    captions = found.evidence_of(row(found, "lic_m", system))
+    assert captions.height == row(found, "lic_m", system).n
+    scores: dict[str, list[float]] = {}
+    for caption, detail in captions.select("caption", "detail").iter_rows():
+        told = json.loads(detail)
+        words = [word for word, _ in told["parts"]]
+        assert len(words) >= len(caption.split())
+        assert "man" not in words
+        scores.setdefault(told["labelled"], []).append(told["score"])
+        assert (told["score"] > 0) == (told["labelled"] == told["guessed"])
+    first = lic(lab, attribute="gender", systems=[system], null=0, draws=20, seeds=(0,))
+    by_hand = 100 * np.mean([np.mean(part) for part in scores.values()])
+    assert by_hand == pytest.approx(value(first, "lic_m"), abs=0.05)
+    strongest = max(
+        (m for m in found.measurements if m.term == "word" and m.system == system), key=lambda m: m.value
+    )
+    behind = found.evidence_of(strongest)
+    assert behind.height
+    assert all(strongest.item in [w for w, _ in json.loads(d)["parts"]] for d in behind["detail"])
+
+
+def test_the_order_of_rows_changes_nothing_where_folds_are_ours(lab, found):
+    system = lab.systems[1]
+    shuffled = Study(
+        captions=lab.captions.sample(fraction=1, shuffle=True, seed=1),
+        attributes=lab.attributes.sample(fraction=1, shuffle=True, seed=2),
+        references=lab.references,
+    )
+    again = lic(shuffled, attribute="gender", systems=[system], null=20, draws=100)
+    assert [m.as_dict() for m in again.measurements] == [
+        m.as_dict() for m in found.measurements if m.system == system
+    ]
+
+
+def test_settings_asked_for_and_no_others(lab):
+    call = {"attribute": "gender", "systems": list(lab.systems[:1]), "null": 0, "draws": 20}
+    both = lic(lab, split=("paper", "crossfit"), **call)
+    assert {m.settings["split"] for m in both.measurements} == {"paper", "crossfit"}
+    alone = lic(lab, split="paper", **call)
+    assert [m.value for m in alone.measurements] == [
+        m.value for m in both.measurements if m.settings["split"] == "paper"
+    ]
+    assert not any(m.term in ("null_m", "null_d", "lic_excess") for m in alone.measurements)
+    assert row(alone, "lic_m").ideal is None
+    with pytest.raises(PortrayalError, match="Did you mean 'paper'"):
+        lic(lab, split="papr", **call)
+
+
+def test_unseen_is_what_the_split_of_that_name_measures(lab):
+    results = lic(
+        lab, attribute="gender", systems=[lab.systems[0]], split="paper-unseen", seeds=(0, 12), draws=20
+    )
+    masked = row(results, "unseen", item="masked")
+    assert masked.value == pytest.approx(value(results, "lic_m"))
+    assert masked.n == pytest.approx(row(results, "lic_m").n, abs=1)
+    assert masked.n <= row(results, "unseen", item="raw").n
+
+
+def test_seeds_of_folds_follow_the_seed(lab):
+    call = {"attribute": "gender", "systems": [lab.systems[0]], "null": 0, "draws": 20}
+    assert row(lic(lab, seed=0, **call), "lic_m").settings["seeds"] == [0, 1, 2, 3, 4]
+    assert row(lic(lab, seed=2, **call), "lic_m").settings["seeds"] == [10, 11, 12, 13, 14]
+
+
+# Attributes, groups, vocabularies
+
+
+def test_three_groups_and_combinations(lab):
+    attribute = f"gender+{next(name for name in lab.attribute_names if name != 'gender')}"
+    results = lic(lab, attribute=attribute, systems=[lab.systems[0]], null=5, draws=20, seeds=(0,))
+    groups = lab.groups(attribute)
+    assert len(groups) > 2
+    assert all("+" in group for group in groups)
+    chance = 100 / len(groups) ** 2
+    assert chance < value(results, "null_m") < chance + 12
+    assert {m.group for m in results.measurements if m.term == "word"} <= set(groups)
+    with pytest.raises(PortrayalError, match="Unknown attribute 'agee'"):
+        lic(lab, attribute="gender+agee")
+    with pytest.raises(PortrayalError, match="Unknown attribute"):
+        lic(lab, attribute="gender+gender")
+
+
+def test_people_speak_in_the_words_of_the_system():
+    said, groups = leaking()
+    people = {
+        number: [f"a man {'wok' if 'cooks' in text else 'snow'} here"] * 5 for number, text in enumerate(said)
+    }
+    study = study_of(said, groups, people, vocabularies={"s": ["a", "person", "near", "WOK"]})
+    results = {
+        rule: lic(study, attribute="gender", null=0, draws=20, seeds=(0,), vocabulary=rule)
+        for rule in ("system", "observed", "none", "common")
+    }
+    assert value(results["none"], "lic_d") is None  # two texts only: too few for ten folds
+    reader = Reader(
+        study,
+        dict.fromkeys((f"{n:04d}" for n in range(200)), 0),
+        Mask.for_attribute("gender", None, None),
+        False,
+    )
+    assert reader.vocabulary("s", "none") is None
+    assert reader.vocabulary("s", "system") == {"a", "person", "near", "wok", "genderword"}
+    assert {"cooks", "skis", "w0", "genderword"} < reader.vocabulary("s", "observed")
+    common = reader.vocabulary("s", "common")  # as many as the system has: the four that people say most
+    assert {"a", "genderword", "here"} < common
+    assert len(common) == 4
+    assert row(lic(study, attribute="gender", null=0, draws=20), "lic_m").settings["vocabulary"] == "system"
+    bare = study_of(said, groups, people)
+    assert row(lic(bare, attribute="gender", null=0, draws=20), "lic_m").settings["vocabulary"] == "observed"
+    lacking = lic(bare, attribute="gender", null=0, draws=20, vocabulary="system")
+    assert "no vocabulary of 's'" in row(lacking, "lic_d").reason
+    assert value(lacking, "lic_m") is not None
+
+
+def test_images_with_too_few_captions_by_people_are_left_out_of_the_pair():
+    said, groups = leaking(300)
+    people = {
+        number: [f"{text} told {number % 7} {time}" for time in range(2 if number % 5 == 0 else 3)]
+        for number, text in enumerate(said)
+    }
+    study = study_of(said, groups, people)
+    results = lic(study, attribute="gender", null=0, draws=50)
+    mine = row(results, "lic")
+    assert mine.n == 240
+    assert "60 of 300 images have fewer than 3 captions by people" in mine.reason
+    assert row(results, "lic_m").n == 300
+    kept = [number for number in range(300) if number % 5]
+    alone = study_of([said[n] for n in kept], [groups[n] for n in kept])
+    same = {f"{place:04d}": f"{n:04d}" for place, n in enumerate(kept)}
+    alone = Study(
+        captions=alone.captions.with_columns(pl.col("image_id").replace(same)),
+        attributes=alone.attributes.with_columns(pl.col("image_id").replace(same)),
+    )
+    again = lic(alone, attribute="gender", null=0, draws=50)
+    assert value(again, "lic_m") == pytest.approx(value(results, "lic_m_paired"))
+    all_of_them = lic(study, attribute="gender", null=0, draws=50, references=2)
+    assert row(all_of_them, "lic").n == 300
+    assert row(all_of_them, "lic").reason is None
+
+
+def test_several_captions_of_an_image_take_turns():
+    said, groups = leaking()
+    images = [f"{number:04d}" for number in range(200)]
+    study = Study.from_frames(
+        captions=pl.DataFrame(
+            {
+                "image_id": images * 2,
+                "system": "s",
+                "sample": [0] * 200 + [1] * 200,
+                "caption": said + [f"{text} again" for text in said],
+            }
+        ),
+        attributes=pl.DataFrame({"image_id": images, "gender": groups}),
+    )
+    results = lic(study, attribute="gender", null=5, draws=50)
+    mine = row(results, "lic_m")
+    assert mine.n == 200
+    assert mine.low < mine.value < mine.high
+    assert {caption.endswith("again") for caption in results.evidence_of(mine)["caption"]} == {True, False}
+
+
+def test_masks_and_lists_change_what_is_read():
+    rng = np.random.default_rng(0)
+    groups = ["female", "male"] * 100
+    said = [f"a {'woman' if group == 'female' else 'man'} at w{rng.integers(80)}" for group in groups]
+    call = {"attribute": "gender", "null": 0, "draws": 20, "seeds": (0,)}
+    study = study_of(said, groups)
+    assert value(lic(study, mask=False, **call), "accuracy") == 100
+    assert value(lic(study, **call), "accuracy") < 65
+    removed = lic(study, hide="remove", **call)
+    assert row(removed, "lic_m").settings["hide"] == "remove"
+    words = {m.item for m in removed.measurements if m.term == "word"}
+    assert "genderword" not in words
+    assert "a" in words
+
+
+# What cannot be measured
+
+
+@pytest.mark.parametrize(
+    ("captions", "groups", "reason"),
+    [
+        (["a man skis"] * 60, ["male", "female"] * 30, "10 folds need as many different captions"),
+        ([f"w{n} skis" for n in range(60)], ["male"] * 59 + ["female"], "no caption of one of the groups"),
+    ],
+)
+def test_undefined_is_undefined(captions, groups, reason):
+    results = lic(study_of(captions, groups), attribute="gender", draws=20)
+    mine = row(results, "lic_m")
+    assert mine.value is None
+    assert reason in mine.reason
+
+
+def test_one_group_is_refused_and_few_images_are_marked():
+    with pytest.raises(Undefined, match="has 1"):
+        lic(study_of(["a", "b"], ["male", "male"]), attribute="gender")
+    said, groups = leaking(50)
+    mine = row(lic(study_of(said, groups), attribute="gender", null=5, draws=20), "lic_m")
+    assert mine.reason.startswith("too few")
+    assert mine.p is None
+    no_people = lic(study_of(*leaking()), attribute="gender", null=0, draws=20)
+    assert {value(no_people, term) for term in PEOPLE} == {None}
+
+
+def test_a_system_without_a_group_is_undefined_and_the_others_are_measured():
+    said, groups = leaking()
+    study = study_of(said, groups)
+    more = study.captions.filter(
+        pl.col("image_id").is_in(study.attributes.filter(gender="male")["image_id"].to_list())
+    )
+    both = Study(
+        captions=pl.concat([study.captions, more.with_columns(pl.lit("t").alias("system"))]),
+        attributes=study.attributes,
+    )
+    results = lic(both, attribute="gender", null=0, draws=20)
+    assert value(results, "lic_m", "s") is not None
+    assert "no captioned image of female" in row(results, "lic_m", "t").reason
+
+
+# Chance
+
+
+def test_p_is_uniform_where_labels_mean_nothing():
+    """In the lab's world, with labels dealt to its captions at random."""
+    said = make_study(240, 1).spoken("stereotyping")["caption"].to_list()
+    p_values = []
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 77])
+        truth = {f"{n:04d}": int(g) for n, g in enumerate(rng.random(240) < 0.5)}
+        study = study_of(said, ["x"] * 240)
+        reader = Reader(study, truth, Mask.for_attribute("gender", None, None), False)
+        corpus = reader.of_system("s", (seed,))
+        protocol = Protocol("crossfit", "weights", (seed,), 5, Guesser(2))
+        null = protocol.chance([corpus], seed, 39).mean(axis=1)
+        one = protocol.guess([corpus])[0][0]
+        mine = np.mean([one.score[one.group == g].mean() for g in (0, 1)])
+        p_values.append((1 + np.sum(null >= mine)) / 40)
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+    assert 0.01 <= np.mean(np.array(p_values) <= 0.05) <= 0.1
+
+
+# The command
+
+
+def test_the_command_takes_splits_seeds_and_shows_them_side_by_side(command, lab, tmp_path):
+    portrayal.study.write_study(lab, tmp_path / "study")
+    call = (
+        "score",
+        "lic",
+        tmp_path / "study",
+        "--attribute",
+        "gender",
+        "--null",
+        0,
+        "--draws",
+        20,
+        "--workers",
+        1,
+    )
+    out = tmp_path / "lic.json"
+    code, printed, _ = command(
+        *call, "--split", "crossfit", "--split", "paper", "--seeds", "0,12", "--json", out
+    )
+    assert code == 0
+    assert "side by side" in printed
+    assert "split paper" in printed
+    assert "The order of systems by lic_m" in " ".join(printed.split())
+    assert {m.settings["split"] for m in Results.load(out).measurements} == {"crossfit", "paper"}
+    code, _, complaint = command(*call, "--seeds", "0,x")
+    assert code == 2
+    assert "whole numbers separated by commas" in complaint
+    code, _, complaint = command(*call, "--split", "random")
+    assert code == 2
+    code, _, complaint = command(*call, "--null", -1)
+    assert code == 2
+    assert "must be 0 or more" in complaint
+
+
+def test_workers_change_no_number(lab):
+    call = {"attribute": "gender", "null": 5, "draws": 20, "seeds": (0,)}
+    alone = portrayal.auditing.score(lab, lic, **call)
+    spread = portrayal.auditing.score(lab, lic, workers=2, **call)
+    assert {m.id: m.as_dict() for m in alone.measurements} == {m.id: m.as_dict() for m in spread.measurements}
+    with pytest.raises(Undefined):
+        portrayal.auditing.score(study_of(["a", "b"], ["x", "x"]), lic, attribute="gender", workers=2)
+
+
+def test_sensitivity_changes_one_thing_at_a_time(lab):
+    system = lab.systems[0]
+    results = lic(lab, attribute="gender", systems=[system], sensitivity=True, draws=20, seeds=(0,))
+    settings = [
+        json.loads(text) for text in dict.fromkeys(json.dumps(m.settings) for m in results.measurements)
+    ]
+    base, *others = settings
+    changed = [[name for name in base if base[name] != one[name]] for one in others]
+    assert all(len(names) == 1 for names in changed)
+    assert {names[0] for names in changed} == {"mask", "hide", "vocabulary", "balance", "strength"}
+    assert [one["strength"] for one in others if one["strength"] != 0.1] == [pytest.approx(0.01), 1.0]
+    assert {m.settings["null"] for m in results.measurements} == {0}
+    assert not any(m.term == "word" for m in results.measurements if m.settings != base)

@@ -1,0 +1,109 @@
+"""Measurements laid out for reading: settings side by side, and tables of their own for words."""
+
+from __future__ import annotations
+
+import pytest
+from scipy import stats
+
+from portrayal.report import to_markdown
+from portrayal.report.layout import footnotes, rank_correlation, sections
+from portrayal.results import Measurement, Results
+
+
+def measured(term, system, value, item=None, group=None, reason=None, **settings):
+    return Measurement(
+        "lic", term, system=system, attribute="gender", group=group, item=item, value=value, n=100, unit="percent",
+        reason=reason, settings=settings,
+    )  # fmt: skip
+
+
+def two_settings(values: dict[str, list[float]]) -> Results:
+    rows = [
+        measured("lic_m", f"s{number}", value, split=split, seeds=seeds)
+        for (split, seeds), found in zip(
+            [("crossfit", [0]), ("paper", [0, 12])], values.values(), strict=True
+        )
+        for number, value in enumerate(found)
+    ]
+    return Results(tuple(rows))
+
+
+def test_settings_stand_side_by_side_before_each_of_them():
+    overview, first, second = sections(two_settings({"crossfit": [1.0, 2.0, 3.0], "paper": [1.5, 3.5, 2.5]}))
+    assert overview.side_by_side
+    assert [(row.system, row.group) for row in overview.rows] == [
+        (system, split) for system in ("s0", "s1", "s2") for split in ("split crossfit", "split paper")
+    ]
+    assert [row.cells["lic_m"].value for row in overview.rows] == [1.0, 1.5, 2.0, 3.5, 3.0, 2.5]
+    assert (first.part, second.part) == ("split crossfit", "split paper")
+    assert not first.side_by_side
+    assert overview.notes == [
+        "The order of systems by lic_m, held against 'split crossfit' (Spearman's correlation; 1: the same): "
+        "split paper 0.50."
+    ]
+
+
+def test_two_systems_have_no_order_to_compare():
+    assert sections(two_settings({"crossfit": [1.0, 2.0], "paper": [2.0, 1.0]}))[0].notes == []
+
+
+def test_settings_changed_one_at_a_time_are_named_by_what_was_changed():
+    rows = [
+        measured("lic_m", "s", 1.0, vocabulary="system", strength=0.1),
+        measured("lic_m", "s", 2.0, vocabulary="none", strength=0.1),
+        measured("lic_m", "s", 3.0, vocabulary="system", strength=1.0),
+        measured("lic_m", "s", 4.0, vocabulary=None, strength=0.1),
+    ]
+    overview = sections(Results(tuple(rows)))[0]
+    assert [row.group for row in overview.rows] == [
+        "as asked for",
+        "vocabulary none",
+        "strength 1.0",
+        "vocabulary none",
+    ]
+
+
+def test_one_setting_has_one_table():
+    (only,) = sections(Results((measured("lic_m", "s", 1.0), measured("lic", "s", 0.5))))
+    assert only.part is None
+    assert only.terms == ["lic_m", "lic"]
+
+
+def test_words_have_a_table_of_their_own_unless_other_terms_share_their_rows():
+    rows = [measured("lic_m", "s", 1.0), measured("word", "s", 2.0, item="cook", group="x")]
+    numbers, words = sections(Results(tuple(rows)))
+    assert (numbers.terms, words.terms, words.part) == (["lic_m"], ["word"], "word")
+    assert words.has_items
+    assert not numbers.has_items
+    shared = [
+        Measurement("cooccurrence", term, item="cat", system="s", value=1.0) for term in ("bias", "count")
+    ]
+    assert (
+        len(sections(Results((*shared, Measurement("cooccurrence", "overall", system="s", value=1.0))))) == 1
+    )
+    alone = Results((Measurement("word-odds", "z", item="cat", system="s", value=1.0),))
+    assert [section.part for section in sections(alone)] == [None]
+
+
+def test_what_a_number_leaves_out_is_said_once():
+    rows = [measured("lic", system, 1.0, reason="3 of 9 images are left out") for system in ("a", "b")] + [
+        measured("lic_d", "a", 1.0, reason="words are missing"),
+        measured("lic_d", "b", 2.0),
+    ]
+    (section,) = sections(Results(tuple(rows)))
+    assert footnotes(section.rows) == ["lic: 3 of 9 images are left out.", "lic_d of a: words are missing."]
+
+
+def test_markdown_has_them_too():
+    text = to_markdown(two_settings({"crossfit": [1.0, 2.0, 3.0], "paper": [1.5, 3.5, 2.5]}))
+    assert "### lic · gender · side by side" in text
+    assert "| system | setting | lic\\_m | n |" in text
+    assert "split paper 0.50" in text
+
+
+@pytest.mark.parametrize("other", [[1, 2, 3, 4, 5], [5, 1, 4, 2, 3], [1, 1, 2, 2, 9]])
+def test_rank_correlation_is_scipys(other):
+    one = [3, 1, 4, 1, 5]
+    assert rank_correlation(one, other) == pytest.approx(stats.spearmanr(one, other).statistic)
+    assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
+    assert rank_correlation([1, 2], [1, 2]) is None
