@@ -88,8 +88,9 @@ def test_renamed_groups_change_names_only(metric: Metric, study):
     }
     after = values(metric(renamed, attribute="gender", draws=DRAWS, lexicon=lexicon))
     assert before.keys() == after.keys()
+    close = 1e-3 if metric.card.learns else 1e-9  # a classifier is fitted up to a tolerance
     for key, value in before.items():
-        assert after[key] == pytest.approx(value, abs=1e-9), key
+        assert after[key] == pytest.approx(value, abs=close), key
 
 
 @EVERY
@@ -123,7 +124,7 @@ def test_an_empty_study_is_undefined(metric: Metric):
 @EVERY
 def test_one_group_only(metric: Metric, study):
     women = replace(study, attributes=study.attributes.filter(pl.col("gender") == "female"))
-    compared = metric.name in ("amplification", "word-odds")
+    compared = metric.name in ("amplification", "word-odds", "lic")
     if compared:
         with pytest.raises(Undefined, match="group"):
             metric(women, attribute="gender", draws=DRAWS)
@@ -201,7 +202,7 @@ def test_another_seed_moves_intervals_only(metric: Metric, study):
     second = metric(study, attribute="gender", draws=DRAWS, seed=2)
     for m, n in zip(first.measurements, second.measurements, strict=True):
         assert m.id == n.id
-        if not m.term.startswith(("multi-floor", "multi-excess")):
+        if not m.term.startswith(("multi-floor", "multi-excess")) and not metric.card.learns:
             assert m.value == n.value
     assert any(
         m.low != n.low or m.se_data != n.se_data

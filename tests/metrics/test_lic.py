@@ -287,8 +287,15 @@ def test_settings_asked_for_and_no_others(lab):
     ]
     assert not any(m.term in ("null_m", "null_d", "lic_excess") for m in alone.measurements)
     assert row(alone, "lic_m").ideal is None
-    with pytest.raises(PortrayalError, match="Did you mean 'paper'"):
-        lic(lab, split="papr", **call)
+    for option, wrong, right in (
+        ("split", "papr", "paper"),
+        ("split", ("crossfit", "comon"), "common"),
+        ("vocabulary", "observd", "observed"),
+        ("balance", "weight", "weights"),
+        ("classifier", "linaer", "linear"),
+    ):
+        with pytest.raises(PortrayalError, match=f"Did you mean '{right}'"):
+            lic(lab, **call, **{option: wrong})
 
 
 def test_unseen_is_what_the_split_of_that_name_measures(lab):
@@ -303,8 +310,13 @@ def test_unseen_is_what_the_split_of_that_name_measures(lab):
 
 def test_seeds_of_folds_follow_the_seed(lab):
     call = {"attribute": "gender", "systems": [lab.systems[0]], "null": 0, "draws": 20}
-    assert row(lic(lab, seed=0, **call), "lic_m").settings["seeds"] == [0, 1, 2, 3, 4]
-    assert row(lic(lab, seed=2, **call), "lic_m").settings["seeds"] == [10, 11, 12, 13, 14]
+    first, second = (lic(lab, seed=seed, **call) for seed in (0, 2))
+    assert row(first, "lic_m").settings["seeds"] is None
+    assert row(first, "lic_m").settings["repeats"] == 5
+    assert row(first, "lic_m").id == row(second, "lic_m").id
+    given = lic(lab, seeds=(10, 11, 12, 13, 14), **call)
+    assert value(given, "lic_m") == value(second, "lic_m") != value(first, "lic_m")
+    assert row(given, "lic_m").settings["seeds"] == [10, 11, 12, 13, 14]
 
 
 # Attributes, groups, vocabularies

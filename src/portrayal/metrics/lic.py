@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
 
-from portrayal.errors import Undefined, unknown_name
+from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
@@ -162,9 +162,6 @@ def lic(
     if len(groups) < 2:
         raise Undefined(f"A group can only be guessed among several, and '{attribute}' has {len(groups)}.")
     splits = dict.fromkeys(_several(split))
-    for name in splits:
-        if name not in get_args(Name):
-            raise unknown_name("split", name, get_args(Name))
     base = Setup(
         split="",
         balance=balance,
@@ -187,6 +184,7 @@ def lic(
             base,
             split=name,
             seeds=tuple(seeds) if seeds else usual_seeds,
+            seeds_follow=not seeds and not published,
             null=usual_null if null is None else null,
         )
         cases = [setup, *(variants(setup, study, attribute) if sensitivity else ())]
@@ -360,7 +358,7 @@ class _Case:
             guesses = guesses[:1]  # several captions of an image: each repeat has others
         for number, group in enumerate(self.groups):
             found = contributions(guesses, number, TOO_FEW)
-            q = benjamini_hochberg([one.p for one in found])
+            q = benjamini_hochberg([one.p if one.captions >= TOO_FEW else None for one in found])
             for one, corrected in zip(found, q, strict=True):
                 self.findings.add(
                     "word",
@@ -389,7 +387,7 @@ class _Case:
         for group in self._each:
             spread = voice.chance(group)
             if spread is not None:
-                self._add(term, voice, spread, group, None)
+                self._add(term, voice, spread, group, voice.told.rows(group))
 
     def _add(
         self,

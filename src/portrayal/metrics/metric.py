@@ -6,7 +6,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from threadpoolctl import threadpool_limits
 
@@ -109,10 +109,14 @@ class Metric:
         }
 
     def _check(self, options: dict[str, Any]) -> None:
-        """Numbers have a least value, which stands beside their help in the annotation."""
+        """Names must be among those of the annotation; numbers have a least value, which stands beside their help."""
         for name, value in options.items():
             if value is None:  # left to the metric
                 continue
+            known = _choices(self.options[name].annotation)
+            for one in () if not known else (value,) if isinstance(value, str) else value:
+                if one not in known:
+                    raise unknown_name(f"value of the option '{name}'", str(one), known)
             for least in getattr(self.options[name].annotation, "__metadata__", ())[1:]:
                 if not isinstance(value, int | float) or not value >= least:
                     raise PortrayalError(
@@ -163,6 +167,13 @@ class Metric:
 
     def __repr__(self) -> str:
         return f"<metric {self.name}>"
+
+
+def _choices(annotation: Any) -> tuple[str, ...]:
+    """The names that an annotation allows, in however many brackets; none where it allows any."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(name for part in get_args(annotation) if part is not str for name in _choices(part))
 
 
 def metric(card: Card, **how: Any) -> Callable[[Compute], Metric]:

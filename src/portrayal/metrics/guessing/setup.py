@@ -27,6 +27,7 @@ class Setup:
     mask: Mask
     null: int
     references: int | None
+    seeds_follow: bool = False  # from the seed of the whole run, which the provenance has
     classifier: str = "linear"
 
     @property
@@ -38,12 +39,14 @@ class Setup:
             "classifier": self.classifier,
             "split": self.split,
             "balance": "subsample" if self.published else self.balance,
-            "seeds": list(self.seeds),
+            "repeats": len(self.seeds),
+            "seeds": None if self.seeds_follow else list(self.seeds),
             "folds": None if self.published else self.folds,
             "strength": self.strength,
             "vocabulary": vocabulary,
             "mask": self.mask.label,
             "hide": "remove" if self.mask.remove else "replace",
+            "references": self.references,
             "null": self.null,
         }
 
