@@ -24,7 +24,8 @@ def metrics() -> str:
     for metric in METRICS.values():
         card = metric.card
         parts += [f"## {card.name}\n", f"*{card.title}.* {card.question}\n", f"**Formula.** {card.formula}\n"]
-        parts += [f"**Range.** {card.range}\n", f"**Needs.** {', '.join(card.needs)}.\n"]
+        more = f" With {', '.join(card.uses)} it says more." if card.uses else ""
+        parts += [f"**Range.** {card.range}\n", f"**Needs.** {', '.join(card.needs)}.{more}\n"]
         lines = ["| term | what it is | unit | better | ideal |", "|---|---|---|---|---|"]
         for term in card.terms:
             ideal = "" if term.ideal is None else f"{term.ideal:g}"

@@ -54,8 +54,9 @@ CARD = Card(
     range="lic_m, lic_d: 0 to 100. lic: -100 to 100; above 0 the system gives away more than people do.",
     needs=("captions", "attributes"),
     paper=(
-        "Hirota, Nakashima and Garcia, Quantifying Societal Bias Amplification in Image Captioning, CVPR 2022; "
-        "reproduced and extended by two studies in ReScience C and TMLR, 2023."
+        "Hirota, Nakashima and Garcia, Quantifying Societal Bias Amplification in Image Captioning, CVPR 2022; reproduced "
+        "and extended by Türk et al., Exploring the Explainability of Bias in Image Captioning Models, 2023, and by "
+        "Antequera et al., RELIC, 2023."
     ),
     caveats=(
         "Chance is not 25 (for two groups): a classifier that has learnt nothing is still sure of something. Read "
@@ -88,6 +89,12 @@ CARD = Card(
     uses=("references",),
     should_ignore=("wrong-group", "neutral", "hallucination", "length", "vocabulary", "repetition"),
     learns=True,
+    lab_notes=dict.fromkeys(
+        ("lic", "lic_excess"),
+        "a captioner that truthfully names what is shown uses fewer different words for it than five annotators, and "
+        "what is said in few words is learnt more easily; dials that change how many different captions there are move "
+        "it for the same reason",
+    ),
 )  # fmt: skip
 
 
