@@ -54,9 +54,9 @@ CARD = Card(
     range="lic_m, lic_d: 0 to 100. lic: -100 to 100; above 0 the system gives away more than people do.",
     needs=("captions", "attributes"),
     paper=(
-        "Hirota, Nakashima and Garcia, Quantifying Societal Bias Amplification in Image Captioning, CVPR 2022; reproduced "
-        "and extended by Türk et al., Exploring the Explainability of Bias in Image Captioning Models, 2023, and by "
-        "Antequera et al., RELIC, 2023."
+        "Hirota, Nakashima and Garcia, Quantifying Societal Bias Amplification in Image Captioning, CVPR 2022; "
+        "reproduced and extended by Türk et al., Exploring the Explainability of Bias in Image Captioning Models, "
+        "2023, and by Antequera et al., RELIC, 2023."
     ),
     caveats=(
         "Chance is not 25 (for two groups): a classifier that has learnt nothing is still sure of something. Read "
