@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -160,7 +161,9 @@ def test_the_table_gives_way_on_a_narrow_terminal(command, audits, tmp_path, mon
     assert max(map(len, table)) <= 60
 
 
-def scored(scores: dict[str, float], texts: dict[str, str], groups: dict[str, str], system: str) -> Results:
+def scored(
+    scores: dict[str, float], texts: dict[str, str], groups: dict[str, str], system: str, effect: float = 0.0
+) -> Results:
     """Mean scores over groups in percent, with the evidence that a metric that guesses leaves."""
     means = [
         np.mean([scores[i] for i in scores if groups[i] == group]) for group in sorted(set(groups.values()))
@@ -181,7 +184,13 @@ def scored(scores: dict[str, float], texts: dict[str, str], groups: dict[str, st
             system,
             texts[image],
             json.dumps(
-                {"labelled": groups[image], "mean score": scores[image], "parts": [[texts[image], 0.1]]}
+                {
+                    "labelled": groups[image],
+                    "mean score": scores[image],
+                    "parts": [[texts[image], 0.1]],
+                    "effect": effect,
+                    "by pairs": [1.0, -2.0],
+                }
             ),
         )
         for image in scores
@@ -221,6 +230,15 @@ def test_images_of_which_either_system_says_the_same_are_one_cluster():
     assert found == pytest.approx(100 * np.sqrt(max(by_pairs, least)))
     bare = Results(second.measurements, replicates=second.replicates)
     assert joint_error(first, first.measurements[0], bare, second.measurements[0]) is None
+    learnt = scored(
+        dict.fromkeys(images, 0.5), dict(zip(images, "tuuv", strict=True)), groups, "t", effect=30.0
+    )
+    wider = joint_error(first, first.measurements[0], learnt, learnt.measurements[0])
+    assert wider == pytest.approx(
+        np.sqrt(4 * 30.0**2)
+    )  # what each image adds in all; pairs are the same in both
+    other = replace(second.measurements[0], value=99.0)  # of another number than the scores'
+    assert joint_error(first, first.measurements[0], second, other) is None
 
 
 def test_systems_that_guess_are_compared_by_both_systems_texts(systems):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # The same tokens as the Penn Treebank rules that the LIC studies used (NLTK's word_tokenize) on all but
-# about one in a thousand captions of COCO: words with their hyphens, clitics cut off ("man's" is man + 's,
+# about one in ten thousand captions of COCO: words with their hyphens, clitics cut off ("man's" is man + 's,
 # "don't" is do + n't), each punctuation mark by itself.
 TOKEN = re.compile(
     r"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,15 +11,15 @@ from typing import Annotated, Literal
 import numpy as np
 import polars as pl
 
-from portrayal.errors import Undefined
+from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.guessing.contributions import contributions
-from portrayal.metrics.guessing.evidence import FEW, repeated
+from portrayal.metrics.guessing.evidence import repeated
 from portrayal.metrics.guessing.protocol import PUBLISHED, Readings
-from portrayal.metrics.guessing.reading import REFERENCES, Reader
-from portrayal.metrics.guessing.setup import Setup, variants
+from portrayal.metrics.guessing.reading import REFERENCES, Reader, usual_vocabulary
+from portrayal.metrics.guessing.setup import MOST_STRENGTH, Setup, variants
 from portrayal.metrics.guessing.splits import FOLDS, PAPER_SEEDS, REPEATS, unseen
 from portrayal.metrics.guessing.tally import Spread, difference
 from portrayal.metrics.guessing.text import Mask
@@ -137,7 +138,9 @@ def lic(
     ] = None,
     lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
     mask: Annotated[
-        bool | None, "Hide the words that name the group; by default as the word list says (race words stay)."
+        bool | None,
+        "Hide the words that name the group. By default as the attribute's list says (race words stay); a list that "
+        "is named is hidden.",
     ] = None,
     hide: Annotated[
         Literal["replace", "remove"], "Put one token in place of hidden words, or nothing."
@@ -168,6 +171,10 @@ def lic(
     groups = study.groups(attribute)
     if len(groups) < 2:
         raise Undefined(f"A group can only be guessed among several, and '{attribute}' has {len(groups)}.")
+    if not strength <= MOST_STRENGTH:
+        raise PortrayalError(
+            f"The option 'strength' must be {MOST_STRENGTH:g} or less. Got {strength!r} instead."
+        )
     splits = dict.fromkeys(_several(split))
     base = Setup(
         split="",
@@ -194,15 +201,16 @@ def lic(
             seeds_follow=not seeds and not published,
             null=usual_null if null is None else null,
         )
-        cases = [setup, *(variants(setup, study, attribute) if sensitivity else ())]
-        for case in cases:
-            in_full = case is cases[0] and name == next(iter(splits))
-            for system in speakers:
-                if system != HUMAN:  # people's captions are measured in the words of each system
-                    reader = Reader(study, truth, case.mask, in_order=case.published)
-                    rule = case.vocabulary or reader.usual_vocabulary(system)
-                    under = replace(findings, settings=case.settings(rule))
-                    _Case(under, system, case, reader, groups, seed, draws).measure(in_full)
+        for system in speakers:
+            if system == HUMAN:  # people's captions are measured in the words of each system
+                continue
+            usual = usual_vocabulary(study, system)
+            cases = [setup, *(variants(setup, study, attribute, usual) if sensitivity else ())]
+            for case in cases:
+                reader = Reader(study, truth, case.mask, in_order=case.published)
+                under = replace(findings, settings=case.settings(case.vocabulary or usual))
+                in_full = case is setup and name == next(iter(splits))
+                _Case(under, system, case, reader, groups, seed, draws).measure(in_full)
     return findings
 
 
@@ -235,7 +243,12 @@ class _Case:
         try:
             self._beside_people(mine)
         except Undefined as reason:
-            for term in ("lic_d", "lic_m_paired", "lic"):
+            for term in (
+                "lic_d",
+                "lic_m_paired",
+                "lic",
+                *(("null_d", "lic_excess") if self.setup.null else ()),
+            ):
                 self.findings.add(
                     term, None, system=self.system, n=int(mine.tested.sum()), reason=str(reason)
                 )
@@ -272,10 +285,16 @@ class _Case:
     def _system_alone(self, mine: Voice) -> None:
         note = self._cost_of_common_folds(mine)
         for group in self._each:
-            whole = group is None and not self.setup.published
-            captions = mine.told.rows(group, most=None if whole else FEW)
-            self._add("lic_m", mine, mine.spread(group), group, captions, chance=True, note=note)
+            self._add(
+                "lic_m", mine, mine.spread(group), group, self._scores(mine, group), chance=True, note=note
+            )
         self._add_null("null_m", mine)
+
+    def _scores(self, voice: Voice, group: int | None) -> pl.DataFrame:
+        """Captions with their scores; of all people every one, so that two systems can be compared by them."""
+        if group is not None or self.setup.published:
+            return voice.told.rows(group)
+        return voice.told.rows(most=None, more=voice.effects())
 
     def _beside_people(self, mine: Voice) -> None:
         paired, people, note = self._pair(mine)
@@ -285,7 +304,7 @@ class _Case:
             )
         self._add_null("null_d", people)
         for group in self._each:
-            captions = paired.told.rows(group)
+            captions = self._scores(paired, group)
             self._add("lic_m_paired", paired, paired.spread(group), group, captions, chance=True, note=note)
         score = people.tally.mean_by_image()
 
@@ -303,7 +322,8 @@ class _Case:
                 and ours.value is not None
                 and theirs.value is not None
             ):
-                excess = found.moved(theirs.value - ours.value)
+                error = math.hypot(paired.chance_error(group), people.chance_error(group))
+                excess = found.moved(theirs.value - ours.value, error)
                 self._add("lic_excess", paired, excess, group, captions, p=excess.p, note=note)
 
     def _pair(self, mine: Voice) -> tuple[Voice, Voice, str | None]:
@@ -327,8 +347,14 @@ class _Case:
             paired = self._voice([[smaller[id(some[0])]] for some in mine.readings])
         words = self.reader.vocabulary(self.system, str(self.findings.settings["vocabulary"]))
         note = "; ".join(filter(None, (note, self.reader.lacking(mine.corpus, words)))) or None
-        people = self.reader.of_people(paired.corpus.images, self.setup.seeds, wanted, words)
-        return paired, self._voice(people), note
+        people = self._voice(self.reader.of_people(paired.corpus.images, self.setup.seeds, wanted, words))
+        if self.setup.split == "paper-unseen":
+            counts_of = [f"{voice.tested.sum():,.0f}" for voice in (paired, people)]
+            unlike = (
+                f"tested on {counts_of[0]} images for the system and {counts_of[1]} for people, each unseen"
+            )
+            note = "; ".join(filter(None, (note, unlike)))
+        return paired, people, note
 
     def _repeats(self, mine: Voice) -> None:
         """How often captions repeat each other, and what is left where none of the tested ones was learnt."""
@@ -365,6 +391,7 @@ class _Case:
             guesses = guesses[:1]  # several captions of an image: each repeat has others
         for number, group in enumerate(self.groups):
             found = contributions(guesses, number, TOO_FEW)
+            found = [one for one in found if one.word not in self.setup.mask.tokens]
             q = benjamini_hochberg([one.p if one.captions >= TOO_FEW else None for one in found])
             for one, corrected in zip(found, q, strict=True):
                 self.findings.add(
@@ -413,6 +440,8 @@ class _Case:
         """A row. With `chance` its ideal is its null and its p is held against that; `n` counts captions."""
         images = round(float(voice.tested.sum() if group is None else voice.tested[group]))
         support = round(float(voice.tested.min())) if group is None else images
+        if term == "duplicates":
+            support = n or 0  # counts captions, whatever was tested
         null = voice.chance(group) if chance else None
         if spread.value is None:
             note = "no caption of one of the groups was tested"

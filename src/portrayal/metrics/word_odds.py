@@ -74,7 +74,7 @@ def word_odds(
     groups = study.groups(attribute)
     if len(groups) < 2:
         raise Undefined(f"Words can only be compared between groups, and '{attribute}' has {len(groups)}.")
-    hidden = Mask.for_attribute(attribute, lexicon, mask)
+    hidden = Mask.for_attribute(attribute, lexicon, None if mask else False, always=True)
     settings = {"mask": hidden.label, "prior": prior}
     findings = Findings(CARD, attribute, settings)
     truth = dict(study.labels(attribute).iter_rows())

@@ -21,6 +21,7 @@ _EXACT = 300  # features whose curvature is used whole; of the others only each 
 _EXACT_FOR_MANY = 1000  # the same where a costly start pays
 MANY = 200  # fits that are worth one
 _MOST_STEPS = 1000
+_MOST_HALVINGS = 40
 
 
 class LogisticRegressions:
@@ -225,13 +226,14 @@ class _Problem:
         """Along the way until its slope has fallen; the problem is convex, so a shorter step always does."""
         falls = np.abs(_dot(slope, way))
         length = np.ones(here.shape[1], dtype=here.dtype)
-        while True:
+        for _ in range(_MOST_HALVINGS):
             there = here + length[:, None] * way
             found = self._gradient(there)
             far = np.abs(_dot(found, way)) > 0.9 * falls + 1e-15
             if not far.any():
-                return there, found
+                break
             length = np.where(far, length / 2, length)
+        return there, found
 
 
 def _dot(one: Array, other: Array) -> Array:

@@ -1,6 +1,6 @@
 """How sure a number is. These procedures know no metric: they take counts or scores per cluster."""
 
-from portrayal.stats.clusters import clustered_variance, multiway_variance
+from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
 from portrayal.stats.compare import Difference, paired_difference, unpaired_difference
 from portrayal.stats.multiple import benjamini_hochberg, holm
 from portrayal.stats.power import minimum_detectable_effect
@@ -36,6 +36,7 @@ __all__ = [
     "divide_columns",
     "draws_over_seeds",
     "holm",
+    "learning_variance",
     "minimum_detectable_effect",
     "multiway_variance",
     "noise_floor",

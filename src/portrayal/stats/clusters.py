@@ -41,3 +41,14 @@ def _together(ways: Sequence[Places]) -> Places:
     for way in ways[1:]:
         _, made = np.unique(made * (way.max(initial=0) + 1) + way, return_inverse=True)
     return made
+
+
+def learning_variance(effect: Array, by_pairs: Array) -> float:
+    """Of a number that depends on images by testing and by learning them: (images), (images, signs).
+
+    Squares of whole effects count what a pair of images does together (one learnt, one tested) twice as often as it
+    happens, which matters where nothing else is left: where nothing leaks, or in the difference of two that are alike
+    (Efron and Stein 1981). With random signs of the tested ones only that part is left, so that it can be taken off.
+    """
+    pairs = float(np.mean(np.sum(by_pairs**2, axis=0))) if by_pairs.shape[1] else 0.0
+    return max(float(np.sum(effect**2)) - 2 * pairs, 0.0)

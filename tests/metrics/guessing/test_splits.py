@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import portrayal
-from portrayal.errors import Undefined
+from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import Lexicon, load_lexicon
 from portrayal.metrics.guessing.splits import (
     balanced_sample,
@@ -139,7 +139,13 @@ def test_lists_say_whether_they_are_hidden_and_combined_attributes_have_one_each
     assert Mask.for_attribute("race", None, None).lists == ()
     assert Mask.for_attribute("race", None, True).read(["a black man"]) == [("a", "raceword", "man")]
     assert Mask.for_attribute("gender", None, False).lists == ()
-    assert Mask.for_attribute("shoe size", None, True).lists == ()
+    assert Mask.for_attribute("shoe size", None, None).lists == ()
+    with pytest.raises(Undefined, match="nothing to hide"):
+        Mask.for_attribute("shoe size", None, True)
+    with pytest.raises(PortrayalError, match="leave one out"):
+        Mask.for_attribute("gender", "gender-broad", False)
+    assert Mask.for_attribute("race", None, None, always=True).tokens == {"raceword"}
+    assert Mask.for_attribute("race", "race", None).tokens == {"raceword"}
     both = Mask.for_attribute("gender+age", None, None)
     assert both.read(["an old man and a child"]) == [("an", "ageword", "genderword", "and", "a", "ageword")]
     assert both.tokens == {"genderword", "ageword"}

@@ -99,10 +99,6 @@ class Reader:
             "them, its own keep them; 'observed' treats both alike"
         )
 
-    def usual_vocabulary(self, system: str) -> str:
-        """The rule where none is asked for."""
-        return "system" if self.study.vocabularies.get(system) else "observed"
-
     def references(self) -> Counter[str]:
         """How many captions people gave to each labelled image."""
         counts = Counter(self.study.references["image_id"].to_list())
@@ -138,6 +134,11 @@ class Reader:
             words = within_vocabulary(words, vocabulary)
         group = np.array([self.truth[image] for image in images], dtype=np.int64)
         return Corpus(tuple(images), group, tuple(captions), tuple(words))
+
+
+def usual_vocabulary(study: Study, system: str) -> str:
+    """The rule where none is asked for."""
+    return "system" if study.vocabularies.get(system) else "observed"
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,8 @@ from portrayal.metrics.guessing.reading import VOCABULARIES
 from portrayal.metrics.guessing.text import Mask
 from portrayal.study import Study
 
+MOST_STRENGTH = 1000.0  # with more a classifier that can tell all captions apart has no end to learning
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -57,9 +59,9 @@ class Setup:
         )
 
 
-def variants(setup: Setup, study: Study, attribute: str) -> Iterator[Setup]:
-    """The settings with one thing changed at a time."""
-    shown = Mask.for_attribute(attribute, None, True)
+def variants(setup: Setup, study: Study, attribute: str, usual: str) -> Iterator[Setup]:
+    """The settings with one thing changed at a time; `usual` is the vocabulary where none is asked for."""
+    shown = Mask.for_attribute(attribute, None, None, always=True)
     if setup.mask.lists:
         yield replace(setup, mask=Mask())
         yield replace(setup, mask=replace(setup.mask, remove=not setup.mask.remove))
@@ -70,12 +72,12 @@ def variants(setup: Setup, study: Study, attribute: str) -> Iterator[Setup]:
         if words.attribute == attribute and words.name not in used:
             yield replace(setup, mask=Mask.for_attribute(attribute, words, True, setup.mask.remove))
     if study.references.height:
-        usual = setup.vocabulary or ("system" if study.vocabularies else "observed")
         for rule in VOCABULARIES:
-            if rule != usual and (rule != "system" or study.vocabularies):
+            if rule != (setup.vocabulary or usual) and (rule != "system" or usual == "system"):
                 yield replace(setup, vocabulary=rule)
     if not setup.published:
         other = "subsample" if setup.balance == "weights" else "weights"
         yield replace(setup, balance=other)
     for strength in (setup.strength / 10, setup.strength * 10):
-        yield replace(setup, strength=strength)
+        if strength <= MOST_STRENGTH:
+            yield replace(setup, strength=strength)

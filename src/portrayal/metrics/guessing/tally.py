@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from portrayal.stats import (
     bootstrap_p,
     clustered_variance,
     draws_over_seeds,
+    learning_variance,
     multiway_variance,
     percentile_interval,
     resampler,
@@ -47,9 +49,18 @@ class Spread:
     def value(self) -> float | None:
         return self.estimate.value
 
-    def moved(self, by: float) -> Spread:
-        """The same with a known number added."""
-        return Spread(self.estimate.moved(by), self.std_seed, self.draws + by)
+    def moved(self, by: float, error: float) -> Spread:
+        """The same with a number added that is known up to an error."""
+        found = self.estimate.moved(by)
+        if found.value is None or not found.se:
+            return Spread(found, self.std_seed, self.draws + by)
+        wider = math.hypot(1.0, error / found.se)
+
+        def spread(number: Any) -> Any:
+            return None if number is None else found.value + (number - found.value) * wider
+
+        wide = replace(found, low=spread(found.low), high=spread(found.high), se=found.se * wider)
+        return Spread(wide, self.std_seed, spread(self.draws + by))
 
     @property
     def p(self) -> float | None:
@@ -70,10 +81,9 @@ class Tally:
     texts: tuple[str, ...]
     text: NDArray[np.int64]
     values: Array  # (rows, columns)
-    learning: (
-        Array  # (images, columns, groups): what each adds by being learnt from; its images stand in `learnt`
-    )
-    learnt: tuple[str, ...]
+    learnt: tuple[str, ...]  # images
+    learning: Array  # (images, columns, groups): what each adds by being learnt from
+    by_pairs: Array  # (images, signs, groups): the same of the first column, with a random sign for each test
 
     @classmethod
     def of(
@@ -86,8 +96,10 @@ class Tally:
     ) -> Tally:
         """From guesses by repeat and corpus, and for each of them what to average: (tested, columns).
 
-        And what its captions add to the groups' means by being learnt from: (captions, columns, groups).
+        And what its captions add to the groups' means by being learnt from: (captions, columns + signs, groups).
         """
+        mean = np.asarray(np.mean([np.mean(some, axis=0) for some in learning], axis=0))
+        width = columns[0][0].shape[1]
         flat = [(number, one) for number, some in enumerate(guesses) for one in some]
         images = [one.corpus.images[place] for _, one in flat for place in one.test]
         texts = images if clusters == "image" else [one.corpus.texts[p] for _, one in flat for p in one.test]
@@ -99,8 +111,9 @@ class Tally:
             *sorted_clusters(images),
             *sorted_clusters(texts),
             np.concatenate([values for some in columns for values in some]),
-            np.asarray(np.mean([np.mean(some, axis=0) for some in learning], axis=0)),
             flat[0][1].corpus.images,
+            mean[:, :width],
+            mean[:, width:],
         )
 
     @cached_property
@@ -127,14 +140,19 @@ class Tally:
             return np.asarray(made / self.groups)
         return np.asarray(np.where(self.group == group, made, 0.0))
 
-    def effect_on_learning(self, group: int | None, column: int) -> tuple[Array, NDArray[np.int64]]:
-        """What each image adds by being tested and by being learnt from, and which image it is."""
-        learning = of_group(self.learning[:, column], group)
-        return np.concatenate([self.influence(group, column), learning]), self._tested_and_learnt
+    def whole_effect(self, group: int | None, column: int) -> tuple[Array, Array]:
+        """What each image adds by being tested and learnt from, and the same by pairs: (images), (images, signs)."""
+        tested = np.bincount(
+            self._place_learnt, weights=self.influence(group, column), minlength=len(self.learnt)
+        )
+        by_pairs = of_group(self.by_pairs, group) * (column == 0)
+        return tested + of_group(self.learning[:, column], group), by_pairs
 
     @cached_property
-    def _tested_and_learnt(self) -> NDArray[np.int64]:
-        return sorted_clusters([*(self.images[place] for place in self.image), *self.learnt])[1]
+    def _place_learnt(self) -> NDArray[np.int64]:
+        """Of each tested caption: which of the images that are learnt it is of."""
+        place = {image: number for number, image in enumerate(self.learnt)}
+        return np.array([place[image] for image in self.images], dtype=np.int64)[self.image]
 
     def sums(self, places: NDArray[np.int64], count: int) -> Array:
         """(repeats, clusters, groups * (1 + columns)): how many rows, and the sums of their values."""
@@ -177,7 +195,7 @@ def estimate(tally: Tally, column: int, group: int | None, seed: int, draws: int
     # no text is repeated they cover nothing of it, and the larger of the two is the honest one.
     variance = max(
         multiway_variance(effect, tally.image, tally.text),
-        clustered_variance(*tally.effect_on_learning(group, column)),
+        learning_variance(*tally.whole_effect(group, column)),
     )
     return _spread(
         points,
@@ -196,7 +214,11 @@ def difference(first: Tally, second: Tally, group: int | None, seed: int, draws:
     theirs = second.draws("image", seed, draws)
     drawn = of_group(ours[..., 0], group) - of_group(theirs[..., 0], group)
     effect, ways = _paired_effects(first, second, group)
-    variance = multiway_variance(effect, *ways)
+    whole = [
+        one - other
+        for one, other in zip(first.whole_effect(group, 0), second.whole_effect(group, 0), strict=True)
+    ]
+    variance = max(multiway_variance(effect, *ways), learning_variance(whole[0], whole[1]))
     return _spread(points, drawn, drawn, variance, clustered_variance(effect, ways[0]), seed)
 
 

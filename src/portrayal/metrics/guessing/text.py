@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from portrayal.errors import Undefined
+from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import Finder, Lexicon, lexicon_for, load_lexicon, tokenize
 from portrayal.study import COMBINED
 
@@ -27,13 +27,21 @@ class Mask:
 
     @classmethod
     def for_attribute(
-        cls, attribute: str, lexicon: str | Lexicon | None, mask: bool | None, remove: bool = False
+        cls,
+        attribute: str,
+        lexicon: str | Lexicon | None,
+        mask: bool | None,
+        remove: bool = False,
+        always: bool = False,
     ) -> Mask:
         """The list asked for, else the default ones of the attribute; none where nothing is to be hidden.
 
-        Unless it is said whether to mask, a list says so itself. Of attributes combined, each has its own list.
+        Unless it is said whether to mask, a list that is asked for is hidden, and a default one says so itself
+        (unless it is `always` hidden). Of attributes combined, each has its own list.
         """
         if mask is False:
+            if lexicon is not None:
+                raise PortrayalError("A list of words to hide was given, and not to hide any; leave one out.")
             return cls()
         if lexicon is not None:
             return cls(((load_lexicon(lexicon), mask_token(attribute)),), remove)
@@ -43,8 +51,13 @@ class Mask:
                 words = lexicon_for(part)
             except Undefined:
                 continue  # nothing is known to name this attribute, so there is nothing to hide
-            if mask or words.hide:
+            if mask or always or words.hide:
                 found.append((words, mask_token(part)))
+        if mask and not found:
+            raise Undefined(
+                f"No shipped lexicon has words that name '{attribute}', so there is nothing to hide; give one with "
+                "--lexicon FILE (or lexicon=...)."
+            )
         return cls(tuple(found), remove)
 
     @property

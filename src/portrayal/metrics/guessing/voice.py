@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from portrayal.metrics.guessing.protocol import Protocol, Readings
 from portrayal.metrics.guessing.tally import PERCENT, Spread, Tally, estimate
 from portrayal.stats import Estimate, percentile_interval, permutation_p
 
+_SIGNS = 2  # random signs by which the effect of pairs is told
 SCORE, ACCURACY, CONFIDENCE, CALIBRATED = range(4)
 
 
@@ -73,10 +76,14 @@ class Voice:
 
     def _learning(self, one: Guesses, seed: int, slopes: Sequence[Array]) -> Array:
         """Of a published split nothing: each of its seeds learns from others, so that they show it themselves."""
+        images = len(one.corpus.images)
         if self.protocol.published:
-            return np.zeros((len(one.corpus.images), len(slopes), len(self.groups)))
+            return np.zeros((images, len(slopes), len(self.groups)))
         splits = self.protocol.splits(one.corpus, seed)
-        return learning_effects(self.protocol.guesser, one, splits, slopes)
+        # The same signs for every repeat and speaker, so that their effects can be added and compared.
+        signs = np.random.default_rng(_SIGNS).choice((-1.0, 1.0), size=(_SIGNS, images))
+        signed = [slopes[0] * sign[one.test][:, None] for sign in signs]
+        return learning_effects(self.protocol.guesser, one, splits, [*slopes, *signed])
 
     def spread(self, group: int | None, column: int = SCORE) -> Spread:
         """A column's mean for a group, or over groups, in percent."""
@@ -100,6 +107,24 @@ class Voice:
         (low,), (high,) = percentile_interval(null[:, None])
         bounds = [float(bound) if np.isfinite(bound) else None for bound in (low, high)]
         return Spread(Estimate(float(np.nanmean(null)), bounds[0], bounds[1], None, np.empty(0)))
+
+    def chance_error(self, group: int | None) -> float:
+        """How far the mean of the null may be off, for being of so many dealings."""
+        if self.null is None or len(self.null) < 2:
+            return math.inf
+        return float(np.nanstd(self.null[:, _column(group)], ddof=1)) / math.sqrt(len(self.null))
+
+    def effects(self) -> Callable[[str], Mapping[str, Any]]:
+        """What each image adds to the mean over groups, in percent: for comparisons with another system."""
+        whole, pairs = (part * PERCENT for part in self.tally.whole_effect(None, SCORE))
+        place = {image: number for number, image in enumerate(self.tally.learnt)}
+
+        def of_image(image: str) -> Mapping[str, Any]:
+            number = place[image]
+            by_pairs = [float(f"{one:.4g}") for one in pairs[number]]
+            return {"effect": float(f"{whole[number]:.4g}"), "by pairs": by_pairs}
+
+        return of_image
 
     def p(self, group: int | None) -> float | None:
         """How often chance labels reach the value on the same splits."""

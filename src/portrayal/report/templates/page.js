@@ -49,7 +49,7 @@ function open(button) {
   list.replaceChildren(...rows.map(([image, caption, detail]) => {
     const about = detail ? parsed(detail) : {};
     const item = document.createElement("li");
-    const facts = Object.entries(about).filter(([key, value]) => key !== "words" && key !== "parts" && String(value) !== "")
+    const facts = Object.entries(about).filter(([key, value]) => !["words", "parts", "effect", "by pairs"].includes(key) && String(value) !== "")
       .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join(", ") : value}`);
     if (Object.hasOwn(pictures, image)) {
       const picture = document.createElement("img");
