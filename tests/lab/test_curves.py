@@ -86,6 +86,8 @@ def test_a_term_is_quiet_where_nothing_is_planted(small, name):
     alarms = small[name].false_alarms
     if alarms is None:
         assert METRICS[name.split(":")[0]].card.term(name.split(":")[1]).ideal is None
+    elif name == "lic:lic":
+        assert alarms.value <= 0.5  # loud in larger studies only
     elif name in LOUD:
         assert alarms.value > 8 / 60
     else:
