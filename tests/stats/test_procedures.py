@@ -19,6 +19,7 @@ from portrayal.stats import (
     clustered_wilson,
     draws_over_seeds,
     holm,
+    learning_variance,
     minimum_detectable_effect,
     multiway_variance,
     noise_floor,
@@ -255,6 +256,58 @@ def test_variance_of_rows_that_are_alike_for_several_reasons():
     many, ways = rng.random(40), [rng.integers(0, 6, 40) for _ in range(3)]
     alike = np.any([way[:, None] == way[None, :] for way in ways], axis=0)
     assert multiway_variance(many, *ways) == pytest.approx(many @ alike @ many)
+
+
+@pytest.mark.parametrize("alone", [0.0, 5.0])
+def test_what_a_pair_does_together_counts_once(alone):
+    """T = alone * sum of x_i + sum over i != j of a_ij x_i x_j, x random signs: variance alone^2 n + 2 n (n - 1).
+
+    An image adds alone x_i + 2 x_i (a x)_i, as the one that is learnt and as the one that is tested; by pairs, with
+    signs z, x_i (a z x)_i. Here a a = (n - 1) I (Paley 1933), so that squares of (a x)_i add up to n (n - 1) whatever
+    the signs: 4 n (n - 1) of whole effects, of which 2 n (n - 1) go. What is left to chance is 4 alone sum of (a x)_i.
+    """
+    prime = 37
+    squares = {i * i % prime for i in range(1, prime)}
+    n = prime + 1
+    a = np.ones((n, n))
+    a[1:, 1:] = [[1 if (i - j) % prime in squares else -1 for j in range(prime)] for i in range(prime)]
+    np.fill_diagonal(a, 0)
+    assert (a @ a == (n - 1) * np.eye(n)).all()
+    rng = np.random.default_rng(0)
+    x = rng.choice((-1.0, 1.0), size=(20_000, n))
+    true = alone**2 * n + 2 * n * (n - 1)
+    totals = alone * x.sum(axis=1) + np.sum(x * (x @ a), axis=1)
+    assert totals.var() == pytest.approx(true, rel=0.05)  # its standard error is 1 %
+    found = []
+    for one in x[:2000]:
+        signs = rng.choice((-1.0, 1.0), size=(n, 2))
+        found.append(
+            learning_variance(one * (alone + 2 * (a @ one)), one[:, None] * (a @ (signs * one[:, None])))
+        )
+    # The mean has a standard error of 4 alone sqrt(n (n - 1) / 2000), 0.4 %; pairs counted twice would be far off.
+    assert np.mean(found) == pytest.approx(true, rel=0.02 if alone else 1e-9)
+    if not alone:
+        assert np.ptp(found) < 1e-9
+
+
+def test_where_every_pair_does_the_same_the_variance_errs_on_the_large_side():
+    """T = sum over i != j of x_i x_j = S^2 - n: squares of effects are 4 (n - 2) S^2 + 4 n, and swing as S^2 does.
+
+    Less 2 (n - 2) Z^2 + 2 n (Z the sum of z_i x_i, mean over two z) they are 2 n (n - 1) on average, but often below
+    0, where 0 is given. S^2 / n is a chi-square c, and the mean of two of Z^2 / n exponential, m: for many images
+    E max(4 c - 2 m, 0) = E (4 c - 2 + 2 exp(-2 c)) = 2 + 2 / sqrt(5) in place of 2; if pairs counted twice, 4.
+    """
+    n, studies = 40, 20_000
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(studies):
+        x, signs = rng.choice((-1.0, 1.0), size=n), rng.choice((-1.0, 1.0), size=(n, 2))
+        signed = signs * x[:, None]
+        by_pairs = x[:, None] * (signed.sum(axis=0) - signed)
+        found.append(learning_variance(2 * x * (x.sum() - x), by_pairs))
+    assert min(found) == 0
+    # 40 are not many: 0.02 less. Its standard error is 0.02 (one estimate varies by 2.6 times the truth).
+    assert np.mean(found) / (2 * n * (n - 1)) == pytest.approx(1 + 1 / np.sqrt(5), abs=0.1)
 
 
 def test_a_number_that_is_less_sure_than_its_draws_widens_the_difference():
