@@ -49,6 +49,10 @@ class InputError(PortrayalError):
             lines.append(f"... and {hidden:,} more like these.")
         super().__init__("\n".join(lines))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
+        # A worker sends its error as it was made: an exception would send the message alone.
+        return type(self), (self.problems,)
+
 
 @dataclass
 class Problems:

@@ -14,8 +14,10 @@ import pytest
 
 import portrayal
 from portrayal.cli.main import COMMANDS
+from portrayal.lab import make_study
 from portrayal.metrics import METRICS
 from portrayal.results import Results
+from portrayal.study import write_study
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +172,20 @@ def test_wrong_usage_is_code_2(command, tmp_path):
         assert code == 2, arguments
         assert err.strip()
         assert "Traceback" not in err
+
+
+def test_a_worker_complains_in_the_same_sentence(command, tmp_path):
+    write_study(make_study(scenes=30), tmp_path / "study")
+    lexicon = tmp_path / "broken.toml"
+    lexicon.write_text('name = "x"\n[groups]\na = []\n')
+    sentence = f"error: {lexicon}: expected group 'a' as a list of words, found []."
+    for workers in (1, 2):
+        call = ("score", "lic", tmp_path / "study", "--lexicon", lexicon, "--workers", workers)
+        code, out, err = command(*call)
+        assert code == 2
+        assert out == ""
+        # Only with several workers is progress told, in lines of its own.
+        assert [line for line in err.splitlines() if not line.startswith("[")] == [sentence]
 
 
 def test_a_misspelt_command_brings_a_suggestion(command):
