@@ -85,15 +85,7 @@ def score(
     skipped = _skipped(parts)
     if skipped and (attribute is not None or not any(part.measurements for part in parts)):
         raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
-    origin = provenance(
-        command=command_line(),
-        seed=seed,
-        started=started,
-        study={"name": study.name, "digest": study.digest},
-        cards={metric.name: metric.card.as_dict()},
-        skipped=skipped,
-    )
-    return Results.join(parts, origin)
+    return Results.join(parts, metric.provenance(study, seed, started, skipped))
 
 
 def measure(

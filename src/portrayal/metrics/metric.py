@@ -87,7 +87,13 @@ class Metric:
                 skipped.append({"metric": self.name, "attribute": name, "reason": str(reason)})
         if skipped and not parts:
             raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
-        origin = provenance(
+        return Results.join(parts, self.provenance(study, seed, started, skipped))
+
+    def provenance(
+        self, study: Study, seed: int, started: float, skipped: list[dict[str, str | None]]
+    ) -> dict[str, Any]:
+        """Of results that hold this metric alone, however it was run."""
+        return provenance(
             command=command_line(),
             seed=seed,
             started=started,
@@ -95,7 +101,6 @@ class Metric:
             cards={self.name: self.card.as_dict()},
             skipped=skipped,
         )
-        return Results.join(parts, origin)
 
     @property
     def options(self) -> dict[str, inspect.Parameter]:
