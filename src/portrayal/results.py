@@ -215,7 +215,7 @@ def provenance(
         "seconds": round(time.time() - started, 3),
         "study": dict(study),
         "python": platform.python_version(),
-        "packages": _package_versions(),
+        "packages": dict(_package_versions()),
         "git_commit": _git_commit(),
         **more,
     }
@@ -226,6 +226,7 @@ def command_line() -> str:
     return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
+@cache  # reading them takes as long as measuring a small study
 def _package_versions() -> dict[str, str]:
     versions = {}
     for name in _PACKAGES:
