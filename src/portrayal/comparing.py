@@ -206,14 +206,12 @@ def _scores(results: Results, m: Measurement) -> dict[str, _Scored] | None:
     groups: dict[str, list[float]] = {}
     for image, detail in found.select("image_id", "detail").iter_rows():
         told = json.loads(detail)
-        if not isinstance(told, dict) or not {"labelled", "mean score", "parts", "effect", "by pairs"} <= set(
-            told
-        ):
+        if not isinstance(told, dict) or not {"labelled", "mean score", "effect", "by pairs"} <= set(told):
             return None
         scored[image] = _Scored(
             str(told["labelled"]),
             float(told["mean score"]),
-            " ".join(str(word) for word, _ in told["parts"]),
+            str(told.get("read", "")) or " ".join(str(word) for word, _ in told.get("parts", ())),
             float(told["effect"]),
             tuple(float(one) for one in told["by pairs"]),
         )

@@ -64,7 +64,7 @@ def _command(metric: Metric) -> click.Command:
         **options: Any,
     ) -> None:
         read = load_study(study, skip_bad)
-        with progress(metric.name) if workers > 1 else nullcontext() as tell:
+        with progress(metric.name) if workers > 1 or metric.at_once(options) else nullcontext() as tell:
             results = score(
                 read,
                 metric,

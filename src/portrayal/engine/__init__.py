@@ -3,6 +3,7 @@
 from portrayal.engine.journal import Journal, code_digest
 from portrayal.engine.places import Cores, Place, ThisProcess, own_cores, place_for
 from portrayal.engine.tasks import Progress, Task, run_tasks
+from portrayal.engine.telling import listening, tell
 
 __all__ = [
     "Cores",
@@ -12,7 +13,9 @@ __all__ = [
     "Task",
     "ThisProcess",
     "code_digest",
+    "listening",
     "own_cores",
     "place_for",
     "run_tasks",
+    "tell",
 ]

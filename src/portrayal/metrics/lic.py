@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal
-
-import numpy as np
-import polars as pl
 
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
-from portrayal.metrics.guessing.contributions import contributions
-from portrayal.metrics.guessing.evidence import repeated
-from portrayal.metrics.guessing.protocol import PUBLISHED, Readings
-from portrayal.metrics.guessing.reading import REFERENCES, Reader, usual_vocabulary
+from portrayal.metrics.guessing.neural import Trainer
+from portrayal.metrics.guessing.protocol import PUBLISHED
+from portrayal.metrics.guessing.reading import Reader, usual_vocabulary
 from portrayal.metrics.guessing.setup import MOST_STRENGTH, Setup, variants
-from portrayal.metrics.guessing.splits import FOLDS, PAPER_SEEDS, REPEATS, unseen
-from portrayal.metrics.guessing.tally import Spread, difference
+from portrayal.metrics.guessing.splits import FOLDS, PAPER_SEEDS, REPEATS
 from portrayal.metrics.guessing.text import Mask
-from portrayal.metrics.guessing.voice import ACCURACY, CALIBRATED, CONFIDENCE, Voice
+from portrayal.metrics.lic_rows import Case
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
-from portrayal.results import HUMAN, TOO_FEW
-from portrayal.stats import DRAWS, Estimate, benjamini_hochberg, resampler
+from portrayal.models.classifiers import ENCODER, FINE_TUNED, FROZEN, Classifier, Lstm
+from portrayal.results import HUMAN
+from portrayal.stats import DRAWS
 from portrayal.study import Study
 
 Name = Literal["crossfit", "common", "paper", "paper-unseen"]
 NULL = 200  # dealings of labels behind the null of the leak-safe splits
 STRENGTH = 0.1
-FEW_OF_WORD = 20  # captions kept behind a word
-_BESIDE_SCORE = {"lic_m_calibrated": CALIBRATED, "accuracy": ACCURACY, "confidence": CONFIDENCE}
 
 CARD = Card(
     name="lic",
@@ -85,6 +78,8 @@ CARD = Card(
         Term("unseen", "lic_m on the tested captions that were not learnt (n: how many; raw or masked text)", "percent",
              "lower"),
         Term("word", "what the word adds for this group in the captions that have it", "contribution", None, 0.0),
+        Term("attribution", "what the words of a caption that was guessed right add up to (neural classifiers, with "
+             "--explain); over groups their sum", "contribution"),
     ),
     responds_to={"lic_m": "data-bias", "lic": "amplification", "lic_excess": "amplification"},
     uses=("references",),
@@ -104,6 +99,7 @@ CARD = Card(
     slow=True,
     audit={"split": ("crossfit", "paper", "paper-unseen")},
     quick={"split": ("crossfit",), "null": 40},
+    at_once=lambda options: options.get("classifier", "linear") != "linear",
 )
 def lic(
     study: Study,
@@ -112,7 +108,11 @@ def lic(
     speakers: Sequence[str],
     seed: int = 0,
     draws: Draws = DRAWS,
-    classifier: Annotated[Literal["linear"], "What guesses the group."] = "linear",
+    classifier: Annotated[
+        Literal["linear", "lstm", "bert-ft", "bert-pre"],
+        "What guesses the group: logistic regression on words and pairs of words, or a published neural network "
+        "(bert-ft trains the encoder, bert-pre only its head).",
+    ] = "linear",
     split: Annotated[
         tuple[Name, ...],
         "What is learnt and what is tested; give it several times to see them side by side.",
@@ -152,6 +152,45 @@ def lic(
     references: Annotated[
         int | None, "People's captions used of each image. By default 5, or what most images have.", 1
     ] = None,
+    encoder: Annotated[
+        str, "For bert-ft and bert-pre: a Hugging Face encoder by name, or a folder."
+    ] = ENCODER,
+    epochs: Annotated[
+        int | None,
+        "How often a neural network sees each caption. By default as published: lstm 20, bert-ft 5, bert-pre 20.",
+        1,
+    ] = None,
+    rate: Annotated[
+        float | None,
+        "Its learning rate. By default as published: lstm 5e-5, bert-ft 1e-5, bert-pre 5e-5.",
+        1e-9,
+    ] = None,
+    encoder_dropout: Annotated[
+        bool, "For bert-pre: leave the frozen encoder's dropout on, as the published code does."
+    ] = True,
+    unknown: Annotated[
+        Literal["word", "pieces"],
+        "For lstm: read a word that is not in the vocabulary as one unknown word, or as '<', 'unk', '>', which is what "
+        "the published code does.",
+    ] = "word",
+    precision: Annotated[
+        Literal["bfloat16", "float32"], "Of a neural network's matrix products."
+    ] = "bfloat16",
+    explain: Annotated[
+        int,
+        "For a neural network: steps of integrated gradients for each tested caption, to tell what each word adds; "
+        "0: none. 50 are enough. (The linear classifier always tells, exactly.)",
+        0,
+    ] = 0,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda", "later"],
+        "Where a neural network is trained: by default on a GPU if there is one. 'later' writes the trainings down "
+        "for another machine.",
+    ] = "auto",
+    trainings: Annotated[
+        str | None,
+        "A folder that keeps what was trained, so that a long run goes on where it stopped, or elsewhere.",
+    ] = None,
     sensitivity: Annotated[
         bool, "Also change the word list, mask, vocabulary, balance and strength, one at a time."
     ] = False,
@@ -176,6 +215,9 @@ def lic(
             f"The option 'strength' must be {MOST_STRENGTH:g} or less. Got {strength!r} instead."
         )
     splits = dict.fromkeys(_several(split))
+    masked = Mask.for_attribute(attribute, lexicon, mask, hide == "remove")
+    network = _network(classifier, encoder, epochs, rate, encoder_dropout, precision)
+    folder = None if trainings is None else Path(trainings)
     base = Setup(
         split="",
         balance=balance,
@@ -183,17 +225,19 @@ def lic(
         folds=folds,
         strength=strength,
         vocabulary=vocabulary,
-        mask=Mask.for_attribute(attribute, lexicon, mask, hide == "remove"),
+        mask=masked,
         null=0,
         references=references,
         classifier=classifier,
+        trainer=None if network is None else Trainer(network, explain, device, folder, unknown == "pieces"),
     )
     truth = {image: groups.index(group) for image, group in study.labels(attribute).iter_rows()}
     findings = Findings(CARD, attribute, {})
+    cases: list[tuple[Case, bool]] = []
     for name in splits:
         published = name in PUBLISHED
         usual_seeds = PAPER_SEEDS if published else tuple(range(REPEATS * seed, REPEATS * (seed + 1)))
-        usual_null = 0 if published or sensitivity else NULL
+        usual_null = 0 if published or sensitivity or network else NULL
         setup = replace(
             base,
             split=name,
@@ -205,261 +249,32 @@ def lic(
             if system == HUMAN:  # people's captions are measured in the words of each system
                 continue
             usual = usual_vocabulary(study, system)
-            cases = [setup, *(variants(setup, study, attribute, usual) if sensitivity else ())]
-            for case in cases:
-                reader = Reader(study, truth, case.mask, in_order=case.published)
-                under = replace(findings, settings=case.settings(case.vocabulary or usual))
-                in_full = case is setup and name == next(iter(splits))
-                _Case(under, system, case, reader, groups, seed, draws).measure(in_full)
+            for each in [setup, *(variants(setup, study, attribute, usual) if sensitivity else ())]:
+                reader = Reader(study, truth, each.mask, in_order=each.published)
+                under = replace(findings, settings=each.settings(each.vocabulary or usual))
+                in_full = each is setup and name == next(iter(splits))
+                cases.append((Case(under, system, each, reader, groups, seed, draws), in_full))
+    if base.trainer is not None:  # many networks train side by side as fast as one
+        base.trainer.answers([task for case, _ in cases for task in case.tasks()])
+    for case, in_full in cases:
+        case.measure(in_full)
     return findings
+
+
+def _network(
+    classifier: str, encoder: str, epochs: int | None, rate: float | None, noisy: bool, precision: str
+) -> Classifier | None:
+    """The published one, but for what is asked to be otherwise; None for the linear classifier."""
+    if classifier == "linear":
+        return None
+    asked = {"epochs": epochs, "rate": rate, "precision": precision}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if classifier == "lstm":
+        return replace(Lstm(), **given)  # type: ignore[arg-type]
+    made = FINE_TUNED if classifier == "bert-ft" else replace(FROZEN, noisy=noisy)
+    return replace(made, model=encoder, **given)  # type: ignore[arg-type]
 
 
 def _several(names: str | Sequence[str]) -> Sequence[str]:
     """One name is written without brackets."""
     return (names,) if isinstance(names, str) else names
-
-
-@dataclass(frozen=True)
-class _Case:
-    """One system under one setup, and where its rows go."""
-
-    findings: Findings
-    system: str
-    setup: Setup
-    reader: Reader
-    groups: tuple[str, ...]
-    seed: int
-    draws: int
-
-    def measure(self, in_full: bool) -> None:
-        """Every row; in full, which is for the first settings asked for, also what each word adds."""
-        try:
-            corpora = self.reader.of_system(self.system, self.setup.seeds)
-            mine = self._voice([[corpus] for corpus in corpora], in_full=True)
-        except Undefined as reason:
-            self.findings.add("lic_m", None, system=self.system, n=0, reason=str(reason))
-            return
-        self._system_alone(mine)
-        try:
-            self._beside_people(mine)
-        except Undefined as reason:
-            for term in (
-                "lic_d",
-                "lic_m_paired",
-                "lic",
-                *(("null_d", "lic_excess") if self.setup.null else ()),
-            ):
-                self.findings.add(
-                    term, None, system=self.system, n=int(mine.tested.sum()), reason=str(reason)
-                )
-        for term, column in _BESIDE_SCORE.items():
-            for group in self._each:
-                self._add(term, mine, mine.spread(group, column), group, mine.told.rows(group))
-        self._repeats(mine)
-        if in_full:
-            self._words(mine)
-
-    def _voice(self, readings: Readings, in_full: bool = False) -> Voice:
-        """The guesses from these captions; in full with more than their scores."""
-        present = np.bincount(readings[0][0].group, minlength=len(self.groups))
-        missing = [group for group, count in zip(self.groups, present, strict=True) if not count]
-        if missing:
-            raise Undefined(f"no captioned image of {' or '.join(missing)}")
-        protocol = self.setup.protocol(len(self.groups))
-        return Voice(
-            protocol,
-            readings,
-            protocol.guess(readings),
-            self.groups,
-            self.seed,
-            self.draws,
-            self.setup.null,
-            in_full,
-        )
-
-    @property
-    def _each(self) -> tuple[int | None, ...]:
-        """All people, then each group."""
-        return (None, *range(len(self.groups)))
-
-    def _system_alone(self, mine: Voice) -> None:
-        note = self._cost_of_common_folds(mine)
-        for group in self._each:
-            self._add(
-                "lic_m", mine, mine.spread(group), group, self._scores(mine, group), chance=True, note=note
-            )
-        self._add_null("null_m", mine)
-
-    def _scores(self, voice: Voice, group: int | None) -> pl.DataFrame:
-        """Captions with their scores; of all people every one, so that two systems can be compared by them."""
-        if group is not None or self.setup.published:
-            return voice.told.rows(group)
-        return voice.told.rows(most=None, more=voice.effects())
-
-    def _beside_people(self, mine: Voice) -> None:
-        paired, people, note = self._pair(mine)
-        for group in self._each:
-            self._add(
-                "lic_d", people, people.spread(group), group, people.told.rows(group), chance=True, note=note
-            )
-        self._add_null("null_d", people)
-        for group in self._each:
-            captions = self._scores(paired, group)
-            self._add("lic_m_paired", paired, paired.spread(group), group, captions, chance=True, note=note)
-        score = people.tally.mean_by_image()
-
-        def of_people(image: str) -> dict[str, float]:
-            return {"people's score": round(score[image], 3)} if image in score else {}
-
-        for group in self._each:
-            captions = paired.told.rows(group, more=of_people)
-            found = difference(paired.tally, people.tally, group, self.seed, self.draws)
-            self._add("lic", paired, found, group, captions, p=found.p, note=note)
-            ours, theirs = paired.chance(group), people.chance(group)
-            if (
-                ours is not None
-                and theirs is not None
-                and ours.value is not None
-                and theirs.value is not None
-            ):
-                error = math.hypot(paired.chance_error(group), people.chance_error(group))
-                excess = found.moved(theirs.value - ours.value, error)
-                self._add("lic_excess", paired, excess, group, captions, p=excess.p, note=note)
-
-    def _pair(self, mine: Voice) -> tuple[Voice, Voice, str | None]:
-        """The system and people on the images that people described often enough, and what that leaves out."""
-        if not self.reader.study.references.height:
-            raise Undefined("the study has no captions of people (references)")
-        images = mine.corpus.images
-        counts = self.reader.references()
-        usual = Counter(counts[image] for image in images if counts[image]).most_common(1)
-        if not usual:
-            raise Undefined("people described none of the images")
-        wanted = self.setup.references or min(REFERENCES, usual[0][0])
-        kept = [place for place, image in enumerate(images) if counts[image] >= wanted]
-        if not kept:
-            raise Undefined(f"people described no image {wanted} times")
-        paired, note = mine, None
-        if len(kept) < len(images):
-            left = f"{len(images) - len(kept):,} of {len(images):,} images"
-            note = f"{left} have fewer than {wanted} captions by people and are left out"
-            smaller = {id(some[0]): some[0].only(kept) for some in mine.readings}
-            paired = self._voice([[smaller[id(some[0])]] for some in mine.readings])
-        words = self.reader.vocabulary(self.system, str(self.findings.settings["vocabulary"]))
-        note = "; ".join(filter(None, (note, self.reader.lacking(mine.corpus, words)))) or None
-        people = self._voice(self.reader.of_people(paired.corpus.images, self.setup.seeds, wanted, words))
-        if self.setup.split == "paper-unseen":
-            counts_of = [f"{voice.tested.sum():,.0f}" for voice in (paired, people)]
-            unlike = (
-                f"tested on {counts_of[0]} images for the system and {counts_of[1]} for people, each unseen"
-            )
-            note = "; ".join(filter(None, (note, unlike)))
-        return paired, people, note
-
-    def _repeats(self, mine: Voice) -> None:
-        """How often captions repeat each other, and what is left where none of the tested ones was learnt."""
-        corpus = mine.corpus
-        times = corpus.design.times[corpus.design.row]
-        captions = repeated(corpus.captions, corpus.images, times)
-        if not self.setup.published:
-            share = Spread.of([float(np.mean(times > 1))])
-            self._add("duplicates", mine, share, None, captions, n=len(times))
-            return
-        everything = replace(mine.protocol, split="paper")
-        tested = mine.guesses if mine.protocol == everything else everything.guess(mine.readings)
-        drawn = [everything.splits(some[0], seed)[0]
-                 for seed, some in zip(self.setup.seeds, mine.readings, strict=True)]  # fmt: skip
-        new = {
-            "raw": [
-                unseen(some[0].captions, split) for split, some in zip(drawn, mine.readings, strict=True)
-            ],
-            "masked": [
-                unseen(some[0].words, split) for split, some in zip(drawn, mine.readings, strict=True)
-            ],
-        }
-        share = Spread.of([1 - float(part.mean()) for part in new["masked"]])
-        self._add("duplicates", mine, share, None, captions, n=len(drawn[0].test))
-        for item, left in new.items():
-            guesses = [[some[0].only(which)] for some, which in zip(tested, left, strict=True)]
-            part = replace(mine, protocol=everything, guesses=guesses, in_full=False)
-            count = round(float(np.mean([which.sum() for which in left])))
-            self._add("unseen", part, part.spread(None), None, part.told.rows(), item=item, n=count)
-
-    def _words(self, mine: Voice) -> None:
-        guesses = [some[0] for some in mine.guesses]
-        if any(one.corpus is not guesses[0].corpus for one in guesses):
-            guesses = guesses[:1]  # several captions of an image: each repeat has others
-        for number, group in enumerate(self.groups):
-            found = contributions(guesses, number, TOO_FEW)
-            found = [one for one in found if one.word not in self.setup.mask.tokens]
-            q = benjamini_hochberg([one.p if one.captions >= TOO_FEW else None for one in found])
-            for one, corrected in zip(found, q, strict=True):
-                self.findings.add(
-                    "word",
-                    Estimate(one.value, one.low, one.high, one.se, np.empty(0)),
-                    system=self.system,
-                    group=group,
-                    item=one.word,
-                    n=one.captions,
-                    n_unit="caption",
-                    std_seed=one.std_seed,
-                    p=one.p,
-                    q=corrected,
-                    evidence=mine.told.rows(number, word=one.word, most=FEW_OF_WORD),
-                )
-
-    def _cost_of_common_folds(self, mine: Voice) -> str | None:
-        """Equal captions may not be learnt where one of them is tested."""
-        if self.setup.split != "common":
-            return None
-        parts = mine.protocol.splits(mine.corpus, self.setup.seeds[0])
-        tested = sum(len(part.test) for part in parts)
-        kept = sum(len(part.train) for part in parts) / sum(tested - len(part.test) for part in parts)
-        return f"common folds keep {kept:.0%} of the captions to learn from; the others repeat a tested one"
-
-    def _add_null(self, term: str, voice: Voice) -> None:
-        for group in self._each:
-            spread = voice.chance(group)
-            if spread is not None:
-                self._add(term, voice, spread, group, voice.told.rows(group))
-
-    def _add(
-        self,
-        term: str,
-        voice: Voice,
-        spread: Spread,
-        group: int | None,
-        captions: pl.DataFrame | None,
-        *,
-        item: str | None = None,
-        n: int | None = None,
-        chance: bool = False,
-        p: float | None = None,
-        note: str | None = None,
-    ) -> None:
-        """A row. With `chance` its ideal is its null and its p is held against that; `n` counts captions."""
-        images = round(float(voice.tested.sum() if group is None else voice.tested[group]))
-        support = round(float(voice.tested.min())) if group is None else images
-        if term == "duplicates":
-            support = n or 0  # counts captions, whatever was tested
-        null = voice.chance(group) if chance else None
-        if spread.value is None:
-            note = "no caption of one of the groups was tested"
-        elif support < TOO_FEW:
-            note = None  # that there are too few is said instead
-        self.findings.add(
-            term,
-            spread.estimate,
-            system=self.system,
-            group=None if group is None else self.groups[group],
-            item=item,
-            n=images if n is None else n,
-            n_unit="image" if n is None else "caption",
-            support=support,
-            std_seed=spread.std_seed,
-            p=voice.p(group) if chance else p,
-            ideal=None if null is None else null.value,
-            reason=note,
-            evidence=captions,
-            resampler=resampler(voice.tally.images, self.seed, self.draws),
-        )

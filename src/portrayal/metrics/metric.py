@@ -37,10 +37,13 @@ class Metric:
         slow: bool = False,
         audit: Mapping[str, Any] | None = None,
         quick: Mapping[str, Any] | None = None,
+        at_once: Callable[[Mapping[str, Any]], bool] = lambda _: False,
     ):
-        """`slow` metrics are worth a process for each speaker; `audit` and `quick` are options of (quick) audits."""
+        """`slow` metrics are worth a process for each speaker, unless their options mean that all speakers `at_once`
+        are faster; `audit` and `quick` are options of (quick) audits."""
         self.card = card
         self.slow = slow
+        self.at_once = at_once
         self.audit, self.quick = dict(audit or {}), dict(quick or {})
         self.compute = compute
         self.name = card.name

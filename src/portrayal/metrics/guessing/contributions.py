@@ -129,18 +129,24 @@ def contributions(guesses: Sequence[Guesses], group: int, least: int) -> list[Co
         se = float(np.sqrt(np.mean([error[place] for error in errors]))) if errors else None
         captions = round(float(counts[:, place].mean()))
         found.append(
-            Contribution(parts.words[place], value, captions, std, se, *_interval(value, se, guesses))
+            Contribution(
+                parts.words[place],
+                value,
+                captions,
+                std,
+                se,
+                *student_interval(value, se, guesses[0].fits - 1),
+            )
         )
     return found
 
 
-def _interval(
-    value: float, se: float | None, guesses: Sequence[Guesses]
+def student_interval(
+    value: float, se: float | None, freedom: int
 ) -> tuple[float | None, float | None, float | None]:
-    """Low, high and p by Student's t, with as many folds as one repeat has, less one."""
-    if not se:
+    """Low, high and p by Student's t."""
+    if not se or freedom < 1:
         return None, None, None
-    freedom = guesses[0].weights.shape[1] - 1
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * se
     return value - half, value + half, float(2 * stdtr(freedom, -abs(value) / se))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from portrayal.metrics.guessing.contributions import parts_of_caption
 from portrayal.metrics.guessing.guesses import Array, Guesses
+from portrayal.models.gradients import scaled
 
 FEW = 100  # captions kept behind a number whose captions stand behind another one in full
 _COLUMNS = ("image_id", "caption", "detail")
@@ -86,19 +87,33 @@ class Told:
 
     def _describe(self, which: int, number: int) -> tuple[str, str, dict[str, Any]]:
         one = self._guesses[which]
-        if which not in self._directions:
-            self._directions[which] = one.directions()
         place, guessed = one.test[number], int(one.guessed[number])
-        parts = parts_of_caption(one, number, self._directions[which])
-        detail = {
+        detail: dict[str, Any] = {
             "labelled": self._groups[one.group[number]],
             "guessed": self._groups[guessed],
             "sure": round(float(one.likely[number, guessed]), 3),
             "score": round(float(one.score[number]), 3),
             "mean score": round(self._means[one.corpus.images[place]], 5),
-            "parts": [[word, round(float(part), 3)] for word, part in parts],
         }
+        parts = self._parts(which, number)
+        if parts is None:
+            detail["read"] = " ".join(one.corpus.words[place])
+        else:
+            detail["total"] = round(sum(part for _, part in parts), 3)
+            detail["parts"] = [[word, round(float(part), 3)] for word, part in parts]
         return one.corpus.images[place], one.corpus.captions[place], detail
+
+    def _parts(self, which: int, number: int) -> list[tuple[str, float]] | None:
+        """What each word of a caption adds for its true group; None where that was not asked."""
+        one = self._guesses[which]
+        if one.weights is None:
+            if one.parts is None:
+                return None
+            words = one.corpus.words[one.test[number]]
+            return list(zip(words, scaled(one.parts[number]).tolist(), strict=True))
+        if which not in self._directions:
+            self._directions[which] = one.directions()
+        return parts_of_caption(one, number, self._directions[which])
 
 
 def repeated(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -34,8 +34,17 @@ class Guesser:
     strength: float = 0.1
     weighted: bool = True  # every group counts alike, however many captions it has in the part that is learnt
 
-    def guess(self, corpus: Corpus, splits: Sequence[Split], rough: bool = False) -> Guesses:
-        """Learn and test every split; `rough` is enough to know how sure a guesser should be."""
+    def guess(
+        self,
+        corpus: Corpus,
+        splits: Sequence[Split],
+        seeds: Sequence[int] = (),  # noqa: ARG002
+        rough: bool = False,
+    ) -> Guesses:
+        """Learn and test every split; `rough` is enough to know how sure a guesser should be.
+
+        The seeds are for guessers that begin by chance, which this one does not.
+        """
         solver = self._solver(corpus, len(splits), rough)
         labels = [corpus.group] * len(splits)
         tolerance = ROUGHLY if rough else TOLERANCE
@@ -43,7 +52,7 @@ class Guesser:
         test = np.concatenate([split.test for split in splits])
         fit = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
         likely = solver.probabilities(weights)[corpus.design.row[test], fit]
-        return Guesses(corpus, test, fit, likely, weights)
+        return Guesses(corpus, test, fit, likely, len(splits), weights)
 
     def chance(self, corpus: Corpus, deal: Callable[[int], Dealt], dealings: int) -> Array:
         """Mean score of each group when labels are dealt at random: (dealings, groups), 0 to 1."""
@@ -127,7 +136,10 @@ class Guesses:
     test: NDArray[np.int64]  # places in the corpus
     fit: NDArray[np.int64]  # which fit guessed each of them
     likely: Array  # (tested, groups)
-    weights: Array  # (features + 1, fits, outputs)
+    fits: int
+    weights: Array | None = None  # of a linear guesser: (features + 1, fits, outputs)
+    # Of a guesser that was explained: what each word of each tested caption adds for the true group.
+    parts: tuple[Array, ...] | None = None
 
     @cached_property
     def group(self) -> NDArray[np.int64]:
@@ -144,24 +156,27 @@ class Guesses:
 
     def only(self, which: NDArray[np.bool_]) -> Guesses:
         """Some of the tested captions."""
-        return Guesses(self.corpus, self.test[which], self.fit[which], self.likely[which], self.weights)
+        parts = (
+            None
+            if self.parts is None
+            else tuple(p for p, kept in zip(self.parts, which, strict=True) if kept)
+        )
+        return replace(
+            self, test=self.test[which], fit=self.fit[which], likely=self.likely[which], parts=parts
+        )
 
     def of_fits(self, first: int, count: int) -> Guesses:
         """What some of the fits guessed."""
-        mine = (self.fit >= first) & (self.fit < first + count)
-        return Guesses(
-            self.corpus,
-            self.test[mine],
-            self.fit[mine] - first,
-            self.likely[mine],
-            self.weights[:, first : first + count],
-        )
+        mine = self.only((self.fit >= first) & (self.fit < first + count))
+        weights = None if self.weights is None else self.weights[:, first : first + count]
+        return replace(mine, fit=mine.fit - first, fits=count, weights=weights)
 
     def directions(self) -> Array:
         """What each feature adds to the log odds of each group, against the mean of the others.
 
         (features, fits, groups); for two groups the log odds themselves.
         """
+        assert self.weights is not None
         weights = self.weights[:-1]
         if weights.shape[2] == 1:
             return np.concatenate([-weights, weights], axis=2)

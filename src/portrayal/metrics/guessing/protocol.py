@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from portrayal.metrics.guessing.corpus import Corpus
 from portrayal.metrics.guessing.guesses import Array, Dealt, Guesser, Guesses, sharpened, sharpness
+from portrayal.metrics.guessing.neural import NeuralGuesser
 from portrayal.metrics.guessing.splits import (
     Split,
     balanced_sample,
@@ -21,9 +22,11 @@ from portrayal.metrics.guessing.splits import (
     paper_split,
     without_repeats,
 )
+from portrayal.models.tasks import Task
 
 PUBLISHED = ("paper", "paper-unseen")  # splits that draw a test set; the others test every caption once
 _CALIBRATION_FOLDS = 5
+_APART = 1_000_003  # between the seeds of guessers that one seed of the protocol asks for
 
 # For each seed the captions that are read: one corpus, or for the published LIC of people one for each position.
 Readings = Sequence[Sequence[Corpus]]
@@ -35,7 +38,7 @@ class Protocol:
     balance: str
     seeds: tuple[int, ...]
     folds: int
-    guesser: Guesser
+    guesser: Guesser | NeuralGuesser
 
     @property
     def published(self) -> bool:
@@ -54,24 +57,64 @@ class Protocol:
 
     def guess(self, readings: Readings) -> list[list[Guesses]]:
         """Guesses by seed and corpus."""
-        return self._guess(readings, self.splits)
+        found = self._guess(readings, self._learnt)
+        if self.split != "paper-unseen":
+            return found
+        return [
+            [self._unseen_only(one, seed) for one in some]
+            for seed, some in zip(self.seeds, found, strict=True)
+        ]
+
+    def tasks(self, readings: Readings) -> list[Task]:
+        """What a neural guesser will be asked to learn from these."""
+        if not isinstance(self.guesser, NeuralGuesser):
+            return []
+        asked = self._asked(readings, self._learnt)
+        return [
+            task for corpus, splits, seeds, _ in asked for task in self.guesser.tasks(corpus, splits, seeds)
+        ]
+
+    def _learnt(self, corpus: Corpus, seed: int) -> list[Split]:
+        """What is learnt with one seed, and all that it could be tested on."""
+        if self.published:
+            return [_paper_split(corpus.group.tobytes(), seed)]
+        return self._folds(corpus, corpus.group, seed)
+
+    def _asked(
+        self, readings: Readings, splits_of: Callable[[Corpus, int], list[Split]]
+    ) -> list[tuple[Corpus, list[Split], list[int], list[tuple[int, int, int]]]]:
+        """What has the same captions is learnt together, since that is faster.
+
+        Corpus, splits, a seed for each of them, and (seed, place, count) of those who asked for them in turn.
+        """
+        wanted: dict[Corpus, tuple[list[Split], list[int], list[tuple[int, int, int]]]] = {}
+        for number, (seed, some) in enumerate(zip(self.seeds, readings, strict=True)):
+            for place, corpus in enumerate(some):
+                splits = splits_of(corpus, seed)
+                all_splits, seeds, who = wanted.setdefault(corpus, ([], [], []))
+                seeds += [seed + _APART * (place * len(splits) + part) for part in range(len(splits))]
+                all_splits += splits
+                who.append((number, place, len(splits)))
+        return [(corpus, *asked) for corpus, asked in wanted.items()]
 
     def _guess(
         self, readings: Readings, splits_of: Callable[[Corpus, int], list[Split]], rough: bool = False
     ) -> list[list[Guesses]]:
-        """What has the same captions is learnt together, since that is faster."""
-        wanted: dict[Corpus, list[tuple[int, int, list[Split]]]] = {}
-        for number, (seed, some) in enumerate(zip(self.seeds, readings, strict=True)):
-            for place, corpus in enumerate(some):
-                wanted.setdefault(corpus, []).append((number, place, splits_of(corpus, seed)))
         made: dict[tuple[int, int], Guesses] = {}
-        for corpus, entries in wanted.items():
-            together = self.guesser.guess(corpus, [s for *_, splits in entries for s in splits], rough)
+        for corpus, splits, seeds, who in self._asked(readings, splits_of):
+            together = self.guesser.guess(corpus, splits, seeds, rough)
             first = 0
-            for number, place, splits in entries:
-                made[number, place] = together.of_fits(first, len(splits))
-                first += len(splits)
+            for number, place, count in who:
+                made[number, place] = together.of_fits(first, count)
+                first += count
         return [[made[number, place] for place in range(len(some))] for number, some in enumerate(readings)]
+
+    @staticmethod
+    def _unseen_only(guesses: Guesses, seed: int) -> Guesses:
+        """Of the captions whose text was not learnt."""
+        corpus = guesses.corpus
+        split = _paper_split(corpus.group.tobytes(), seed)
+        return guesses.only(~np.isin(corpus.design.row[guesses.test], corpus.design.row[split.train]))
 
     def chance(self, readings: Readings, seed: int, dealings: int) -> Array:
         """The groups' mean scores when labels are dealt at random: (dealings, groups), 0 to 1.
@@ -95,6 +138,11 @@ class Protocol:
             return [(0, 0)]
         return [(number, number % len(some)) for number, some in enumerate(readings)]
 
+    @property
+    def calibrates(self) -> bool:
+        """Whether there is anything to say how sure a guess should be."""
+        return not (self.published and isinstance(self.guesser, NeuralGuesser)) or len(self.seeds) > 1
+
     def calibrated(self, guesses: Sequence[Sequence[Guesses]]) -> list[list[tuple[Array, Array]]]:
         """Probabilities that are as sure as they are right, by what other captions say of how sure to be.
 
@@ -102,6 +150,8 @@ class Protocol:
         """
         if not self.published:
             return [[self._calibrated_by_fold(one) for one in some] for some in guesses]
+        if isinstance(self.guesser, NeuralGuesser):
+            return _calibrated_by_seed(guesses)
         readings = [[one.corpus for one in some] for some in guesses]
         held_out = self._guess(readings, self._learnt_folds, rough=True)
         return [
@@ -115,7 +165,7 @@ class Protocol:
     @staticmethod
     def _calibrated_by_fold(one: Guesses) -> tuple[Array, Array]:
         """Each fold by how sure the guesses of the other folds should have been."""
-        factors = np.ones(one.weights.shape[1])
+        factors = np.ones(one.fits)
         for fold in range(len(factors)):
             others = one.fit != fold
             factors[fold] = sharpness(one.likely[others], one.group[others]) if others.any() else 1.0
@@ -164,6 +214,20 @@ class Protocol:
             return group, self._folds(corpus, group, self.seeds[number])
 
         return deal
+
+
+def _calibrated_by_seed(guesses: Sequence[Sequence[Guesses]]) -> list[list[tuple[Array, Array]]]:
+    """Each seed by how sure the guesses of the other seeds should have been: to hold parts back would mean to train
+    many times more."""
+    made: list[list[tuple[Array, Array]]] = []
+    for number, some in enumerate(guesses):
+        others = [one for place, part in enumerate(guesses) for one in part if place != number]
+        factor = np.ones(1)
+        if others:
+            likely = np.concatenate([one.likely for one in others])
+            factor[:] = sharpness(likely, np.concatenate([one.group for one in others]))
+        made.append([_sharpened(one, factor, np.zeros_like(one.fit)) for one in some])
+    return made
 
 
 def _sharpened(one: Guesses, factors: Array, which: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -8,9 +8,11 @@ from typing import Any
 
 from portrayal.lexicon import shipped_lexicons
 from portrayal.metrics.guessing.guesses import Guesser
+from portrayal.metrics.guessing.neural import NeuralGuesser, Trainer
 from portrayal.metrics.guessing.protocol import PUBLISHED, Protocol
 from portrayal.metrics.guessing.reading import VOCABULARIES
 from portrayal.metrics.guessing.text import Mask
+from portrayal.models.classifiers import as_dict
 from portrayal.study import Study
 
 MOST_STRENGTH = 1000.0  # with more a classifier that can tell all captions apart has no end to learning
@@ -31,32 +33,47 @@ class Setup:
     references: int | None
     seeds_follow: bool = False  # from the seed of the whole run, which the provenance has
     classifier: str = "linear"
+    trainer: Trainer | None = None  # of a neural classifier
 
     @property
     def published(self) -> bool:
         return self.split in PUBLISHED
 
+    @property
+    def explained(self) -> bool:
+        """Whether it is told what each word adds."""
+        return self.trainer is None or self.trainer.explain > 0
+
     def settings(self, vocabulary: str | None) -> dict[str, Any]:
-        return {
+        made = {
             "classifier": self.classifier,
             "split": self.split,
             "balance": "subsample" if self.published else self.balance,
             "repeats": len(self.seeds),
             "seeds": None if self.seeds_follow else list(self.seeds),
             "folds": None if self.published else self.folds,
-            "strength": self.strength,
+            "strength": self.strength if self.trainer is None else None,
             "vocabulary": vocabulary,
             "mask": self.mask.label,
             "hide": "remove" if self.mask.remove else "replace",
             "references": self.references,
             "null": self.null,
         }
+        if self.trainer is not None:
+            how = as_dict(self.trainer.classifier)
+            made |= {name: value for name, value in how.items() if name != "kind"}
+            made["explain"] = self.trainer.explain
+            made["unknown"] = "pieces" if self.trainer.in_pieces else "word"
+        return made
 
     def protocol(self, groups: int) -> Protocol:
         weighted = not self.published and self.balance == "weights"
-        return Protocol(
-            self.split, self.balance, self.seeds, self.folds, Guesser(groups, self.strength, weighted)
+        guesser = (
+            Guesser(groups, self.strength, weighted)
+            if self.trainer is None
+            else NeuralGuesser(groups, weighted, frozenset(self.mask.tokens), self.trainer)
         )
+        return Protocol(self.split, self.balance, self.seeds, self.folds, guesser)
 
 
 def variants(setup: Setup, study: Study, attribute: str, usual: str) -> Iterator[Setup]:
@@ -78,6 +95,8 @@ def variants(setup: Setup, study: Study, attribute: str, usual: str) -> Iterator
     if not setup.published:
         other = "subsample" if setup.balance == "weights" else "weights"
         yield replace(setup, balance=other)
+    if setup.trainer is not None:
+        return
     for strength in (setup.strength / 10, setup.strength * 10):
         if strength <= MOST_STRENGTH:
             yield replace(setup, strength=strength)

@@ -12,7 +12,7 @@ import numpy as np
 
 from portrayal.metrics.guessing.corpus import Corpus
 from portrayal.metrics.guessing.evidence import Told
-from portrayal.metrics.guessing.guesses import Array, Guesses, scores
+from portrayal.metrics.guessing.guesses import Array, Guesser, Guesses, scores
 from portrayal.metrics.guessing.influence import (
     accuracy_slopes,
     confidence_slopes,
@@ -75,15 +75,19 @@ class Voice:
         return zip(self.guesses, self.protocol.calibrated(self.guesses), strict=True)
 
     def _learning(self, one: Guesses, seed: int, slopes: Sequence[Array]) -> Array:
-        """Of a published split nothing: each of its seeds learns from others, so that they show it themselves."""
+        """Of a published split nothing: each of its seeds learns from others, so that they show it themselves.
+
+        Nor of a guesser whose losses have no one curvature.
+        """
         images = len(one.corpus.images)
-        if self.protocol.published:
+        guesser = self.protocol.guesser
+        if self.protocol.published or not isinstance(guesser, Guesser):
             return np.zeros((images, len(slopes), len(self.groups)))
         splits = self.protocol.splits(one.corpus, seed)
         # The same signs for every repeat and speaker, so that their effects can be added and compared.
         signs = np.random.default_rng(_SIGNS).choice((-1.0, 1.0), size=(_SIGNS, images))
         signed = [slopes[0] * sign[one.test][:, None] for sign in signs]
-        return learning_effects(self.protocol.guesser, one, splits, [*slopes, *signed])
+        return learning_effects(guesser, one, splits, [*slopes, *signed])
 
     def spread(self, group: int | None, column: int = SCORE) -> Spread:
         """A column's mean for a group, or over groups, in percent."""

@@ -1,0 +1,199 @@
+"""LIC with neural classifiers: what they share with the linear one, and what is their own."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.errors import PortrayalError
+from portrayal.lab import make_study
+from portrayal.metrics import lic
+from portrayal.metrics.guessing.corpus import Corpus
+from portrayal.metrics.guessing.neural import PIECES, Trainer
+from portrayal.metrics.guessing.splits import Split
+from portrayal.models.classifiers import Encoder, Lstm
+from portrayal.models.tasks import MASKED
+from portrayal.models.trainings import carry_out
+from portrayal.study import Study
+from tests.metrics.test_lic import row, study_of, value
+
+pytest.importorskip("torch", reason="the extra 'neural' is not installed")
+
+FAST = {
+    "classifier": "lstm",
+    "epochs": 3,
+    "rate": 2e-3,
+    "seeds": (0, 12),
+    "precision": "float32",
+    "draws": 100,
+    "references": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Study:
+    return make_study(200, 3).only(["faithful"])
+
+
+@pytest.fixture(scope="module")
+def found(lab, tmp_path_factory):
+    kept = str(tmp_path_factory.mktemp("kept"))
+    return lic(lab, attribute="gender", split="paper", explain=8, trainings=kept, **FAST), kept
+
+
+def told(study_size: int = 120) -> Study:
+    """What a woman does can be told from the caption, and what a man does."""
+    verbs = ["knits", "skis"]
+    captions = [f"a person {verbs[n % 2]} number {n % 7}" for n in range(study_size)]
+    return study_of(captions, [("female", "male")[n % 2] for n in range(study_size)])
+
+
+def test_what_can_be_told_is_learnt_and_explained():
+    made = lic(told(), attribute="gender", split="paper", explain=20, **{**FAST, "epochs": 10})
+    assert value(made, "accuracy") == 100
+    assert value(made, "lic_m") > 60
+    for group, verb in (("female", "knits"), ("male", "skis")):
+        words = {m.item: m for m in made.measurements if m.term == "word" and m.group == group}
+        assert max(words, key=lambda word: words[word].value) == verb
+        assert row(made, "attribution", group=group).value > 0.5
+    parts = [row(made, "attribution", group=group).value for group in ("female", "male")]
+    assert value(made, "attribution") == pytest.approx(sum(parts))
+
+
+def test_rows_are_those_of_the_linear_classifier(lab, found):
+    linear = lic(lab, attribute="gender", split="paper", null=0, seeds=(0, 12), draws=100, references=2)
+
+    def terms(results):
+        return {(m.term, m.group) for m in results.measurements if m.term not in ("word", "attribution")}
+
+    assert terms(found[0]) == terms(linear)
+    assert row(found[0], "lic_m").settings["classifier"] == "lstm"
+    assert row(found[0], "lic_m").settings["strength"] is None
+    assert row(found[0], "lic_m").settings["rate"] == 2e-3
+    assert row(found[0], "lic_m").low < value(found[0], "lic_m") < row(found[0], "lic_m").high
+
+
+def test_what_was_trained_is_not_trained_again(lab, found, monkeypatch):
+    results, kept = found
+    monkeypatch.setattr(Lstm, "train", lambda *_: pytest.fail("was trained again"))
+    again = lic(lab, attribute="gender", split="paper", explain=8, trainings=kept, device="later", **FAST)
+    for mine, theirs in zip(results.measurements, again.measurements, strict=True):
+        assert (mine.id, mine.value) == (theirs.id, pytest.approx(theirs.value, abs=1e-4))
+
+
+def test_captions_that_are_not_learnt_come_from_the_same_trainings(lab, found, monkeypatch):
+    _, kept = found
+    monkeypatch.setattr(Lstm, "train", lambda *_: pytest.fail("was trained again"))
+    options = {"attribute": "gender", "explain": 8, "trainings": kept, "device": "later", **FAST}
+    unseen = lic(lab, split="paper-unseen", **options)
+    both = lic(lab, split="paper", **options)
+    assert value(unseen, "lic_m") == pytest.approx(value(both, "unseen", item="masked"), abs=1e-6)
+
+
+def test_trainings_can_be_put_off(lab, tmp_path):
+    options = {"attribute": "gender", "split": "paper", "trainings": str(tmp_path), **{**FAST, "seeds": (0,)}}
+    with pytest.raises(PortrayalError, match=r"3 trainings wait in .*plan.npz.*python -m portrayal.models"):
+        lic(lab, device="later", **options)
+    assert list(carry_out(tmp_path, "cpu"))[-1] == (3, 3)
+    later = lic(lab, device="later", **options)
+    now = lic(lab, **{**options, "trainings": None})
+    assert value(later, "lic") == pytest.approx(value(now, "lic"), abs=1e-4)
+    with pytest.raises(PortrayalError, match="--trainings FOLDER"):
+        lic(lab, device="later", **{**options, "trainings": None})
+
+
+def test_one_seed_cannot_say_how_sure_to_be(lab):
+    made = lic(lab, attribute="gender", split="paper", **{**FAST, "seeds": (0,)})
+    assert value(made, "lic_m_calibrated") is None
+    assert "other seeds" in row(made, "lic_m_calibrated").reason
+
+
+def test_folds_and_chance(lab):
+    quick = {**FAST, "epochs": 1, "seeds": (0,)}
+    made = lic(lab, attribute="gender", folds=3, null=2, **quick)
+    assert row(made, "lic_m").n == 200
+    assert 15 < value(made, "null_m") < 40
+    assert value(made, "lic_m_calibrated") is not None  # by the other folds
+    assert value(lic(lab, attribute="gender", folds=3, **quick), "lic_m") == value(made, "lic_m")
+
+
+def test_evidence_shows_what_each_word_adds(found):
+    results, _ = found
+    rows = results.evidence_of(row(results, "lic_m"))
+    detail = json.loads(rows["detail"][0])
+    total = sum(part for _, part in detail["parts"])
+    assert detail["total"] == pytest.approx(total, abs=0.01)
+    assert np.linalg.norm([part for _, part in detail["parts"]]) == pytest.approx(1, abs=0.01)
+
+
+def test_without_explanation_there_are_no_words(lab):
+    made = lic(lab, attribute="gender", split="paper", **{**FAST, "epochs": 1, "seeds": (0,)})
+    assert not {"word", "attribution"} & {m.term for m in made.measurements}
+    detail = json.loads(made.evidence_of(row(made, "lic_m"))["detail"][0])
+    assert "genderword" in detail["read"]
+    assert "parts" not in detail
+
+
+def test_three_groups_and_weights():
+    captions = [f"a person {('knits', 'skis', 'cooks')[n % 3]} {n % 5}" for n in range(150)]
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": range(150), "system": ["s"] * 150, "caption": captions}),
+        attributes=pl.DataFrame(
+            {"image_id": range(150), "team": [("a", "b", "c")[n % 3] for n in range(150)]}
+        ),
+    )
+    made = lic(study, attribute="team", folds=3, **{**FAST, "epochs": 10, "seeds": (0,)})
+    assert value(made, "accuracy") > 90
+
+
+def corpus(*words: str) -> Corpus:
+    said = tuple(tuple(caption.split()) for caption in words)
+    return Corpus(tuple(map(str, range(len(said)))), np.arange(len(said)) % 2, words, said)
+
+
+def test_an_unknown_word_can_be_read_as_the_published_code_reads_it():
+    plain, pieces = (Trainer(Lstm(), 0, "cpu", None, in_pieces) for in_pieces in (False, True))
+    words = ("a", "<unk>", "dog", "<unk>")
+    assert plain.read(words) == words
+    assert pieces.read(words) == ("a", *PIECES, "dog", *PIECES)
+    assert pieces.parts(words, np.arange(8.0)).tolist() == [0, 1 + 2 + 3, 4, 5 + 6 + 7]
+    assert plain.read(()) == ("<unk>",)
+    assert plain.parts((), np.ones(1)).tolist() == []
+
+
+def test_an_encoder_has_its_own_token_for_hidden_words():
+    split = Split(np.array([0, 1]), np.array([2]))
+    told = corpus("a genderword runs", "genderword sits", "a dog")
+    for classifier, expected in ((Encoder(), MASKED), (Lstm(), "genderword")):
+        task = Trainer(classifier, 0, "cpu", None).task(
+            told, frozenset(["genderword"]), told.group, 2, split, True, 0
+        )
+        assert expected in task.texts.words
+    assert task.weight.tolist() == [1, 1]
+
+
+def test_the_command_takes_all_of_it(command, tmp_path):
+    study, kept = str(tmp_path / "study"), tmp_path / "kept"
+    assert command("lab", "make", "--scenes", "120", "--out", study)[0] == 0
+    code, out, err = command(
+        *("score", "lic", study, "--attribute", "gender", "--systems", "faithful", "--split", "paper"),
+        *("--classifier", "lstm", "--epochs", "1", "--seeds", "0,12", "--explain", "4", "--format", "csv"),
+        *("--trainings", str(kept), "--device", "cpu", "--references", "1"),
+    )
+    assert code == 0, err
+    assert "attribution" in out
+    assert len(list(kept.iterdir())) == 4
+    asked = ("--attribute", "gender", "--systems", "faithful", "--split", "paper", "--classifier", "bert-ft")
+    code, out, err = command("score", "lic", study, *asked, "--encoder", str(tmp_path), "--device", "cpu")
+    assert code == 2
+    assert "could not be loaded" in err
+    assert "Traceback" not in err
+
+
+def test_the_default_encoder_is_the_published_one():
+    options = portrayal.metrics.lic.options
+    assert options["encoder"].default == "bert-base-uncased"
