@@ -14,6 +14,7 @@ import portrayal
 from portrayal.lab import make_study
 from portrayal.lab.folder import Recipe, write_lab
 from portrayal.report import page, write_page
+from portrayal.report.beside import beside
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
@@ -164,3 +165,35 @@ def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
     for caption in HOSTILE:
         assert caption not in html
     assert "<i>sys" not in html
+
+
+@pytest.fixture(scope="module")
+def faithful_lic() -> Results:
+    study = make_study(200, 3).only(["faithful"])
+    return portrayal.metrics.lic(study, attribute="gender", null=0, folds=3, seeds=(0, 1), draws=50)
+
+
+def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_lic):
+    """Each with the guess made from it; the images are those that both were tested on."""
+    (found,) = beside(faithful_lic)
+    assert found["system"] == "faithful"
+    assert found["about"] == "linear, crossfit"
+    assert len(found["images"]) == 6
+    for one in found["images"]:
+        first, *others = one["said"]
+        assert first["speaker"] == "faithful"
+        assert {other["speaker"] for other in others} == {"human"}
+        assert {said["labelled"] for said in one["said"]} == {first["labelled"]}
+        assert first["total"] == pytest.approx(sum(part for _, part in first["parts"]), abs=0.01)
+    html = page.render(faithful_lic)
+    assert "One image at a time" in html
+    assert page.json_for_html(found["images"][0]["said"][0]["caption"]) in html
+
+
+def test_results_without_such_captions_have_no_such_part(faithful_lic):
+    bare = dataclasses.replace(
+        faithful_lic, evidence=faithful_lic.evidence.with_columns(detail=pl.lit("not JSON"))
+    )
+    assert beside(bare) == []
+    assert "One image at a time" not in page.render(bare)
+    assert beside(dataclasses.replace(faithful_lic, provenance={"cards": "nothing of ours"})) == []

@@ -35,6 +35,8 @@ class Card:
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]
     uses: tuple[str, ...] = ()  # tables that give more numbers where they are there
+    # Two terms, of a system and of people, whose captions the page shows side by side.
+    beside: tuple[str, str] | None = None
     # What the lab holds the metric against: term -> the dial it must follow, and the dials that must not move it.
     # "@one" after a term or a dial means: of one group only; "-" before a dial: the term falls as it is turned up.
     responds_to: dict[str, str] = field(default_factory=dict)

@@ -83,6 +83,7 @@ CARD = Card(
     ),
     responds_to={"lic_m": "data-bias", "lic": "amplification", "lic_excess": "amplification"},
     uses=("references",),
+    beside=("lic_m_paired", "lic_d"),
     should_ignore=("wrong-group", "neutral", "hallucination", "length", "vocabulary", "repetition"),
     learns=True,
     lab_notes=dict.fromkeys(

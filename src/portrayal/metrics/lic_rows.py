@@ -13,7 +13,7 @@ import polars as pl
 from portrayal.errors import Undefined
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.guessing.attributions import caption_totals, word_attributions
-from portrayal.metrics.guessing.contributions import Contribution, contributions, student_interval
+from portrayal.metrics.guessing.contributions import Contribution, contributions
 from portrayal.metrics.guessing.evidence import repeated
 from portrayal.metrics.guessing.protocol import Protocol, Readings
 from portrayal.metrics.guessing.reading import REFERENCES, Reader
@@ -262,22 +262,13 @@ class Case:
 
     def _totals(self, mine: Voice, by_text: bool) -> None:
         """What the words of a caption add up to, for each group and over groups, as the paper sums them."""
-        guesses = [some[0] for some in mine.guesses]
-        found = [caption_totals(guesses, number, by_text) for number in range(len(self.groups))]
-        known = [one for one in found if one is not None]
-        for number, one in enumerate(found):
-            if one is not None:
-                self._add_contribution("attribution", one, self.groups[number], mine.told.rows(number))
-        if len(known) < len(found):
+        found = caption_totals([some[0] for some in mine.guesses], len(self.groups), by_text)
+        if not found:
             reason = "no caption of one of the groups was guessed right"
             self.findings.add("attribution", None, system=self.system, n=0, reason=reason)
-            return
-        value = sum(one.value for one in known)
-        se = math.sqrt(sum((one.se or 0.0) ** 2 for one in known)) or None
-        bounds = student_interval(value, se, min(one.captions for one in known) - 1)
-        count = sum(one.captions for one in known)
-        whole = Contribution("", value, count, None, se, *bounds)
-        self._add_contribution("attribution", whole, None, mine.told.rows())
+        for one, number in zip(found, (*range(len(self.groups)), None), strict=bool(found)):
+            group = None if number is None else self.groups[number]
+            self._add_contribution("attribution", one, group, mine.told.rows(number))
 
     def _add_contribution(
         self,

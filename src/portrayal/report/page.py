@@ -15,6 +15,7 @@ import polars as pl
 from markupsafe import Markup
 
 from portrayal.files import write_text
+from portrayal.report.beside import beside
 from portrayal.report.layout import (
     Section,
     facts,
@@ -53,6 +54,7 @@ def render(results: Results) -> str:
         image: base64.b64encode(picture).decode()
         for image, picture in results.pictures.drop_nulls().head(SHOWN_PICTURES).iter_rows()
     }
+    compared = beside(results)
     script, style = _template("page.js"), _template("page.css")
     template = environment.from_string(_template("page.html"))
     return template.render(
@@ -66,6 +68,8 @@ def render(results: Results) -> str:
         evidence_file=EVIDENCE_FILE,
         totals=_totals(results),
         examples=_examples(results, pictures),
+        beside=compared,
+        compared=json_for_html(compared),
         data=json_for_html(_once(_shown_evidence(results, shown))),
         pictures=json_for_html(pictures),
         measurements=json_for_html(results.as_dict()),
@@ -88,7 +92,8 @@ def pictured_images(results: Results) -> list[str]:
         for image, *_ in rows:
             rarest[image] = min(rarest.get(image, totals[identifier]), totals[identifier])
     telling = sorted(rarest, key=lambda image: (rarest[image], image))
-    return list(dict.fromkeys([*_example_images(results), *telling]))[:SHOWN_PICTURES]
+    compared = [one["image"] for part in beside(results) for one in part["images"]]
+    return list(dict.fromkeys([*_example_images(results), *compared, *telling]))[:SHOWN_PICTURES]
 
 
 def _example_images(results: Results) -> list[str]:

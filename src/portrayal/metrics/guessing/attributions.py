@@ -6,6 +6,7 @@ is the caption's total.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,15 +68,32 @@ def word_attributions(
     return _contributions(rows, words, len(guesses), everywhere >= least)
 
 
-def caption_totals(guesses: Sequence[Guesses], group: int, by_text: bool) -> Contribution | None:
-    """The mean total of a group's captions."""
-    rows = [
-        (repeat, cluster, 0, float(parts.sum()))
-        for repeat, one in enumerate(guesses)
-        for cluster, _, parts in _right(one, group, by_text)
-    ]
-    found = _contributions(rows, ["total"], len(guesses), np.ones(1, dtype=bool))
-    return found[0] if found else None
+def caption_totals(guesses: Sequence[Guesses], groups: int, by_text: bool) -> list[Contribution]:
+    """The mean total of each group's captions, then the sum over groups; nothing where a group has none in a repeat."""
+    found: list[Contribution] = []
+    by_repeat = np.zeros(len(guesses))
+    for group in range(groups):
+        right = [_right(one, group, by_text) for one in guesses]
+        if not all(right):
+            return []
+        rows = [
+            (repeat, cluster, 0, float(parts.sum()))
+            for repeat, some in enumerate(right)
+            for cluster, _, parts in some
+        ]
+        found += _contributions(rows, ["total"], len(guesses), np.ones(1, dtype=bool))
+        by_repeat += [np.mean([parts.sum() for _, _, parts in some]) for some in right]
+    value = float(by_repeat.mean())
+    std = float(by_repeat.std(ddof=1)) if len(guesses) > 1 else None
+    se = math.sqrt(sum((one.se or 0.0) ** 2 for one in found)) or None
+    captions = [one.captions for one in found]
+    bounds = student_interval(value, _with_seeds(se, std, len(guesses)), min(captions) - 1)
+    return [*found, Contribution("", value, sum(captions), std, se, *bounds)]
+
+
+def _with_seeds(se: float | None, std: float | None, repeats: int) -> float | None:
+    """An interval covers other captions and other seeds."""
+    return math.hypot(se or 0.0, (std or 0.0) / math.sqrt(repeats)) or None
 
 
 def _right(one: Guesses, group: int, by_text: bool) -> list[tuple[str, Sequence[str], Array]]:
@@ -108,6 +126,6 @@ def _contributions(
         std = float(means[:, number].std(ddof=1)) if repeats > 1 else None
         captions = round(float(counts[:, number].mean()))
         se = float(errors[number]) or None
-        bounds = student_interval(mean, se, int(clusters[number]) - 1)
+        bounds = student_interval(mean, _with_seeds(se, std, repeats), int(clusters[number]) - 1)
         found.append(Contribution(names[number], mean, captions, std, se, *bounds))
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -44,13 +46,33 @@ class Told:
         most: int | None = FEW,
         more: Callable[[str], Mapping[str, Any]] | None = None,
     ) -> pl.DataFrame:
-        """Captions of a group, or with a word, spread evenly over all there are; `more` says more of an image."""
+        """Captions of a group, or with a word; of many those of some images, the same ones for every speaker.
+
+        `more` says more of an image.
+        """
         chosen = self._first if word is None else self._saying.get(word, [])
         if group is not None:
             chosen = [(which, number) for which, number in chosen if self._labels[which][number] == group]
-        step = 1 if most is None else max(1, -(-len(chosen) // most))
-        found = [self._row(which, number, more) for which, number in chosen[::step]]
+        if most is not None and len(chosen) > most:
+            chosen = self._of_some_images(chosen, most)
+        found = [self._row(which, number, more) for which, number in chosen]
         return pl.DataFrame(found, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
+
+    def _of_some_images(self, chosen: Sequence[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+        """All captions of as many images as make up so many captions, in their order."""
+        times = Counter(self._image(*one) for one in chosen)
+        kept: set[str] = set()
+        left = most
+        for image in sorted(times, key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest()):
+            left -= times[image]
+            if left < 0:
+                break
+            kept.add(image)
+        return [one for one in chosen if self._image(*one) in kept]
+
+    def _image(self, which: int, number: int) -> str:
+        one = self._guesses[which]
+        return str(one.corpus.images[one.test[number]])
 
     @cached_property
     def _means(self) -> dict[str, float]:

@@ -35,6 +35,41 @@ function coloured(parts) {
   return line;
 }
 
+function pictured(image) {
+  if (!Object.hasOwn(pictures, image)) return [];
+  const picture = document.createElement("img");
+  picture.src = "data:image/webp;base64," + pictures[image];
+  picture.alt = "";
+  return [picture];
+}
+
+// One image: each speaker's caption as the classifier reads it, with the guess and how sure it is.
+function compared({ image, said }) {
+  const item = element("div", "", "beside");
+  item.append(...pictured(image), element("h4", `image ${image}, labelled ${said[0].labelled}`));
+  const table = element("table", "");
+  for (const one of said) {
+    const row = table.insertRow();
+    row.append(element("th", one.speaker));
+    const caption = row.insertCell();
+    caption.append(coloured(one.parts));
+    const sure = `${one.guessed} ${Math.round(100 * Number(one.sure))} %`;
+    row.append(element("td", sure, one.guessed === one.labelled ? "right n" : "wrong n"));
+    row.append(element("td", Number(one.total).toFixed(2), "n"));
+  }
+  const head = table.createTHead().insertRow();
+  for (const name of ["", "caption as it is read", "guess", "total"]) head.append(element("th", name, name === "guess" || name === "total" ? "n" : ""));
+  item.append(table);
+  return item;
+}
+
+for (const { system, about, images } of JSON.parse(document.getElementById("compared").textContent)) {
+  const part = document.createElement("details");
+  part.append(element("summary", `${system} (${about})`), ...images.map(compared));
+  document.getElementById("beside-list").append(part);
+}
+document.querySelector("#beside-list details")?.setAttribute("open", "");
+
 function parsed(detail) {
   try { return JSON.parse(detail) || {}; } catch { return { detail }; }
 }
@@ -51,13 +86,7 @@ function open(button) {
     const item = document.createElement("li");
     const facts = Object.entries(about).filter(([key, value]) => !["words", "parts", "effect", "by pairs"].includes(key) && String(value) !== "")
       .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join(", ") : value}`);
-    if (Object.hasOwn(pictures, image)) {
-      const picture = document.createElement("img");
-      picture.src = "data:image/webp;base64," + pictures[image];
-      picture.alt = "";
-      item.append(picture);
-    }
-    item.append(marked(caption, about.words || []));
+    item.append(...pictured(image), marked(caption, about.words || []));
     if (Array.isArray(about.parts)) item.append(coloured(about.parts));
     item.append(element("p", [`image ${image}`, ...facts].join(" · "), "facts"));
     return item;
