@@ -17,7 +17,7 @@ from portrayal.metrics.guessing.neural import PIECES, Trainer
 from portrayal.metrics.guessing.splits import Split
 from portrayal.models.classifiers import Encoder, Lstm
 from portrayal.models.tasks import MASKED
-from portrayal.models.trainings import carry_out
+from portrayal.models.trainings import PLAN, carry_out, read_plan
 from portrayal.study import Study
 from tests.metrics.test_lic import row, study_of, value
 
@@ -197,3 +197,25 @@ def test_the_command_takes_all_of_it(command, tmp_path):
 def test_the_default_encoder_is_the_published_one():
     options = portrayal.metrics.lic.options
     assert options["encoder"].default == "bert-base-uncased"
+
+
+def test_the_published_trainings_of_the_real_data(lic_gender, tmp_path):
+    """Of one captioner and seed: its captions, those of the images with five references, and five of people's."""
+    study = portrayal.read_study(lic_gender).only(["nic-th10"])
+    with pytest.raises(PortrayalError, match="^7 trainings wait"):
+        lic(study, attribute="gender", split="paper", classifier="lstm", seeds=(0,), device="later",
+            trainings=str(tmp_path))  # fmt: skip
+    tasks, classifier, explain = read_plan(tmp_path / PLAN)
+    assert (classifier, explain) == (Lstm(), 0)
+    sizes = sorted((len(task.train), len(task.test)) for task in tasks)
+    assert sizes == [(4690, 520)] * 6 + [(5966, 662)]
+    assert all(task.weight.tolist() == [1, 1] for task in tasks)
+    assert (
+        len({task.seed for task in tasks if len(task.train) == 4690}) == 5
+    )  # positions begin apart, the first with 0
+    own = next(task for task in tasks if len(task.train) == 5966)
+    known = own.known(25_000)
+    assert np.bincount(own.group[own.train]).tolist() == [2983, 2983]
+    assert "genderword" in own.texts.words
+    assert "man" not in own.texts.words
+    assert 700 < len(set(known.tolist())) - 2 < len(own.texts.words)
