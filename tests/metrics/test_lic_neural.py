@@ -202,7 +202,7 @@ def test_the_default_encoder_is_the_published_one():
 def test_the_published_trainings_of_the_real_data(lic_gender, tmp_path):
     """Of one captioner and seed: its captions, those of the images with five references, and five of people's."""
     study = portrayal.read_study(lic_gender).only(["nic-th10"])
-    with pytest.raises(PortrayalError, match="^7 trainings wait"):
+    with pytest.raises(PortrayalError, match=r"^7 trainings wait"):
         lic(study, attribute="gender", split="paper", classifier="lstm", seeds=(0,), device="later",
             trainings=str(tmp_path))  # fmt: skip
     tasks, classifier, explain = read_plan(tmp_path / PLAN)
