@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from portrayal.engine import Journal, Progress, Task, code_digest, listening, place_for, run_tasks
+from portrayal.engine import Journal, Progress, Task, at_most, code_digest, listening, place_for, run_tasks
 from portrayal.errors import Undefined
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.results import Results, command_line, provenance
@@ -79,9 +79,11 @@ def score(
         study = study.only(systems)
     shared = {"metric": metric.name, "seed": seed, "quick": False, "options": options}
     tasks = _tasks(study, metric, metric.attributes_of(study, attribute, options.get("lexicon")), shared)
-    if workers == 1 or len(tasks) == 1 or metric.at_once(options):
-        with listening(progress):
+    if metric.at_once(options):
+        with listening(progress), at_most(workers):
             return metric(study, attribute=attribute, seed=seed, **options)
+    if workers == 1 or len(tasks) == 1:
+        return metric(study, attribute=attribute, seed=seed, **options)
     parts = run_tasks(tasks, study, place=place_for(workers), progress=progress)
     skipped = _skipped(parts)
     if skipped and (attribute is not None or not any(part.measurements for part in parts)):

@@ -13,10 +13,10 @@ from portrayal.errors import PortrayalError
 from portrayal.lab import make_study
 from portrayal.metrics import lic
 from portrayal.metrics.guessing.corpus import Corpus
-from portrayal.metrics.guessing.neural import PIECES, Trainer
+from portrayal.metrics.guessing.neural import PIECES, NeuralGuesser, Trainer
 from portrayal.metrics.guessing.splits import Split
 from portrayal.models.classifiers import Encoder, Lstm
-from portrayal.models.tasks import MASKED
+from portrayal.models.tasks import MASKED, Answer
 from portrayal.models.trainings import PLAN, carry_out, read_plan
 from portrayal.study import Study
 from tests.metrics.test_lic import row, study_of, value
@@ -174,6 +174,62 @@ def test_an_encoder_has_its_own_token_for_hidden_words():
         )
         assert expected in task.texts.words
     assert task.weight.tolist() == [1, 1]
+
+
+def test_several_captions_of_an_image_are_explained():
+    captions = [f"a person {('knits', 'skis')[n % 2]} w{k}{n}" for n in range(60) for k in range(3)]
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": [n for n in range(60) for _ in range(3)], "system": ["s"] * 180,
+                               "sample": [0, 1, 2] * 60, "caption": captions}),
+        attributes=pl.DataFrame({"image_id": range(60), "gender": ["female", "male"] * 30}),
+    )  # fmt: skip
+    made = lic(study, attribute="gender", folds=3, explain=4, **FAST)
+    assert {"knits", "skis"} <= {m.item for m in made.measurements if m.term == "word"}
+
+
+def train_nothing(task, seeds):
+    seeds.append(task.seed)
+    return Answer(np.full((len(task.test), task.groups), 1 / task.groups))
+
+
+def test_chance_begins_with_other_networks_each_time(lab, monkeypatch):
+    seeds = []
+    trained = "portrayal.metrics.guessing.neural.Trainer._on_cores"
+    monkeypatch.setattr(
+        trained, lambda _, tasks: ((n, train_nothing(one, seeds)) for n, one in enumerate(tasks))
+    )
+    lic(lab, attribute="gender", split="paper", null=4, **FAST)
+    dealt = [seed for seed in seeds if seed % 1_000_003 not in (0, 12)]
+    assert len(dealt) == 2 * 4 * 2  # seeds, dealings, system and people, who begin alike
+    assert len(set(dealt)) == 2 * 4
+
+
+def test_a_dealing_that_leaves_a_part_without_a_group_is_not_known(monkeypatch):
+    trained = "portrayal.metrics.guessing.neural.Trainer._on_cores"
+    monkeypatch.setattr(
+        trained, lambda _, tasks: ((n, train_nothing(one, [])) for n, one in enumerate(tasks))
+    )
+    told = corpus("a b", "c d", "e f", "g h")
+    guesser = NeuralGuesser(2, True, frozenset(), Trainer(Lstm(), 0, "cpu", None))
+    split = Split(np.array([0, 1]), np.array([2, 3]))
+    dealt = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
+    found = guesser.chance(told, lambda number: (dealt[number], [split]), 2)
+    assert np.isnan(found[0]).all()
+    assert found[1].tolist() == [0.5, 0.0]  # a half for each, of which the first is guessed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"explain": 5}, "'explain' is for neural classifiers"),
+        ({"epochs": 5}, "'epochs' is for neural classifiers"),
+        ({"classifier": "bert-ft", "unknown": "pieces"}, "for the classifier 'lstm' only"),
+        ({"classifier": "lstm", "trainings": __file__}, "is a file"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(lab, options, message):
+    with pytest.raises(PortrayalError, match=message):
+        lic(lab, attribute="gender", **options)
 
 
 def test_the_command_takes_all_of_it(command, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,16 @@ import numpy as np
 import pytest
 
 from portrayal.errors import PortrayalError
-from portrayal.models.classifiers import FINE_TUNED, FROZEN, FROZEN_SHORT, Encoder, as_dict, from_dict
+from portrayal.models.classifiers import (
+    FINE_TUNED,
+    FROZEN,
+    FROZEN_SHORT,
+    Encoder,
+    _content,
+    as_dict,
+    from_dict,
+    key,
+)
 from portrayal.models.tasks import MASKED, Task, Texts
 from tests.conftest import cannot_run
 from tests.models.made_up import task
@@ -147,6 +157,50 @@ def test_integrated_gradients_are_captums(tiny):
         theirs.append(parts.sum(dim=-1)[0, 1:-1].detach().numpy())
     assert ours == pytest.approx(np.concatenate(theirs), abs=2e-6)
     assert np.abs(ours).max() > 2e-4
+
+
+def test_parts_go_to_their_own_words(tiny):
+    """Also of captions that read the same in other words, that are cut, or of which a word leaves no token."""
+    said = [("w1", "w2-w3", "w4"), ("w1", "w2", "-", "w3", "w4"), ("w5", "w6"), ("w7", "\u200d", "w8"),
+            ("w7", "w8"), (*["w9"] * 70, "w1"), (*["w9"] * 70, "w1", "w2"), ("w3", "g1", "w4")]  # fmt: skip
+    group = np.zeros(len(said) + 8, dtype=np.int64)
+    group[-4:] = 1
+    texts = Texts.of([*said, *[("w1", "g0")] * 4, *[("w2", "g1")] * 4])
+    learnt = np.arange(len(said), len(group))
+    together = Task(texts, group, 2, learnt, np.arange(len(said)), np.ones(2), 0)
+    found = np.split(answer(together, quick(tiny), 8).parts, np.cumsum([len(words) for words in said])[:-1])
+    for place, parts in enumerate(found):
+        alone = answer(replace(together, test=np.array([place])), quick(tiny), 8).parts
+        assert parts == pytest.approx(alone, abs=1e-6)
+        assert len(parts) == len(said[place])
+    assert not found[5][64:].any()  # cut
+    assert not found[3][1]
+
+
+def test_tokens_that_begin_with_the_space_before_them_belong_to_the_word_after_it():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    made = Tokenizer(models.WordLevel({"[UNK]": 0, "▁a": 1, "▁dog": 2, "▁runs": 3}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="[UNK]", pad_token="[UNK]"
+    )
+    read = encoder.Read.of(Texts.of([("a", "dog", "runs")]), tokenizer, 64)
+    assert read.word[0].tolist() == [0, 1, 2]
+
+
+def test_nothing_to_do_is_done(tiny):
+    assert list(encoder.train([], quick(tiny))) == []
+
+
+def test_an_encoder_is_known_by_what_is_in_its_folder(tiny, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(tiny, folder)
+    how = quick(str(folder))
+    before = key(task(), how, 0)
+    (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
+    _content.cache_clear()
+    assert key(task(), how, 0) != before
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path):

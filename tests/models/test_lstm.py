@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed
 
 from portrayal.models.classifiers import Lstm  # noqa: E402
 from portrayal.models.lstm import single, train  # noqa: E402
-from portrayal.models.lstm.network import Network, begin  # noqa: E402
+from portrayal.models.lstm.network import Network, begin, probabilities  # noqa: E402
 from portrayal.models.tasks import FIRST, Task  # noqa: E402
 
 QUICK = Lstm(epochs=3, batch=8, rate=1e-2, dropout=0.0, precision="float32")
@@ -160,6 +160,18 @@ def test_what_words_add_is_the_difference_from_a_caption_of_nothing():
         bare = float(torch.sigmoid(nothing))
         true = int(one.group[place])
         assert part.sum() == pytest.approx(full[true] - (bare if true else 1 - bare), abs=1e-4)
+
+
+def test_a_sure_guess_is_not_a_certain_one():
+    likely = probabilities(torch.tensor([[18.0], [-40.0]]))
+    assert (likely > 0).all()
+    assert likely.sum(dim=1).tolist() == pytest.approx([1, 1])
+
+
+def test_nothing_tested_is_nothing_said():
+    found = answer(replace(task(), test=np.zeros(0, dtype=np.int64)), explain=4)
+    assert found.likely.shape == (0, 2)
+    assert found.parts.shape == (0,)
 
 
 @pytest.fixture(scope="module")

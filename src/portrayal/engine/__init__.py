@@ -1,7 +1,7 @@
 """Where work runs, and how it resumes. The same numbers come out of every place."""
 
 from portrayal.engine.journal import Journal, code_digest
-from portrayal.engine.places import Cores, Place, ThisProcess, own_cores, place_for
+from portrayal.engine.places import Cores, Place, ThisProcess, at_most, own_cores, place_for
 from portrayal.engine.tasks import Progress, Task, run_tasks
 from portrayal.engine.telling import listening, tell
 
@@ -12,6 +12,7 @@ __all__ = [
     "Progress",
     "Task",
     "ThisProcess",
+    "at_most",
     "code_digest",
     "listening",
     "own_cores",

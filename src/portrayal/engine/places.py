@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ _ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
 
 _shared: Any = None  # what a worker process was given when it started
 _is_worker = False
+_most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
 class Place(Protocol):
@@ -69,7 +71,17 @@ class Cores:
 
 def own_cores() -> int:
     """How many threads a long computation may use: every core, but for a worker, whose neighbours have the others."""
-    return 1 if _is_worker else os.cpu_count() or 1
+    return 1 if _is_worker else _most.get() or os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def at_most(cores: int) -> Iterator[None]:
+    """What is computed inside may use so many cores."""
+    before = _most.set(cores)
+    try:
+        yield
+    finally:
+        _most.reset(before)
 
 
 def place_for(workers: int) -> Place:

@@ -133,8 +133,8 @@ def lic(
     ] = None,
     null: Annotated[
         int | None,
-        "How often labels are dealt at random to know chance. By default 200; 0 for the published split and with "
-        "--sensitivity.",
+        "How often labels are dealt at random to know chance. By default 200; 0 for the published split, for neural "
+        "classifiers and with --sensitivity.",
         0,
     ] = None,
     lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
@@ -215,6 +215,7 @@ def lic(
         raise PortrayalError(
             f"The option 'strength' must be {MOST_STRENGTH:g} or less. Got {strength!r} instead."
         )
+    _check_classifier(classifier, unknown, epochs, rate, explain, trainings)
     splits = dict.fromkeys(_several(split))
     masked = Mask.for_attribute(attribute, lexicon, mask, hide == "remove")
     network = _network(classifier, encoder, epochs, rate, encoder_dropout, precision)
@@ -260,6 +261,25 @@ def lic(
     for case, in_full in cases:
         case.measure(in_full)
     return findings
+
+
+def _check_classifier(
+    classifier: str,
+    unknown: str,
+    epochs: int | None,
+    rate: float | None,
+    explain: int,
+    trainings: str | None,
+) -> None:
+    """An option that would do nothing is a mistake."""
+    neural = {"epochs": epochs, "rate": rate, "explain": explain or None, "trainings": trainings}
+    asked = [name for name, value in neural.items() if value is not None]
+    if classifier == "linear" and asked:
+        raise PortrayalError(f"The option '{asked[0]}' is for neural classifiers, and 'linear' is not one.")
+    if unknown == "pieces" and classifier != "lstm":
+        raise PortrayalError("The option 'unknown' can be 'pieces' for the classifier 'lstm' only.")
+    if trainings is not None and Path(trainings).exists() and not Path(trainings).is_dir():
+        raise PortrayalError(f"Trainings are kept in a folder, and {trainings} is a file.")
 
 
 def _network(

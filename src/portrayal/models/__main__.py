@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from portrayal.errors import PortrayalError
-from portrayal.models.device import best_device
+from portrayal.models.device import DEVICES, best_device
 from portrayal.models.trainings import carry_out
 
 _LINES = 10  # of progress
@@ -18,12 +18,14 @@ _LINES = 10  # of progress
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m portrayal.models", description=__doc__)
     parser.add_argument("folder", type=Path, help="What was given as --trainings.")
-    parser.add_argument("--device", help="cpu or cuda; by default a GPU where there is one.")
+    parser.add_argument(
+        "--device", choices=DEVICES, default="auto", help="By default a GPU where there is one."
+    )
     asked = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     started = time.perf_counter()
     try:
-        device = asked.device or best_device()
+        device = best_device(asked.device)
         done = 0
         for done, of in carry_out(asked.folder, device):
             if done == of or done * _LINES // of > (done - 1) * _LINES // of:

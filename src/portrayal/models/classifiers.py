@@ -9,6 +9,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from portrayal.errors import need
@@ -69,6 +71,9 @@ FROZEN = Encoder(frozen=True, epochs=20, rate=5e-5)
 FROZEN_SHORT = replace(FROZEN, epochs=5, rate=1e-5)  # how the second reproduction ran it
 
 
+_VERSION = 1  # to be raised when the same training would give another answer
+
+
 def as_dict(classifier: Classifier) -> dict[str, Any]:
     return {"kind": classifier.kind, **asdict(classifier)}
 
@@ -80,5 +85,22 @@ def from_dict(stored: dict[str, Any]) -> Classifier:
 
 def key(task: Task, classifier: Classifier, explain: int) -> str:
     """Equal for trainings that have the same answer."""
-    whole = json.dumps([task.digest, as_dict(classifier), explain], sort_keys=True)
+    whole = json.dumps(
+        [_VERSION, task.digest, as_dict(classifier), _content(classifier), explain], sort_keys=True
+    )
     return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def _content(classifier: Classifier) -> str | None:
+    """Of an encoder in a folder, a digest of its files: a folder's name does not say what is in it."""
+    if not isinstance(classifier, Encoder) or not Path(classifier.model).is_dir():
+        return None
+    whole = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(classifier.model).iterdir()):
+        if path.suffix in (".safetensors", ".bin", ".json", ".txt", ".model"):
+            whole.update(path.name.encode())
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    whole.update(block)
+    return whole.hexdigest()

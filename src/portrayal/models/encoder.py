@@ -25,13 +25,16 @@ HEAD = 256  # wide
 BETAS, EPSILON, DECAY = (0.9, 0.98), 1e-6, 0.1
 _NO_DECAY = ("bias", "LayerNorm.weight")
 _ROUND = 8  # lengths of batches are a multiple of this, so that few sizes are recorded
-_AT_ONCE = 512  # captions that are guessed or explained together
+_AT_ONCE = 512  # captions that are guessed, or steps that are explained, together
+_ON_CPU = 64  # steps, where memory is shared with other workers
 
 
 def train(
     tasks: Sequence[Task], schedule: Encoder, *, device: str = "cpu", explain: int = 0
 ) -> Iterator[tuple[int, Answer]]:
     """The answer of each task as it is there; `explain` is the number of steps of integrated gradients, 0: none."""
+    if not tasks:
+        return
     classifier = Classifier(*load(schedule.model), schedule, max(task.groups for task in tasks), device)
     for number, task in enumerate(tasks):
         yield number, classifier.answer(task, explain)
@@ -95,8 +98,10 @@ class Read:
             codes[place, : lengths[place]] = made["input_ids"][place]
             begins = np.cumsum([0, *(len(one) + 1 for one in words)])
             for token, (start, end) in enumerate(made["offset_mapping"][place]):
-                if end > start:  # not one of the encoder's own
-                    word[place, token] = np.searchsorted(begins, start, side="right") - 1
+                if (
+                    end > start
+                ):  # not one of the encoder's own; its end, since some begin with the space before
+                    word[place, token] = np.searchsorted(begins, end - 1, side="right") - 1
         return cls(codes, lengths, word)
 
 
@@ -258,8 +263,8 @@ class Classifier:
         read = self._texts(task)
         like = _first_alike(read, task)
         found: dict[int, NDArray[np.float64]] = {}
-        distinct = np.unique(list(like.values()))
-        together = max(1, _AT_ONCE // steps)
+        distinct = np.unique(np.array(list(like.values()), dtype=np.int64))
+        together = max(1, (_AT_ONCE if self.device.type == "cuda" else _ON_CPU) // steps)
         for length in np.unique(read.lengths[distinct]):
             alike = distinct[read.lengths[distinct] == length]
             for start in range(0, len(alike), together):
@@ -269,7 +274,7 @@ class Classifier:
                     mine = read.word[place, :length]
                     np.add.at(words, mine[mine >= 0], parts[mine >= 0])
                     found[place] = words
-        return np.concatenate([found[like[place]] for place in task.test.tolist()])
+        return np.concatenate([np.zeros(0), *(found[like[place]] for place in task.test.tolist())])
 
     def _parts(self, read: Read, task: Task, places: Numbers, steps: int) -> NDArray[np.float64]:
         """(captions, tokens); the captions have one length."""
@@ -377,14 +382,15 @@ def _output_of(layer: nn.Module, run: Callable[[], object]) -> Tensor:
 
 
 def _first_alike(read: Read, task: Task) -> dict[int, int]:
-    """Of each tested caption the first one of its group that has the same tokens."""
-    seen: dict[tuple[bytes, int], int] = {}
-    return {
-        place: seen.setdefault(
-            (read.codes[place, : read.lengths[place]].tobytes(), int(task.group[place])), place
-        )
-        for place in task.test.tolist()
-    }
+    """Of each tested caption the first one of its group with the same tokens in as many words."""
+    seen: dict[tuple[bytes, bytes, int, int], int] = {}
+    made = {}
+    for place in task.test.tolist():
+        length = read.lengths[place]
+        tokens, words = read.codes[place, :length].tobytes(), read.word[place, :length].tobytes()
+        key = (tokens, words, int(task.texts.lengths[place]), int(task.group[place]))
+        made[place] = seen.setdefault(key, place)
+    return made
 
 
 def _shuffled(task: Task, size: int, epoch: int) -> list[Numbers]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,5 +125,5 @@ def _load(path: Path) -> dict[str, Any]:
         # Opened here, so that it is closed whatever it holds; a pickle could run code, so none is read.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError([Problem(str(path), "arrays of trainings", f"something else ({error})")]) from error

@@ -53,11 +53,15 @@ def word_attributions(
     guesses: Sequence[Guesses], group: int, least: int, by_text: bool
 ) -> list[Contribution]:
     """Of every word that stands in `least` captions or more, for one group; a word said twice counts once, in full."""
-    words = sorted({word for words in guesses[0].corpus.words for word in words})
+    corpora = list(
+        {id(one.corpus): one.corpus for one in guesses}.values()
+    )  # several captions of an image: several
+    words = sorted({word for corpus in corpora for words in corpus.words for word in words})
     place = {word: number for number, word in enumerate(words)}
-    everywhere = np.zeros(len(words), dtype=np.int64)
-    for caption in guesses[0].corpus.words:
-        everywhere[[place[word] for word in set(caption)]] += 1
+    everywhere = np.zeros(len(words))
+    for corpus in corpora:
+        for caption in corpus.words:
+            everywhere[[place[word] for word in set(caption)]] += 1 / len(corpora)
     rows: list[tuple[int, str, int, float]] = []
     for repeat, one in enumerate(guesses):
         for cluster, said, parts in _right(one, group, by_text):
@@ -87,13 +91,21 @@ def caption_totals(guesses: Sequence[Guesses], groups: int, by_text: bool) -> li
     std = float(by_repeat.std(ddof=1)) if len(guesses) > 1 else None
     se = math.sqrt(sum((one.se or 0.0) ** 2 for one in found)) or None
     captions = [one.captions for one in found]
-    bounds = student_interval(value, _with_seeds(se, std, len(guesses)), min(captions) - 1)
+    bounds = student_interval(value, *_with_seeds(se, min(captions) - 1, std, len(guesses)))
     return [*found, Contribution("", value, sum(captions), std, se, *bounds)]
 
 
-def _with_seeds(se: float | None, std: float | None, repeats: int) -> float | None:
-    """An interval covers other captions and other seeds."""
-    return math.hypot(se or 0.0, (std or 0.0) / math.sqrt(repeats)) or None
+def _with_seeds(se: float | None, freedom: int, std: float | None, repeats: int) -> tuple[float | None, int]:
+    """An interval covers other captions and other seeds; with the degrees of freedom of Welch and Satterthwaite.
+
+    Of one seed nothing is known of others.
+    """
+    parts = [((se or 0.0) ** 2, freedom), ((std or 0.0) ** 2 / repeats, repeats - 1)]
+    known = [(variance, degrees) for variance, degrees in parts if variance > 0 and degrees > 0]
+    total = sum(variance for variance, _ in known)
+    if not total:
+        return None, 0
+    return math.sqrt(total), int(total**2 / sum(variance**2 / degrees for variance, degrees in known))
 
 
 def _right(one: Guesses, group: int, by_text: bool) -> list[tuple[str, Sequence[str], Array]]:
@@ -126,6 +138,6 @@ def _contributions(
         std = float(means[:, number].std(ddof=1)) if repeats > 1 else None
         captions = round(float(counts[:, number].mean()))
         se = float(errors[number]) or None
-        bounds = student_interval(mean, _with_seeds(se, std, repeats), int(clusters[number]) - 1)
+        bounds = student_interval(mean, *_with_seeds(se, int(clusters[number]) - 1, std, repeats))
         found.append(Contribution(names[number], mean, captions, std, se, *bounds))
     return found

@@ -58,8 +58,8 @@ def _margins(likely: Array, group: NDArray[np.int64]) -> tuple[Array, Array, Arr
     others[rows, group] = -1.0
     rival = others.argmax(axis=1)
     margin = np.log(np.clip(sure, 1e-300, None)) - np.log(np.clip(likely[rows, rival], 1e-300, None))
-    spread = float(margin.std()) * len(margin) ** -0.2 if len(margin) else 0.0
-    width = max(0.9 * spread, 1e-3)  # Silverman's rule
+    spread = float(margin.std()) if len(margin) else 0.0
+    width = max(0.9 * spread * max(len(margin), 1) ** -0.2, 1e-3)  # Silverman's rule
     turn = np.exp(-0.5 * (margin / width) ** 2) / (width * math.sqrt(2 * math.pi))
     right = (likely.argmax(axis=1) == group).astype(np.float64)
     return sure, right, turn, rival

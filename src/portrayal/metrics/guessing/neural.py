@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,10 @@ class Trainer:
             return parts[: len(words)]
         sizes = [len(PIECES) if word == UNKNOWN else 1 for word in words]
         return np.add.reduceat(parts, np.cumsum([0, *sizes[:-1]])) if sizes else parts[:0]
+
+    def unexplained(self) -> Trainer:
+        """The same for guesses that nobody asks the reasons of."""
+        return replace(self, explain=0) if self.explain else self
 
     def answers(self, tasks: Sequence[Task]) -> list[Answer]:
         """Of every task; those that are not known yet are trained together."""
@@ -172,17 +177,26 @@ class NeuralGuesser:
     def chance(self, corpus: Corpus, deal: Callable[[int], Dealt], dealings: int) -> Array:
         """Mean score of each group when labels are dealt at random: (dealings, groups), 0 to 1."""
         dealt = [deal(number) for number in range(dealings)]
-        tasks = [
-            self._task(corpus, group, split, number)
-            for group, splits in dealt
-            for number, split in enumerate(splits)
-        ]
-        answers = iter(self.trainer.answers(tasks))
+        tasks: list[list[Task]] = []
+        for group, splits in dealt:
+            try:
+                tasks.append([self._task(corpus, group, split, _seed_of(split, group)) for split in splits])
+            except Undefined:  # a group so small that chance leaves a part without it
+                tasks.append([])
+        answers = iter(self.trainer.unexplained().answers([task for some in tasks for task in some]))
         made = np.full((dealings, self.groups), np.nan)
         for number, (group, splits) in enumerate(dealt):
+            if not tasks[number]:
+                continue
             true = np.concatenate([group[split.test] for split in splits])
             score = scores(np.concatenate([next(answers).likely for _ in splits]), true)
             count = np.bincount(true, minlength=self.groups)
             total = np.bincount(true, weights=score, minlength=self.groups)
             made[number, count > 0] = total[count > 0] / count[count > 0]
         return made
+
+
+def _seed_of(split: Split, group: NDArray[np.int64]) -> int:
+    """Every dealing begins with other networks, as every seed does."""
+    whole = hashlib.blake2b(split.train.tobytes() + group.tobytes(), digest_size=4)
+    return int.from_bytes(whole.digest(), "little") >> 1

@@ -77,8 +77,7 @@ def surprise(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def probabilities(logits: Tensor) -> Tensor:
-    """Of every group."""
+    """Of every group; in double precision, in which a sure guess is not yet a certain one."""
     if logits.shape[-1] == 1:
-        second = torch.sigmoid(logits)
-        return torch.cat((1 - second, second), dim=-1)
-    return torch.softmax(logits, dim=-1)
+        return torch.sigmoid(torch.cat((-logits, logits), dim=-1).double())
+    return torch.softmax(logits.double(), dim=-1)

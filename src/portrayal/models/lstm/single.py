@@ -67,7 +67,9 @@ def explained(network: Network, task: Task, schedule: Lstm, steps: int) -> NDArr
     along, counts = (torch.from_numpy(one).float() for one in points_along(steps))
     first = task.distinct(known)
     found: dict[int, NDArray[np.float64]] = {}
-    for places in _by_length(task, np.unique(list(first.values())), max(1, _AT_ONCE // steps)):
+    for places in _by_length(
+        task, np.unique(np.array(list(first.values()), dtype=np.int64)), max(1, _AT_ONCE // steps)
+    ):
         tokens, lengths = _tokens(task, known, places)
         with torch.no_grad():
             whole = network.embedding(tokens)  # (words, captions, width)
@@ -79,7 +81,7 @@ def explained(network: Network, task: Task, schedule: Lstm, steps: int) -> NDArr
         parts = (mean * whole).sum(dim=2).T.double().numpy()
         for place, part in zip(places.tolist(), parts, strict=True):
             found[place] = part
-    return np.concatenate([found[first[place]] for place in task.test.tolist()])
+    return np.concatenate([np.zeros(0), *(found[first[place]] for place in task.test.tolist())])
 
 
 class _Dropout(nn.Module):

@@ -22,7 +22,8 @@ from portrayal.models.lstm.network import EMBEDDING, HIDDEN, Network, begin, pro
 from portrayal.models.tasks import FIRST, Answer, Task
 
 WIDTH = 104  # of the embedding as it is stored: matrix units want rows of 16 bytes; what is added stays 0
-_AT_ONCE = 512  # captions of each network that are explained together
+_AT_ONCE = 512  # captions of each network that are explained together, at most
+_BYTES_A_WORD = 24 << 10  # of a caption, on the way forth and back
 
 
 @dataclass
@@ -280,11 +281,11 @@ class Stack:
         )
         first = [task.distinct(task.known(self.schedule.words)) for task in self.tasks]
         jobs = [
-            _shortest_first(task, np.unique(list(like.values())))
+            _shortest_first(task, np.unique(np.array(list(like.values()), dtype=np.int64)))
             for task, like in zip(self.tasks, first, strict=True)
         ]
         found: list[dict[int, NDArray[np.float64]]] = [{} for _ in self.tasks]
-        together = max(1, _AT_ONCE // steps)
+        together = max(1, self._room(jobs) // steps)
         size = _up(together * steps, kernels.ROWS)
         share = torch.zeros(size, device=self.device)
         share[: together * steps] = along.repeat(together)
@@ -298,9 +299,19 @@ class Stack:
                     length = int(task.texts.lengths[place])
                     found[network][place] = summed[network, :length, number]
         return [
-            np.concatenate([of[like[place]] for place in task.test.tolist()])
+            np.concatenate([np.zeros(0), *(of[like[place]] for place in task.test.tolist())])
             for task, like, of in zip(self.tasks, first, found, strict=True)
         ]
+
+    def _room(self, jobs: Sequence[NDArray[np.int64]]) -> int:
+        """How many captions of each network can be read together."""
+        if self.device.type == "cpu":
+            return _AT_ONCE
+        longest = max(
+            int(task.texts.lengths[job].max(initial=1)) for task, job in zip(self.tasks, jobs, strict=True)
+        )
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return min(_AT_ONCE, int(0.5 * free / (len(self.tasks) * longest * _BYTES_A_WORD)))
 
     def _parts(self, places: NDArray[np.int64], share: Tensor) -> Tensor:
         """(networks, words, captions): gradient times embedding, at one point of the way for each caption."""

@@ -19,8 +19,13 @@ def train(
 ) -> Iterator[tuple[int, Answer]]:
     """The answer of each task as it is there; `explain` is the number of steps of integrated gradients, 0: none."""
     if device == "cpu":
-        for number, task in enumerate(tasks):
-            yield number, single.answer(task, schedule, explain)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # several would wait for each other more than they work
+        try:
+            for number, task in enumerate(tasks):
+                yield number, single.answer(task, schedule, explain)
+        finally:
+            torch.set_num_threads(threads)
         return
     from portrayal.models.lstm.stack import Stack
 
