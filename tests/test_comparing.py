@@ -121,6 +121,28 @@ def test_undefined_stays_undefined():
     assert (unknown.value, unknown.reason) == (None, "undefined in the first: why not")
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_other_seeds_would_move_a_difference_too(paired):
+    """Means over four seeds that spread by 2 and 4: standard errors of 1 and 2, beside one of 2 for other data."""
+    chance = np.random.default_rng(0)
+
+    def made(system: str, value: float, std: float | None, sample: str) -> Results:
+        m = Measurement("m", "t", system=system, value=value, se_data=np.sqrt(2), std_seed=std, n=100,
+                        settings={"repeats": 4})  # fmt: skip
+        draws = chance.normal(value, np.sqrt(2), 2000).tolist()
+        rows = pl.DataFrame([(m.id, sample, draws)], schema=REPLICATES_SCHEMA, orient="row")
+        return Results((m,), replicates=rows)
+
+    for stds, expected in (
+        ((None, None), 2.0),
+        ((2.0, 4.0), 3.0),
+    ):  # 2 and 2 for data, then 1 and 4 for seeds: 9
+        first, second = made("a", 10.0, stds[0], "x"), made("b", 15.0, stds[1], "x" if paired else "y")
+        (row,) = compare(first, second).measurements
+        assert row.settings["paired"] is paired
+        assert row.se_data == pytest.approx(expected, rel=0.08)
+
+
 def test_nothing_in_common():
     first = Results(
         (Measurement("m", "t", system="a", value=1.0), Measurement("m", "t", system="b", value=1.0))
@@ -250,7 +272,8 @@ def test_systems_that_guess_are_compared_by_both_systems_texts(systems):
     error = joint_error(
         made["good"], row(made["good"], "lic_m", None), made["bad"], row(made["bad"], "lic_m", None)
     )
-    assert found.se_data == pytest.approx(error, rel=0.1)
+    seeds = [row(one, "lic_m", None).std_seed / np.sqrt(2) for one in made.values()]  # of two repeats each
+    assert found.se_data == pytest.approx(np.hypot(error, np.hypot(*seeds)), rel=0.1)
     assert found.settings["paired"] is True
     bare = Results(made["bad"].measurements, replicates=made["bad"].replicates)
     cautious = row(compare(made["good"], bare), "lic_m", None)

@@ -99,10 +99,23 @@ def _difference(
         which, undefined = ("first", a) if a.value is None else ("second", b)
         return _row(a, b, None, None, f"undefined in the {which}: {undefined.reason}")
     mine, other = draws[0].get(a.id), draws[1].get(b.id)
+    errors = (_whole_error(a), _whole_error(b))
     if mine is not None and other is not None and mine[0] == other[0]:
-        found = paired_difference(a.value, b.value, mine[1], other[1], (a.se_data, b.se_data), error)
+        joint = None if error is None else math.hypot(error, _seed_error(a), _seed_error(b))
+        found = paired_difference(a.value, b.value, mine[1], other[1], errors, joint)
         return _row(a, b, found, True, None)
-    return _row(a, b, unpaired_difference(a.value, b.value, a.se_data, b.se_data), False, None)
+    return _row(a, b, unpaired_difference(a.value, b.value, *errors), False, None)
+
+
+def _seed_error(m: Measurement) -> float:
+    """How far a mean over seeds would move with other seeds: large where networks are trained."""
+    repeats = m.settings.get("repeats")
+    return m.std_seed / math.sqrt(repeats) if m.std_seed and isinstance(repeats, int) and repeats > 0 else 0.0
+
+
+def _whole_error(m: Measurement) -> float | None:
+    """For other data and other seeds."""
+    return None if m.se_data is None else math.hypot(m.se_data, _seed_error(m))
 
 
 def _row(
