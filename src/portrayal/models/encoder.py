@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,9 @@ from torch import Tensor, nn
 from portrayal.errors import PortrayalError
 from portrayal.models.classifiers import Encoder
 from portrayal.models.gradients import points_along
-from portrayal.models.tasks import FIRST, MASKED, UNKNOWN, Answer, Numbers, Task, Texts
+from portrayal.models.recorded import Recorded, Restored
+from portrayal.models.tasks import Answer, Numbers, Task, Texts
+from portrayal.models.tokens import Read
 
 HEAD = 256  # wide
 BETAS, EPSILON, DECAY = (0.9, 0.98), 1e-6, 0.1
@@ -74,37 +75,6 @@ def head(inputs: int, groups: int) -> nn.Sequential:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Read:
-    """Captions as an encoder's tokens."""
-
-    codes: Numbers  # (captions, longest), filled up
-    lengths: Numbers
-    word: Numbers  # (captions, longest): which word of the caption a token is part of; -1 for none
-
-    @classmethod
-    def of(cls, texts: Texts, tokenizer: Any, longest: int) -> Read:
-        names = {UNKNOWN: tokenizer.unk_token or "[UNK]"}
-        for code, name in enumerate(texts.words, FIRST):
-            names[code] = (tokenizer.mask_token or MASKED) if name == MASKED else name
-        read = [[names[code] for code in texts[place].tolist()] for place in range(len(texts))]
-        made = tokenizer([" ".join(words) for words in read], truncation=True, max_length=longest,
-                         return_offsets_mapping=True)  # fmt: skip
-        lengths = np.array([len(codes) for codes in made["input_ids"]], dtype=np.int64)
-        size = (len(read), int(lengths.max(initial=1)))
-        codes = np.full(size, tokenizer.pad_token_id or 0, dtype=np.int64)
-        word = np.full(size, -1, dtype=np.int64)
-        for place, words in enumerate(read):
-            codes[place, : lengths[place]] = made["input_ids"][place]
-            begins = np.cumsum([0, *(len(one) + 1 for one in words)])
-            for token, (start, end) in enumerate(made["offset_mapping"][place]):
-                if (
-                    end > start
-                ):  # not one of the encoder's own; its end, since some begin with the space before
-                    word[place, token] = np.searchsorted(begins, end - 1, side="right") - 1
-        return cls(codes, lengths, word)
-
-
 class Classifier:
     """An encoder with a head that is trained anew for each task.
 
@@ -121,7 +91,7 @@ class Classifier:
         self._start = {name: part.detach().clone() for name, part in encoder.state_dict().items()}
         self._read: dict[Texts, Read] = {}
         self._said: dict[Texts, Tensor] = {}
-        self._recorded: dict[tuple[int, ...], _Recorded] = {}
+        self._recorded: dict[tuple[int, ...], Recorded] = {}
         learnt = [] if schedule.frozen else [n for n, _ in encoder.named_parameters() if "pooler" not in n]
         self._full: list[Tensor] = [encoder.get_parameter(name) for name in learnt]
         self._low: list[Tensor] = [self.copy.get_parameter(name) for name in learnt]
@@ -204,8 +174,8 @@ class Classifier:
         size = tuple(batch[0].shape)
         if size not in self._recorded:
             parts = [*self.copy.state_dict().values(), *self.head.state_dict().values(), *self._full]
-            with _Restored(parts, self.learner):
-                self._recorded[size] = _Recorded.of(learn, batch)
+            with Restored(parts, self.learner):
+                self._recorded[size] = Recorded.of(learn, batch)
         self._recorded[size].play(batch)
 
     def _learn_from(self, codes: Tensor, lengths: Tensor, groups: Tensor, weight: Tensor) -> None:
@@ -305,63 +275,6 @@ class Classifier:
     def _embeddings(self) -> nn.Module:
         found: nn.Module = getattr(self.encoder, "embeddings", None) or self.encoder.get_input_embeddings()  # type: ignore[operator]
         return found
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    """A step of training for one size of a batch, as the GPU remembers it."""
-
-    graph: torch.cuda.CUDAGraph
-    inputs: tuple[Tensor, ...]
-
-    @classmethod
-    def of(cls, step: Callable[..., None], batch: Sequence[Tensor]) -> _Recorded:
-        inputs = tuple(part.clone() for part in batch)
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(
-            aside
-        ):  # a few times for real, since what is made only once must not be recorded
-            for _ in range(3):
-                step(*inputs)
-        torch.cuda.current_stream().wait_stream(aside)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step(*inputs)
-        return cls(graph, inputs)
-
-    def play(self, batch: Sequence[Tensor]) -> None:
-        for mine, new in zip(self.inputs, batch, strict=True):
-            mine.copy_(new)
-        self.graph.replay()
-
-
-class _Restored:
-    """Puts weights, what the learner remembers and the generators back as they were."""
-
-    def __init__(self, parts: Sequence[Tensor], learner: torch.optim.Optimizer):
-        self._parts, self._learner = parts, learner
-
-    def __enter__(self) -> None:
-        self._copies = [part.detach().clone() for part in self._parts]
-        self._learnt = {
-            key: {name: kept.clone() for name, kept in state.items()}
-            for key, state in self._learner.state.items()
-        }
-        self._chance = torch.cuda.get_rng_state()
-
-    @torch.no_grad()
-    def __exit__(self, *_: object) -> None:
-        for part, before in zip(self._parts, self._copies, strict=True):
-            part.copy_(before)
-        for key, state in self._learner.state.items():
-            for name, kept in state.items():  # in place: what is recorded reads these very tensors
-                if key in self._learnt:
-                    kept.copy_(self._learnt[key][name])
-                else:
-                    kept.zero_()
-        torch.cuda.set_rng_state(self._chance)
 
 
 def _first_state(encoder: nn.Module, codes: Tensor, there: Tensor) -> Tensor:
