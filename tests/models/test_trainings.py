@@ -48,7 +48,7 @@ def test_a_file_that_is_no_answer_is_named(tmp_path, content):
     kept.put(one, QUICK, 0, Answer(np.full((10, 2), 0.5)))
     (path,) = tmp_path.iterdir()
     path.write_bytes(content)
-    with pytest.raises(InputError, match="expected arrays of trainings"):
+    with pytest.raises(InputError, match=r"expected arrays of trainings, found something else\.$"):
         kept.get(one, QUICK, 0)
 
 
@@ -82,4 +82,4 @@ def test_a_folder_without_a_plan_is_named(tmp_path):
         [sys.executable, "-m", "portrayal.models", str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "plan.npz: expected arrays of trainings" in done.stderr
+    assert "plan.npz: expected arrays of trainings, found no such file" in done.stderr

@@ -126,4 +126,7 @@ def _load(path: Path) -> dict[str, Any]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError([Problem(str(path), "arrays of trainings", f"something else ({error})")]) from error
+        # What numpy says of a pickle advises to read it all the same, which would run whatever it holds.
+        known = error.strerror if isinstance(error, OSError) else None
+        found = known.lower() if known else "something else"
+        raise InputError([Problem(str(path), "arrays of trainings", found)]) from error
