@@ -14,7 +14,6 @@ from portrayal.errors import PortrayalError
 from portrayal.models.classifiers import (
     FINE_TUNED,
     FROZEN,
-    FROZEN_SHORT,
     Encoder,
     _content,
     as_dict,
@@ -69,8 +68,8 @@ def test_the_head_has_the_published_number_of_parameters():
 def test_schedules_are_the_published_ones():
     assert (FINE_TUNED.epochs, FINE_TUNED.rate, FINE_TUNED.frozen) == (5, 1e-5, False)
     assert (FROZEN.epochs, FROZEN.rate, FROZEN.frozen, FROZEN.noisy) == (20, 5e-5, True, True)
-    assert (FROZEN_SHORT.epochs, FROZEN_SHORT.rate) == (5, 1e-5)
-    assert from_dict(as_dict(FROZEN_SHORT)) == FROZEN_SHORT
+    short = replace(FROZEN, epochs=5, rate=1e-5)  # how the second reproduction ran it
+    assert from_dict(as_dict(short)) == short
 
 
 def test_captions_are_read_in_the_encoders_tokens(tiny):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,7 +24,6 @@ class Lstm:
     """Two layers in both directions on words it learns itself."""
 
     kind: ClassVar[str] = "lstm"
-    steps: ClassVar[int] = 500  # of integrated gradients
     epochs: int = 20
     rate: float = 5e-5
     batch: int = 64
@@ -45,7 +44,6 @@ class Encoder:
     """A pretrained encoder with the published head on its first token; the encoder learns too, or is frozen."""
 
     kind: ClassVar[str] = "bert"
-    steps: ClassVar[int] = 50
     model: str = ENCODER  # a Hugging Face name, or a folder
     frozen: bool = False
     noisy: bool = True  # the frozen encoder's own dropout stays on, as in the published code
@@ -68,7 +66,6 @@ Classifier = Lstm | Encoder
 _KINDS: dict[str, type[Lstm] | type[Encoder]] = {kind.kind: kind for kind in (Lstm, Encoder)}
 FINE_TUNED = Encoder()
 FROZEN = Encoder(frozen=True, epochs=20, rate=5e-5)
-FROZEN_SHORT = replace(FROZEN, epochs=5, rate=1e-5)  # how the second reproduction ran it
 
 
 _VERSION = 1  # to be raised when the same training would give another answer
