@@ -13,7 +13,9 @@ from portrayal.errors import PortrayalError
 from portrayal.lab import make_study
 from portrayal.metrics import lic
 from portrayal.metrics.guessing.corpus import Corpus
+from portrayal.metrics.guessing.guesses import Guesses
 from portrayal.metrics.guessing.neural import PIECES, NeuralGuesser, Trainer
+from portrayal.metrics.guessing.protocol import _calibrated_by_seed
 from portrayal.metrics.guessing.splits import Split
 from portrayal.models.classifiers import Encoder, Lstm
 from portrayal.models.tasks import MASKED, Answer
@@ -110,6 +112,20 @@ def test_one_seed_cannot_say_how_sure_to_be(lab):
     made = lic(lab, attribute="gender", split="paper", **{**FAST, "seeds": (0,)})
     assert value(made, "lic_m_calibrated") is None
     assert "other seeds" in row(made, "lic_m_calibrated").reason
+
+
+def test_how_sure_to_be_is_known_from_the_other_seeds_only():
+    """The second seed is sure and always wrong, so the first is told to be unsure; it does not hear of itself."""
+    told = corpus("a b", "c d", "e f", "g h")
+
+    def seed(sure: float) -> list[Guesses]:
+        likely = np.where(told.group[:, None] == np.arange(2), sure, 1 - sure)
+        return [Guesses(told, np.arange(4), np.zeros(4, dtype=np.int64), likely, 1)]
+
+    ((first, _),), ((second, _),) = _calibrated_by_seed([seed(0.9), seed(0.1)])
+    assert first == pytest.approx(0.5, abs=1e-6)
+    right = second[np.arange(4), told.group]
+    assert (right < 1e-6).all()  # the first seed is never wrong, so the second may be as sure as it likes
 
 
 def test_folds_and_chance(lab):
