@@ -177,7 +177,7 @@ def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_l
     """Each with the guess made from it; the images are those that both were tested on."""
     (found,) = beside(faithful_lic)
     assert found["system"] == "faithful"
-    assert found["about"] == "linear, crossfit"
+    assert found["about"] == "gender, linear, crossfit"
     assert len(found["images"]) == 6
     for one in found["images"]:
         first, *others = one["said"]

@@ -40,7 +40,8 @@ def _headlines(results: Results, metric: str, term: str) -> dict[str, Measuremen
 
 
 def _about(m: Measurement) -> str:
-    return ", ".join(str(m.settings[name]) for name in ("classifier", "split") if m.settings.get(name))
+    told = [m.attribute, *(m.settings.get(name) for name in ("classifier", "split"))]
+    return ", ".join(str(one) for one in told if one)
 
 
 def _told(results: Results, m: Measurement) -> dict[str, list[dict[str, Any]]]:
