@@ -1,8 +1,9 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files so that a reader never sees half of one, and telling files apart by what they hold."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -32,6 +33,23 @@ def replacing(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+_OF_A_MODEL = (".safetensors", ".bin", ".json", ".txt", ".model")
+
+
+def content_digest(path: Path) -> str:
+    """Of a file, or of a folder that holds a model: its name does not say what is in it."""
+    whole = hashlib.blake2b(digest_size=16)
+    inside = (
+        sorted(found for found in path.rglob("*") if found.suffix in _OF_A_MODEL) if path.is_dir() else [path]
+    )
+    for one in inside:
+        whole.update(one.relative_to(path).as_posix().encode())
+        with one.open("rb") as file:
+            while block := file.read(1 << 20):
+                whole.update(block)
+    return whole.hexdigest()
 
 
 def _umask() -> int:

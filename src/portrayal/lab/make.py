@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from portrayal.lab.annotators import ANNOTATORS, Annotators
@@ -12,6 +13,10 @@ from portrayal.lab.language import object_label
 from portrayal.lab.world import ATTRIBUTES, Scene, World, make_scenes
 from portrayal.results import HUMAN
 from portrayal.study import Study, tables
+
+DETECTOR = "detector"
+_LABELS = 3  # that a scene has at most
+_SURE = (2.0, 3.0)  # of the beta distribution of its confidence: most often around a third
 
 
 def make_study(
@@ -38,7 +43,6 @@ def describe_scenes(
     ids = [scene.identifier for scene in scenes]
     written = (annotators or Annotators()).describe(scenes, seed) if references else []
     told = [captioner.describe(scenes, seed) for captioner in captioners]
-    labels = [(scene.identifier, label) for scene in scenes for label in labels_of(scene)]
     return Study(
         name=name,
         captions=pl.DataFrame(
@@ -61,14 +65,7 @@ def describe_scenes(
             {"image_id": ids}
             | {attribute: [scene.person[attribute] for scene in scenes] for attribute in ATTRIBUTES}
         ),
-        objects=pl.DataFrame(
-            {"image_id": [image for image, _ in labels], "label": [label for _, label in labels]},
-            schema={"image_id": pl.String(), "label": pl.String()},
-        )
-        .with_columns(pl.lit("object").alias("kind"), pl.lit(HUMAN).alias("source"))
-        .with_columns(
-            pl.lit(None, dtype=kind).alias(column) for column, kind in list(tables.OBJECTS.items())[4:]
-        ),
+        objects=_objects(scenes, seed),
     )
 
 
@@ -76,3 +73,19 @@ def labels_of(scene: Scene) -> tuple[str, ...]:
     """The objects of a scene, as people label them."""
     label = object_label(scene.activity)
     return scene.extras if label is None else (label, *scene.extras)
+
+
+def _objects(scenes: Sequence[Scene], seed: int) -> pl.DataFrame:
+    """What people label, and the same things as a detector sees them: it misses none, but is not equally sure."""
+    sure = np.random.default_rng([seed, 5]).beta(*_SURE, size=(len(scenes), _LABELS))
+    seen = [
+        (scene.identifier, label, float(sure[number, place]))
+        for number, scene in enumerate(scenes)
+        for place, label in enumerate(labels_of(scene))
+    ]
+    rows: list[tuple[str, str, str, float | None]] = [(image, label, HUMAN, None) for image, label, _ in seen]
+    rows += [(image, label, DETECTOR, confidence) for image, label, confidence in seen]
+    known = {"image_id": pl.String(), "label": pl.String(), "source": pl.String(), "confidence": pl.Float64()}
+    made = pl.DataFrame(rows, schema=known, orient="row").with_columns(pl.lit("object").alias("kind"))
+    rest = [pl.lit(None, dtype=kind).alias(name) for name, kind in tables.OBJECTS.items() if name not in made]
+    return made.with_columns(rest).select(list(tables.OBJECTS))

@@ -17,9 +17,11 @@ from portrayal.lexicon.tokens import tokenize
 
 _KEYS = {
     "name", "attribute", "source", "licence", "version", "note",
-    "groups", "neutral", "swap", "mask_also", "before_person", "hide",
+    "groups", "neutral", "swap", "plain", "stand_in", "mask_also", "before_person", "hide",
 }  # fmt: skip
 _LISTS = ("neutral", "mask_also", "before_person")
+_TABLES = ("swap", "plain")
+NEUTRAL = "neutral"  # what rows call words and captions that are about a person, and name no group
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: what is derived from it is cached by it
@@ -28,7 +30,9 @@ class Lexicon:
 
     `neutral` words are for people without naming a group. `mask_also` words are hidden with the group
     words but name no group. `before_person` words name their group only in front of a word for a person
-    ("a black man", not "a black dog"). `swap` pairs a word with its counterparts in other groups. `hide` is false
+    ("a black man", not "a black dog"). `swap` pairs a word with its counterparts in other groups, `plain` with a word
+    that names no group ("" where it can be left out); `stand_in` is the one word or phrase for a group, or for
+    anybody (`neutral`), where a sentence needs one: by default the first that is listed. `hide` is false
     where the studies that the words come from leave them visible when they ask what captions give away.
     """
 
@@ -37,6 +41,8 @@ class Lexicon:
     groups: Mapping[str, tuple[str, ...]]
     neutral: tuple[str, ...] = ()
     swap: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    stand_in: Mapping[str, str] = field(default_factory=dict)
     mask_also: tuple[str, ...] = ()
     before_person: tuple[str, ...] = ()
     source: str | None = None
@@ -52,8 +58,18 @@ class Lexicon:
             {group: list(listed) for group, listed in self.groups.items()},
             {word: list(others) for word, others in self.swap.items()},
             *(list(getattr(self, key)) for key in _LISTS),
+            *([{**self.plain}, {**self.stand_in}] if self.plain or self.stand_in else []),
         ]
         return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:8]
+
+    def standing_for(self, group: str) -> str | None:
+        """The one word or phrase for a group, or for anybody (`neutral`); None where the lexicon has none.
+
+        >>> load_lexicon("gender").standing_for("female"), load_lexicon("gender").standing_for(NEUTRAL)
+        ('woman', 'person')
+        """
+        listed = self.neutral if group == NEUTRAL else self.groups.get(group, ())
+        return self.stand_in.get(group) or (listed[0] if listed else None)
 
     @property
     def label(self) -> str:
@@ -117,15 +133,20 @@ def _parse(text: str, file: str) -> Lexicon:
     problems = list(_problems(data, file))
     if problems:
         raise InputError(problems)
-    swap = {
-        word.lower(): tuple(other.lower() for other in ([others] if isinstance(others, str) else others))
-        for word, others in data.get("swap", {}).items()
-    }
+    swap, plain = (
+        {
+            word.lower(): tuple(other.lower() for other in ([others] if isinstance(others, str) else others))
+            for word, others in data.get(table, {}).items()
+        }
+        for table in _TABLES
+    )
     return Lexicon(
         name=data["name"],
         attribute=data.get("attribute"),
         groups={group: _lower(words) for group, words in data.get("groups", {}).items()},
         swap=swap,
+        plain=plain,
+        stand_in={group: word.lower() for group, word in data.get("stand_in", {}).items()},
         neutral=_lower(data.get("neutral", [])),
         mask_also=_lower(data.get("mask_also", [])),
         before_person=_lower(data.get("before_person", [])),
@@ -164,17 +185,28 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
             if not isinstance(word, str) or not tokenize(word):
                 yield Problem(file, f"words in {what}", shown(word))
     yield from _shared_words(groups, file)
-    swap = data.get("swap", {})
-    if not isinstance(swap, dict):
-        yield Problem(file, "a table [swap] of word = counterpart", shown(swap))
+    for table in _TABLES:
+        yield from _table_problems(data.get(table, {}), table, file)
+    stand_in = data.get("stand_in", {})
+    if not isinstance(stand_in, dict):
+        yield Problem(file, "a table [stand_in] of group = word", shown(stand_in))
         return
-    for word, others in swap.items():
+    for group, word in stand_in.items():
+        if group not in groups and group != NEUTRAL:
+            yield Problem(file, f"[stand_in] for {', '.join([*groups, NEUTRAL])}", repr(group))
+        if not isinstance(word, str) or not tokenize(word):
+            yield Problem(file, f"a word that stands for '{group}'", shown(word))
+
+
+def _table_problems(table: Any, name: str, file: str) -> Iterator[Problem]:
+    """Of a table of words and what may stand in their place."""
+    if not isinstance(table, dict):
+        yield Problem(file, f"a table [{name}] of word = counterpart", shown(table))
+        return
+    for word, others in table.items():
         several = [others] if isinstance(others, str) else others
-        if (
-            not isinstance(several, list)
-            or not several
-            or not all(isinstance(o, str) and o.strip() for o in several)
-        ):
+        good = isinstance(several, list) and several and all(isinstance(other, str) for other in several)
+        if not good or (name == "swap" and not all(other.strip() for other in several)):
             yield Problem(file, f"the counterpart of '{word}' as a word or a list of words", shown(others))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +30,7 @@ _NO_OWNED_THING = frozenset(
     "which up down off out away back around along there here it them him his her hers their my your our its".split()
 )
 
+_ARTICLE = re.compile(r"(?<![\w-])(a)n?(\s+)$", re.IGNORECASE)
 _TAKE_SOMEONE_DOING = frozenset("let lets letting make makes making help helps helping watch watches".split())
 
 
@@ -43,9 +45,13 @@ class Swapped:
 
 @dataclass(frozen=True)
 class Swapper:
-    """Exchanges the words of a lexicon for their counterparts, keeping case and articles in order."""
+    """Exchanges the words of a lexicon for their counterparts, keeping case and articles in order.
+
+    With a `table` of its own, words become what it says, and not the other way round.
+    """
 
     lexicon: Lexicon
+    table: Mapping[str, tuple[str, ...]] | None = None
 
     def swap(self, caption: str, to: str | None = None) -> Swapped:
         """Every group word becomes its counterpart; with `to`, only words of other groups change, into that one.
@@ -54,14 +60,13 @@ class Swapper:
         >>> Swapper(load_lexicon("gender")).swap("A man gives her his hat.").text
         'A woman gives him her hat.'
         """
-        tokens = [(m.group(), m.start(), m.end()) for m in TOKEN.finditer(caption)]
-        lowered = [text.lower() for text, _, _ in tokens]
+        tokens = [(m.group(), m.start()) for m in TOKEN.finditer(caption)]
+        lowered = [text.lower() for text, _ in tokens]
         mentions = {mention.start: mention for mention in self._finder.mentions(caption)}
-        pieces: list[str] = []
+        places: list[tuple[int, int, str]] = []
         changed: list[tuple[str, str]] = []
         left: list[str] = []
-        done = 0
-        for index, (_, start, _) in enumerate(tokens):
+        for index, (_, start) in enumerate(tokens):
             mention = mentions.get(start)
             if mention is None or mention.group == to:
                 continue
@@ -69,13 +74,9 @@ class Swapper:
             if other is None:
                 left.append(mention.word)
                 continue
-            before = caption[done:start]
-            if index and lowered[index - 1] in ("a", "an"):
-                before = _with_article(before, other)
-            pieces += [before, _cased(caption[start : mention.end], other)]
+            places.append((start, mention.end, other))
             changed.append((mention.word, other))
-            done = mention.end
-        return Swapped("".join([*pieces, caption[done:]]), tuple(changed), tuple(left))
+        return Swapped(replaced(caption, places), tuple(changed), tuple(left))
 
     def _counterpart(self, word: str, words: Sequence[str], index: int, to: str | None) -> str | None:
         others = self._table.get(word, ())
@@ -98,6 +99,8 @@ class Swapper:
     @cached_property
     def _table(self) -> dict[str, tuple[str, ...]]:
         """The pairs in both directions; what the file lists first comes first."""
+        if self.table is not None:
+            return dict(self.table)
         table: dict[str, list[str]] = {}
         for word, others in self.lexicon.swap.items():
             table.setdefault(word, []).extend(others)
@@ -132,10 +135,29 @@ def _cased(original: str, other: str) -> str:
     return other[:1].upper() + other[1:] if original[:1].isupper() else other
 
 
-def _with_article(before: str, other: str) -> str:
-    """`before` ends in "a " or "an "; make it fit the word that follows now."""
-    stripped = before.rstrip()
-    space = before[len(stripped) :]
-    stem = stripped[:-2] if stripped.lower().endswith("an") else stripped[:-1]
-    article = stripped[len(stem)] + ("n" if other[0] in "aeiou" else "")
-    return stem + article + space
+def replaced(caption: str, places: Sequence[tuple[int, int, str]]) -> str:
+    """The caption with new words in some places (start, end, word), in their case, articles made to fit.
+
+    A word that gives way to nothing takes the space behind it along.
+
+    >>> replaced("An old actor", [(3, 6, ""), (7, 12, "waiter")])
+    'A waiter'
+    """
+    made, done, gone = "", 0, False
+    for start, end, word in places:
+        between = caption[done:start]
+        made = _joined(made, between) if gone else made + between
+        if word:
+            made = _joined(made, _cased(caption[start:end], word))
+        gone, done = not word, end
+        if gone:
+            done += len(caption[end:]) - len(caption[end:].lstrip())
+    return _joined(made, caption[done:]) if gone else made + caption[done:]
+
+
+def _joined(before: str, after: str) -> str:
+    """Two pieces of text; an article at the end of the first is made to fit the second."""
+    article = _ARTICLE.search(before)
+    if article is None or not after[:1].isalpha():
+        return before + after
+    return before[: article.end(1)] + ("n" if after[0].lower() in "aeiou" else "") + article.group(2) + after

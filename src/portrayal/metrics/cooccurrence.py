@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import ObjectFinder
+from portrayal.metrics.alongside import dealt_p, objects_of
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
@@ -25,8 +24,6 @@ from portrayal.stats import (
     Resampler,
     benjamini_hochberg,
     bootstrap,
-    permutation_p,
-    permutations,
     resampler,
 )
 from portrayal.study import Study
@@ -112,7 +109,7 @@ def cooccurrence(
     for speaker in speakers:
         speech = listen(study, speaker, words)
         counted = _counted(speech, both)
-        shown = _objects_of(seen, speech, labels, finder)
+        shown = objects_of(seen, speech, labels, finder)
         _measure(findings, speaker, speech, counted, seed, draws)
         _measure_objects(findings, speaker, speech, counted, shown, labels, seed, draws)
     return findings
@@ -124,24 +121,6 @@ def _counted(speech: Speech, both: str) -> NDArray[np.float64]:
     if both == "neither":
         counted[speech.how_many > 1] = 0
     return counted
-
-
-def _objects_of(
-    seen: pl.DataFrame, speech: Speech, labels: Sequence[str], finder: ObjectFinder | None
-) -> sparse.csr_array:
-    """Which objects a caption goes with, by its words or by its image's labels: (captions, labels)."""
-    place = {label: index for index, label in enumerate(labels)}
-    if finder is not None:
-        found = [{place[label] for label in finder.labels(caption)} for caption in speech.captions]
-    else:
-        of_image: dict[str, set[int]] = {}
-        for image, label in seen.select("image_id", "label").iter_rows():
-            of_image.setdefault(image, set()).add(place[label])
-        found = [of_image.get(speech.images[image], set()) for image in speech.image]
-    rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
-    columns = np.array([label for some in found for label in sorted(some)], dtype=np.int64)
-    ones = np.ones(len(columns))
-    return sparse.csr_array((ones, (rows, columns)), shape=(len(found), len(labels)))
 
 
 def _measure(
@@ -227,7 +206,7 @@ def _measure_objects(
     count = bootstrap(columns, _itself, draw)
     present = sum(matrix for matrix in together)
     n = np.asarray((present > 0).sum(axis=0)).reshape(-1)
-    p = _p_values(speech.to_image @ shown, speech.share_per_image(counted), n, seed, draws)
+    p = dealt_p(speech.to_image @ shown, speech.share_per_image(counted), n, seed, draws)
     q = [benjamini_hochberg(list(p[g])) for g in range(groups)]
     by_object = shown.tocsc()  # the columns of which are quick to take
     for index, label in enumerate(labels):
@@ -249,31 +228,3 @@ def _measure_objects(
                 n=int(n[index]),
                 evidence=evidence,
             )
-
-
-def _p_values(
-    objects: sparse.csr_array, named: NDArray[np.float64], n: NDArray[np.int64], seed: int, draws: int
-) -> list[list[float | None]]:
-    """Per group and object, from dealing the images' groups out anew; objects in too few images are not tested."""
-    present = (objects > 0).astype(np.float64).T.tocsr()
-    tested = np.flatnonzero(n >= TOO_FEW)
-    p: list[list[float | None]] = [[None] * len(n) for _ in range(named.shape[1])]
-    if not len(tested):
-        return p
-    rows = present[tested]
-    base = named.sum(axis=0) / named.sum()
-
-    def distance(order: NDArray[np.int64]) -> NDArray[np.float64]:
-        dealt = rows @ named[order]
-        sums = dealt.sum(axis=1, keepdims=True)
-        share = np.divide(dealt, sums, out=np.tile(base, (len(dealt), 1)), where=sums > 0)
-        return np.asarray(np.abs(share - base).T.reshape(-1))
-
-    observed = distance(np.arange(len(named)))
-    found = permutation_p(observed, permutations(distance, len(named), seed, draws)).reshape(
-        named.shape[1], -1
-    )
-    for g in range(named.shape[1]):
-        for place, index in enumerate(tested):
-            p[g][index] = float(found[g, place])
-    return p

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from portrayal.errors import need
+from portrayal.files import content_digest
 from portrayal.models.tasks import Answer, Task
 
 ENCODER = "bert-base-uncased"
@@ -93,11 +94,4 @@ def _content(classifier: Classifier) -> str | None:
     """Of an encoder in a folder, a digest of its files: a folder's name does not say what is in it."""
     if not isinstance(classifier, Encoder) or not Path(classifier.model).is_dir():
         return None
-    whole = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(classifier.model).iterdir()):
-        if path.suffix in (".safetensors", ".bin", ".json", ".txt", ".model"):
-            whole.update(path.name.encode())
-            with path.open("rb") as file:
-                while block := file.read(1 << 20):
-                    whole.update(block)
-    return whole.hexdigest()
+    return content_digest(Path(classifier.model))

