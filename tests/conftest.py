@@ -38,6 +38,12 @@ def shared() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kept_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What models say is remembered in a folder of the tests' own."""
+    os.environ["PORTRAYAL_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     found = shutil.which("chromium")

@@ -45,7 +45,7 @@ def command(
     out: Path,
     skip_bad: bool,
 ) -> None:
-    """Make a study of KIND (table, coco or lic) from SOURCE: a file, several, or a folder.
+    """Make a study of KIND (table, coco, lic or gender-score) from SOURCE: a file, several, or a folder.
 
     A system is named by its file, or as you say with NAME=FILE.
     """

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from portrayal.errors import unknown_name
 from portrayal.metrics.amplification import amplification
+from portrayal.metrics.cloze import cloze
 from portrayal.metrics.cooccurrence import cooccurrence
 from portrayal.metrics.error import error
+from portrayal.metrics.gender_estimation import gender_estimation
+from portrayal.metrics.gender_score import gender_score
 from portrayal.metrics.lic import lic
 from portrayal.metrics.metric import Metric
 from portrayal.metrics.naming_ratio import naming_ratio
+from portrayal.metrics.object_distance import object_distance
 from portrayal.metrics.word_odds import word_odds
 
 METRICS: dict[str, Metric] = {
-    metric.name: metric for metric in (error, naming_ratio, cooccurrence, amplification, word_odds, lic)
+    metric.name: metric
+    for metric in (
+        error,
+        naming_ratio,
+        cooccurrence,
+        amplification,
+        word_odds,
+        lic,
+        object_distance,
+        gender_score,
+        gender_estimation,
+        cloze,
+    )
 }
 
 
@@ -26,10 +42,14 @@ __all__ = [
     "METRICS",
     "Metric",
     "amplification",
+    "cloze",
     "cooccurrence",
     "error",
     "find_metric",
+    "gender_estimation",
+    "gender_score",
     "lic",
     "naming_ratio",
+    "object_distance",
     "word_odds",
 ]

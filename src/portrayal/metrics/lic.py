@@ -19,7 +19,7 @@ from portrayal.metrics.guessing.splits import FOLDS, PAPER_SEEDS, REPEATS
 from portrayal.metrics.guessing.text import Mask
 from portrayal.metrics.lic_rows import Case
 from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws
+from portrayal.metrics.options import Draws, several
 from portrayal.models.classifiers import ENCODER, FINE_TUNED, FROZEN, Classifier, Lstm
 from portrayal.results import HUMAN
 from portrayal.stats import DRAWS
@@ -216,7 +216,7 @@ def lic(
             f"The option 'strength' must be {MOST_STRENGTH:g} or less. Got {strength!r} instead."
         )
     _check_classifier(classifier, unknown, epochs, rate, explain, trainings)
-    splits = dict.fromkeys(_several(split))
+    splits = dict.fromkeys(several(split))
     masked = Mask.for_attribute(attribute, lexicon, mask, hide == "remove")
     network = _network(classifier, encoder, epochs, rate, encoder_dropout, precision)
     folder = None if trainings is None else Path(trainings)
@@ -294,8 +294,3 @@ def _network(
         return replace(Lstm(), **given)  # type: ignore[arg-type]
     made = FINE_TUNED if classifier == "bert-ft" else replace(FROZEN, noisy=noisy)
     return replace(made, model=encoder, **given)  # type: ignore[arg-type]
-
-
-def _several(names: str | Sequence[str]) -> Sequence[str]:
-    """One name is written without brackets."""
-    return (names,) if isinstance(names, str) else names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from portrayal.lexicon import Lexicon
@@ -11,3 +12,8 @@ Synonyms = Annotated[
     str | None, "Other words for objects: a file with a line per label, the words separated by commas."
 ]
 Words = Annotated[str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."]
+
+
+def several(names: str | Sequence[str]) -> list[str]:
+    """What may be said several times, each once; one alone is written without brackets."""
+    return list(dict.fromkeys((names,) if isinstance(names, str) else names))

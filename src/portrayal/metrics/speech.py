@@ -92,7 +92,7 @@ class Speech:
         """The captions selected, out of a table made by `described` (by default the plain one)."""
         return (self._plain if table is None else table).filter(pl.Series(which, dtype=pl.Boolean))
 
-    def described(self, **details: Sequence[str]) -> pl.DataFrame:
+    def described(self, **details: Sequence[Any]) -> pl.DataFrame:
         """Every caption with the groups and words it names, and whatever else is said of it, as evidence has it."""
         rows = []
         for index, found in enumerate(self.mentions):

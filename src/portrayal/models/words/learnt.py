@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import svds
+from sklearn.utils.extmath import randomized_svd
 
 from portrayal.models.words.vectors import WordVectors
 
@@ -77,9 +77,8 @@ def _reduced(information: sparse.csr_array, size: int) -> NDArray[np.float32]:
     """The largest singular vectors, each as long as the root of its singular value, signs made definite."""
     if size < 1 or not information.nnz:
         return np.zeros((information.shape[0], max(size, 1)), dtype=np.float32)
-    left, strength, _ = svds(information, k=size, v0=np.ones(information.shape[0]))
-    order = np.argsort(-strength, kind="stable")
-    left, strength = left[:, order], strength[order]
+    # Begun at the same place each time: the words decide, not chance.
+    left, strength, _ = randomized_svd(information, size, n_iter=7, random_state=0)
     signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(size)])
     made: NDArray[np.float32] = (left * signs * np.sqrt(strength)).astype(np.float32)
     return made

@@ -45,6 +45,10 @@ IMPORTERS = {
         "portrayal.study.importers.lic",
         "the public LIC data: pickled entries, vocabularies, the age CSV",
     ),
+    "gender-score": (
+        "portrayal.study.importers.gender_score",
+        "folders of the Gender Score's authors: captions, objects and confidences line by line; and captions of others",
+    ),
 }
 
 

@@ -1,0 +1,114 @@
+"""Which group is a text tied to, by how its last word follows and by what it is close to?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from portrayal.errors import Undefined
+from portrayal.metrics.card import Card, Term
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.gender_estimation import Margin
+from portrayal.metrics.metric import metric
+from portrayal.metrics.options import Draws, Words, several
+from portrayal.metrics.relating.choices import Choices, said_by_caption
+from portrayal.metrics.relating.context import visual_context
+from portrayal.metrics.relating.models import likelihood, sentence_encoder
+from portrayal.metrics.relating.options import (
+    USUAL,
+    Confidence,
+    Device,
+    EncoderName,
+    Evidence,
+    LanguageModelName,
+    Seen,
+    Templates,
+)
+from portrayal.metrics.relating.scoring import Scorer
+from portrayal.metrics.relating.templates import told_of
+from portrayal.metrics.speech import choose_lexicon, listen
+from portrayal.stats import DRAWS, resampler
+from portrayal.study import Study
+
+TEMPLATE = "there is a {}"
+CARD = Card(
+    name="cloze",
+    title="The last word of a caption, and a group",
+    question="Which group is a caption close to, given how surely its last word follows?",
+    formula=(
+        "P is the probability of a caption's last word given the words before it (the product over its tokens), s the "
+        "cosine of the caption and a sentence about the group ('there is a man'), c the confidence of the image's "
+        "objects. score(g) = P ** ((1 - s) / (1 + s)) ** (1 - c), as in the Gender Score; means over captions. The "
+        "group with the highest score is the prediction. Rows 'caption: g' are of captions that name g themselves. An "
+        "image with several captions counts once."
+    ),
+    range="score: 0 to 1. predicted: 0 and up.",
+    needs=("captions", "objects"),
+    uses=("references",),
+    paper="Sabir and Padro, Women Wearing Lipstick, Findings of EMNLP 2023 (cloze gender).",
+    caveats=(
+        "A caption that names a group is close to a sentence about it for that word alone: look at those that name "
+        "none, and at several templates.",
+        "P is the same for all groups; only the closeness tells them apart.",
+    ),
+    terms=(
+        Term("score", "mean score for the group", "score"),
+        Term("ratio", "mean part of the group in a caption's scores", "share"),
+        Term("predicted", "captions for which this group has the highest score", "count"),
+        Term("undecided", "captions for which no group does", "count"),
+        Term("to-group", "the group's share of the captions predicted", "share"),
+        Term("unscored", "captions that have no score", "count"),
+    ),
+    learns=True,
+)
+
+
+@metric(CARD)
+def cloze(
+    study: Study,
+    *,
+    attribute: str,
+    speakers: Sequence[str],
+    seed: int = 0,
+    draws: Draws = DRAWS,
+    lexicon: Words = None,
+    language_model: LanguageModelName = USUAL,
+    encoder: EncoderName = USUAL,
+    template: Templates = (TEMPLATE,),
+    evidence: Evidence = "positive",
+    seen: Seen = "joined",
+    confidence: Confidence = None,
+    margin: Margin = 0.0,
+    device: Device = "auto",
+) -> Findings:
+    """Scores of every caption for each group, a set of rows for each template."""
+    words = choose_lexicon(lexicon, attribute)
+    if len(words.groups) < 2:
+        raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
+    judge = likelihood(study, language_model, device)
+    reader = sentence_encoder(study, encoder, device)
+    scorer = Scorer(judge, reader, visual_context(study, confidence), seen, "last word", evidence)
+    findings = Findings(CARD, attribute, {})
+    for sentence in several(template):
+        about = told_of(sentence, words, tuple(words.groups))
+        settings = {"template": sentence, "lexicon": words.label, **scorer.settings}
+        under = replace(findings, settings={**settings, "confidence": confidence, "margin": margin})
+        for speaker in speakers:
+            speech = listen(study, speaker, words)
+            images = [speech.images[place] for place in speech.image]
+            likely = judge.last_words(images, speech.captions)
+            scores = [
+                scorer.revised(images, speech.captions, likely, [text] * len(images)).score for text in about
+            ]
+            everything = np.ones(len(images), dtype=bool)
+            choices = Choices(speech, everything, np.column_stack(scores), margin)
+            told = speech.described(last=[_number(one) for one in likely])
+            said = {"caption": said_by_caption(speech)}
+            choices.add(under, speaker, resampler(speech.images, seed, draws), told, said, None)
+    return findings
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), 6) if np.isfinite(value) else None

@@ -1,0 +1,137 @@
+"""Whom would a caption be about if its group were hidden, by its other words and the objects seen?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from portrayal.errors import Undefined
+from portrayal.lexicon import Filler
+from portrayal.metrics.card import Card, Term
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.metric import metric
+from portrayal.metrics.options import Draws, Words
+from portrayal.metrics.relating.choices import Choices, said_by_caption, said_by_label
+from portrayal.metrics.relating.context import visual_context
+from portrayal.metrics.relating.labels import group_labels
+from portrayal.metrics.relating.models import likelihood, sentence_encoder
+from portrayal.metrics.relating.options import (
+    USUAL,
+    Confidence,
+    Device,
+    EncoderName,
+    Evidence,
+    Hypothesis,
+    LanguageModelName,
+    Seen,
+)
+from portrayal.metrics.relating.scoring import Scorer
+from portrayal.metrics.speech import Speech, choose_lexicon, listen
+from portrayal.stats import DRAWS, resampler
+from portrayal.study import Study
+
+Margin = Annotated[float, "Scores that differ by no more than this leave a caption undecided.", 0.0]
+CARD = Card(
+    name="gender-estimation",
+    title="The group that models would put into a caption",
+    question="With its words for the group hidden, which group makes a caption most likely, given the objects seen?",
+    formula=(
+        "Of each caption that names one group its group words are replaced by those of each group in turn (man, woman; "
+        "his, her), and each version gets its Gender Score; the highest is the prediction. undecided: the two highest "
+        "differ by no more than the margin. to-group(g) = captions predicted g / captions predicted; its ideal is what "
+        "the same captions say, and p tells whether it differs from that. ratio(g): the mean over captions of score(g) "
+        "/ sum over groups of score(g'). Rows 'caption: g' and 'label: g' tell what captions that say g, or images "
+        "labelled g, were predicted to be. An image with several captions counts once."
+    ),
+    range="counts: 0 and up; to-group, ratio: 0 to 1; 1 / number of groups where models do not tell groups apart.",
+    needs=("captions", "objects"),
+    uses=("references", "attributes"),
+    paper="Sabir and Padro, Women Wearing Lipstick, Findings of EMNLP 2023 (Table 5).",
+    caveats=(
+        "A prediction is made by the language model and the encoder, not by the system: it tells what they tie to the "
+        "caption's other words. A word that is more frequent in what they learnt from wins where nothing else tells.",
+        "Captions with a word that has no counterpart (pregnant) are left out and counted as unscored.",
+        "The paper leaves out about three in ten captions by a rule that it does not state.",
+    ),
+    terms=(
+        Term("predicted", "captions for which this group has the highest score", "count"),
+        Term("undecided", "captions for which no group does", "count"),
+        Term("to-group", "the group's share of the captions predicted", "share", "closer"),
+        Term("ratio", "mean part of the group in a caption's scores", "share"),
+        Term("score", "mean score of captions told of this group", "score"),
+        Term("unscored", "captions naming one group that have no score", "count"),
+    ),
+    learns=True,
+)
+
+
+@metric(CARD)
+def gender_estimation(
+    study: Study,
+    *,
+    attribute: str,
+    speakers: Sequence[str],
+    seed: int = 0,
+    draws: Draws = DRAWS,
+    lexicon: Words = None,
+    language_model: LanguageModelName = USUAL,
+    encoder: EncoderName = USUAL,
+    hypothesis: Hypothesis = "mean",
+    evidence: Evidence = "positive",
+    seen: Seen = "joined",
+    confidence: Confidence = None,
+    margin: Margin = 0.0,
+    device: Device = "auto",
+) -> Findings:
+    """What the models would put in place of each caption's group."""
+    words = choose_lexicon(lexicon, attribute)
+    if len(words.groups) < 2:
+        raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
+    judge = likelihood(study, language_model, device)
+    reader = sentence_encoder(study, encoder, device)
+    visual = visual_context(study, confidence)
+    scorer = Scorer(judge, reader, visual, seen, hypothesis, evidence)
+    settings = {"lexicon": words.label, **scorer.settings, "confidence": confidence, "margin": margin}
+    findings = Findings(CARD, attribute, settings)
+    labels = group_labels(study, attribute, words)
+    for speaker in speakers:
+        speech = listen(study, speaker, words)
+        scores = _scores(speech, scorer, Filler(words))
+        choices = Choices(speech, speech.how_many == 1, scores, margin)
+        said = {"caption": said_by_caption(speech)}
+        if labels:
+            said["label"] = said_by_label(speech, labels, speech.groups)
+        told = speech.described(**_details(speech, choices))
+        choices.add(findings, speaker, resampler(speech.images, seed, draws), told, said, said["caption"])
+    return findings
+
+
+def _scores(speech: Speech, scorer: Scorer, filler: Filler) -> np.ndarray:
+    """(captions, groups): of captions naming one group, the score of each version; nan where one cannot be made."""
+    made = np.full((len(speech.captions), len(speech.groups)), np.nan)
+    rows, images, texts = [], [], []
+    for row in np.flatnonzero(speech.how_many == 1).tolist():
+        versions = [filler.fill(speech.captions[row], group) for group in speech.groups]
+        if all(version is not None for version in versions):
+            rows.append(row)
+            images += [speech.images[speech.image[row]]] * len(versions)
+            texts += [version or "" for version in versions]
+    if rows:
+        made[rows] = scorer.scores(images, texts).score.reshape(len(rows), len(speech.groups))
+    return made
+
+
+def _details(speech: Speech, choices: Choices) -> dict[str, list[object]]:
+    """What evidence says of a caption: the prediction, and every group's part of its scores."""
+    names = [*speech.groups, "not scored", "undecided"]  # -2 and -1 count from the end
+    parts = []
+    for row, known in zip(choices.scores, choices.known, strict=True):
+        total = row.sum()
+        parts.append(
+            {group: round(float(one / total), 4) for group, one in zip(speech.groups, row, strict=True)}
+            if known and total > 0
+            else None
+        )
+    return {"predicted": [names[place] for place in choices.predicted], "parts": parts}

@@ -1,0 +1,193 @@
+"""The rows of object distance: closeness by group, its ratios, and objects one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from portrayal.lexicon import NEUTRAL, Lexicon
+from portrayal.metrics.findings import Findings
+from portrayal.metrics.relating.models import similarities
+from portrayal.metrics.relating.shares import ratio, shares
+from portrayal.metrics.relating.speakers import columns_of, memberships
+from portrayal.metrics.speech import Speech
+from portrayal.models.sentences import SentenceEncoder
+from portrayal.results import TOO_FEW
+from portrayal.stats import Estimate, Resampler, bootstrap
+
+Values = NDArray[np.float64]
+_OUTSIDE = "a cosine is negative, so that this is no part of a whole"
+
+
+@dataclass(frozen=True)
+class Images:
+    """The images one speaker describes, by the closeness of their objects to each group."""
+
+    findings: Findings
+    speaker: str
+    speech: Speech
+    labels: Mapping[str, list[str]]
+    table: Mapping[str, Values | None]
+    columns: tuple[str, ...]
+    draw: Resampler
+
+    @cached_property
+    def _seen(self) -> list[list[tuple[str, Values]]]:
+        """Per image its objects of which something is known."""
+        return [
+            [
+                (label, row)
+                for label in self.labels.get(image, ())
+                if (row := self.table.get(label)) is not None
+            ]
+            for image in self.speech.images
+        ]
+
+    def add(self) -> None:
+        seen, size = self._seen, len(self.columns)
+        totals = np.zeros((len(seen), 2 * size))  # the mean of an image's objects, and that there are some
+        for image, some in enumerate(seen):
+            if some:
+                totals[image] = [*np.mean([row for _, row in some], axis=0), *[1.0] * size]
+        n = [sum(1 for some in seen if some)] * size
+        nothing = "no image has an object that is known"
+        _add_ratios(self.findings, self.speaker, totals, self.columns, self.draw, nothing, n, self._evidence)
+        unknown = [
+            not some and bool(self.labels.get(image))
+            for image, some in zip(self.speech.images, seen, strict=True)
+        ]
+        self.findings.add("unknown", float(sum(unknown)), system=self.speaker, n=len(seen))
+        self._add_objects(self._evidence)
+
+    @cached_property
+    def _evidence(self) -> pl.DataFrame:
+        texts = [", ".join(self.labels.get(self.speech.images[place], ())) for place in self.speech.image]
+        return self.speech.described(objects=texts)
+
+    def _add_objects(self, told: pl.DataFrame) -> None:
+        """Each object's closeness, and in how many images it is the nearest one to each group."""
+        often: dict[str, int] = {}
+        nearest: dict[tuple[str, int], int] = {}
+        for some in self._seen:
+            for label, _ in some:
+                often[label] = often.get(label, 0) + 1
+            for place in range(len(self.columns) if some else 0):
+                top = max(some, key=lambda one: (one[1][place], one[0]))[0]
+                nearest[top, place] = nearest.get((top, place), 0) + 1
+        groups = [place for place, column in enumerate(self.columns) if column != NEUTRAL]
+        for label in sorted(label for label, times in often.items() if times >= TOO_FEW):
+            row = self.table[label]
+            assert row is not None
+            parts = shares(row[None, groups])[0]
+            with_label = np.array(
+                [label in self.labels.get(image, ()) for image in self.speech.images], dtype=bool
+            )
+            evidence = self.speech.evidence(with_label[self.speech.image], told)
+            for place, column in enumerate(self.columns):
+                about: dict[str, Any] = {
+                    "system": self.speaker,
+                    "group": column,
+                    "item": label,
+                    "n": often[label],
+                }
+                self.findings.add("cosine", float(row[place]), evidence=evidence, **about)
+                if place in groups:
+                    part = float(parts[groups.index(place)])
+                    known = bool(np.isfinite(part))
+                    why = None if known else "the groups' cosines do not add up to more than 0"
+                    if known and not 0 <= part <= 1:
+                        why = _OUTSIDE
+                    self.findings.add(
+                        "to-group", part if known else None, reason=why, evidence=evidence, **about
+                    )
+                self.findings.add(
+                    "nearest", float(nearest.get((label, place), 0)), evidence=evidence, **about
+                )
+
+
+def add_captions(
+    findings: Findings,
+    speaker: str,
+    speech: Speech,
+    lexicon: Lexicon,
+    labels: Mapping[str, list[str]],
+    reader: SentenceEncoder,
+    both: str,
+    draw: Resampler,
+) -> None:
+    """Captions held against the objects of their images, by the group they name."""
+    texts = [" ".join(labels.get(speech.images[place], ())) for place in speech.image]
+    close = np.where([bool(text) for text in texts], similarities(reader, speech.captions, texts), np.nan)
+    known = np.isfinite(close)
+    counted = memberships(speech, lexicon, both) * known[:, None]
+    columns = columns_of(lexicon)
+    sums = speech.share_per_image(np.hstack([counted * np.where(known, close, 0.0)[:, None], counted]))
+    n = [len(set(speech.image[counted[:, place] > 0].tolist())) for place in range(len(columns))]
+    nothing = "no caption of an image with a known object names"
+    told = speech.described(
+        objects=texts, similarity=[round(float(c), 6) if np.isfinite(c) else None for c in close]
+    )
+    _add_ratios(findings, speaker, sums, columns, draw, nothing, n, told, counted)
+    without = speech.count_per_image((~known)[:, None].astype(np.float64))[:, 0] > 0
+    findings.add("unknown", float(without.sum()), system=speaker, n=len(speech.images))
+
+
+def _add_ratios(
+    findings: Findings,
+    speaker: str,
+    totals: Values,
+    columns: Sequence[str],
+    draw: Resampler,
+    nothing: str,
+    n: Sequence[int],
+    told: pl.DataFrame,
+    counted: Values | None = None,
+) -> None:
+    """Means per column (sums stand before counts in `totals`), their shares over groups, and ratios to neutral."""
+    size = len(columns)
+    groups = [place for place, column in enumerate(columns) if column != NEUTRAL]
+
+    def means(t: Values) -> Values:
+        return ratio(t[:, :size], t[:, size:])
+
+    def with_all(t: Values) -> Values:
+        found = means(t)
+        return np.hstack([found, found[:, groups].mean(axis=1, keepdims=True)])
+
+    mean = bootstrap(totals, with_all, draw)
+    part = bootstrap(totals, lambda t: shares(means(t)[:, groups]), draw)
+    top = int(np.argmax([-2.0 if one.value is None else one.value for one in part]))
+
+    def put(term: str, estimate: Estimate, group: str | None, why: str) -> None:
+        place = None if group is None else list(columns).index(group)
+        if counted is None:
+            captions = told
+        else:
+            which = counted[:, groups if place is None else [place]].sum(axis=1) > 0
+            captions = told.filter(pl.Series(which, dtype=pl.Boolean))
+        images = captions["image_id"].n_unique() if counted is not None and place is None else n[place or 0]
+        findings.add(
+            term, estimate, system=speaker, group=group, n=images, evidence=captions, resampler=draw,
+            reason=why if estimate.value is None else None,
+        )  # fmt: skip
+
+    put("cosine", mean[size], None, nothing)
+    for place, column in enumerate(columns):
+        put("cosine", mean[place], column, f"{nothing} {column}" if counted is not None else nothing)
+    negative = "the cosines do not add up to more than 0, or one is undefined"
+    put("to-group", part[top], None, negative)
+    for place, group in zip(groups, part, strict=True):
+        put("to-group", group, columns[place], negative)
+    if NEUTRAL in columns:
+        neutral = list(columns).index(NEUTRAL)
+        found = bootstrap(totals, lambda t: ratio(with_all(t), with_all(t)[:, [neutral]]), draw)
+        why = "the cosine to a neutral word is not more than 0, or one is undefined"
+        put("to-neutral", found[size], None, why)
+        for place in groups:
+            put("to-neutral", found[place], columns[place], why)

@@ -1,0 +1,82 @@
+"""One caption told of each group in turn."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portrayal.lexicon import NEUTRAL, Filler, Finder, Lexicon, load_lexicon, shipped_lexicons
+
+GENDER = Filler(load_lexicon("gender"))
+TOLD = {
+    # caption: (of a man, of a woman, of anybody)
+    "A man and his dog": ("A man and his dog", "A woman and her dog", "A person and their dog"),
+    "two girls at a table": ("two boys at a table", "two girls at a table", "two children at a table"),
+    "a dog looks at her": ("a dog looks at him", "a dog looks at her", "a dog looks at them"),
+    "the bag is hers": ("the bag is his", "the bag is hers", "the bag is theirs"),
+    "an actress": ("an actor", "an actress", "a performer"),
+    "a [MASK] on a horse": ("a man on a horse", "a woman on a horse", "a person on a horse"),
+    "A < MASK > smiles": ("A man smiles", "A woman smiles", "A person smiles"),
+    "a dog": ("a dog", "a dog", "a dog"),
+    "a pregnant woman": (None, "a pregnant woman", None),
+    "": ("", "", ""),
+}
+
+
+@pytest.mark.parametrize("caption", TOLD)
+def test_telling(caption):
+    assert tuple(GENDER.fill(caption, group) for group in ("male", "female", NEUTRAL)) == TOLD[caption]
+
+
+def test_adjectives_are_left_out_and_articles_follow():
+    race, age = Filler(load_lexicon("race")), Filler(load_lexicon("age"))
+    assert race.fill("an African man with a black dog", NEUTRAL) == "a man with a black dog"
+    assert race.fill("a black man", "light") == "a white man"
+    assert age.fill("an old actor", NEUTRAL) == "an old actor"  # the list of ages has no such person
+    assert age.fill("an old person", NEUTRAL) == "a person"
+    assert age.fill("a child", "old") == "an adult"
+
+
+def test_a_list_without_counterparts_uses_one_word_for_each_group():
+    lexicon = Lexicon("x", "x", {"a": ("apple", "apples"), "b": ("pear",)}, neutral=("fruit",))
+    filler = Filler(lexicon)
+    assert filler.fill("an apple", "b") == "a pear"
+    assert filler.fill("a pear", "a") == "an apple"
+    assert filler.fill("an apple and a pear", NEUTRAL) == "a fruit and a fruit"
+    bare = Filler(Lexicon("x", "x", {"a": ("apple",)}))
+    assert bare.fill("an apple", NEUTRAL) is None
+
+
+def test_the_word_that_stands_for_a_group():
+    assert [load_lexicon("gender").standing_for(group) for group in ("male", "female", NEUTRAL)] == [
+        "man",
+        "woman",
+        "person",
+    ]
+    assert load_lexicon("race").standing_for("dark") == "black person"
+    assert load_lexicon("gender").standing_for("other") is None
+
+
+WORDS = [word for words in load_lexicon("gender").groups.values() for word in words]
+
+
+@given(st.lists(st.sampled_from([*WORDS, "a", "dog", "runs", "the"]), max_size=8))
+def test_a_filled_caption_names_the_group_and_no_other(words):
+    caption = " ".join(words)
+    finder = Finder(load_lexicon("gender"))
+    for group in ("male", "female"):
+        told = GENDER.fill(caption, group)
+        if told is not None:
+            assert set(finder.groups(told)) <= {group}
+    plain = GENDER.fill(caption, NEUTRAL)
+    assert plain is None or not finder.groups(plain)
+
+
+@pytest.mark.parametrize(
+    "lexicon", [one for one in shipped_lexicons() if one.plain], ids=lambda one: one.name
+)
+def test_plain_words_name_no_group(lexicon):
+    named = {word for words in lexicon.groups.values() for word in words}
+    assert set(lexicon.plain) <= named
+    assert not {other for others in lexicon.plain.values() for other in others} & named

@@ -1,0 +1,109 @@
+"""The group that models would put into a caption: cases worked by hand."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.errors import PortrayalError
+from portrayal.lexicon import Lexicon
+from portrayal.study import Study
+from tests.metrics.told import Encoder, Language, told_by
+
+LIKELY = {
+    "a man skis": 0.4, "a woman skis": 0.1,  # said of a man: predicted male
+    "a man cooks": 0.2, "a woman cooks": 0.3,  # said of a man: predicted female
+    "a woman sits": 0.5, "a man sits": 0.5,  # a tie
+    "a woman and her dog": 0.1, "a man and his dog": 0.3,  # every word changes; said of a woman, predicted male
+}  # fmt: skip
+
+
+@pytest.fixture
+def study(monkeypatch) -> Study:
+    told_by(monkeypatch, Language(LIKELY), Encoder({}))
+    said = [
+        "a man skis",
+        "a man cooks",
+        "a woman sits",
+        "a woman and her dog",
+        "a man and a woman",
+        "a dog",
+        "a pregnant woman",
+        "a man skis",
+    ]
+    return Study.from_frames(
+        captions=pl.DataFrame({"image_id": range(8), "system": ["s"] * 8, "caption": said}),
+        attributes=pl.DataFrame({"image_id": [0, 1, 2, 3], "gender": ["female", "male", "female", "female"]}),
+        objects=pl.DataFrame(
+            {"image_id": range(7), "label": ["x"] * 7, "source": ["m"] * 7, "confidence": [0.5] * 7}
+        ),
+    )
+
+
+def rows(results, term, item=None):
+    return {m.group: m for m in results.measurements if m.term == term and m.item == item}
+
+
+def test_a_case_worked_by_hand(study):
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50)
+    predicted = rows(results, "predicted")
+    # Six captions name one group; of these "pregnant" has no counterpart and the last image no object.
+    assert {group: m.value for group, m in predicted.items()} == {None: 3, "male": 2, "female": 1}
+    assert predicted["male"].n == 6
+    assert rows(results, "undecided")[None].value == 1
+    assert rows(results, "unscored")[None].value == 2
+    assert rows(results, "to-group")["male"].value == pytest.approx(2 / 3)
+    assert rows(results, "to-group")["male"].ideal == pytest.approx(
+        2 / 3
+    )  # of the three decided, two say man
+    # parts of man: 0.8, 0.4, 0.5, 0.75
+    assert rows(results, "ratio")["male"].value == pytest.approx((0.8 + 0.4 + 0.5 + 0.75) / 4)
+    assert rows(results, "score")["female"].value == pytest.approx((0.1 + 0.3 + 0.5 + 0.1) / 4)
+
+
+def test_what_captions_and_labels_said(study):
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50)
+
+    def predicted(item):
+        return {group: m.value for group, m in rows(results, "predicted", item).items()}
+
+    assert predicted("caption: male") == {"male": 1, "female": 1}
+    assert predicted("caption: female") == {"male": 1, "female": 0}
+    assert predicted("label: female") == {"male": 2, "female": 0}
+    assert predicted("label: male") == {"male": 0, "female": 1}
+    assert rows(results, "undecided", "caption: female")[None].value == 1
+
+
+def test_near_ties_are_undecided(study):
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50, margin=0.15)
+    assert rows(results, "undecided")[None].value == 2  # 0.2 and 0.3 are too near
+    with pytest.raises(PortrayalError, match="'margin' must be 0 or more"):
+        portrayal.metrics.gender_estimation(study, attribute="gender", margin=-1.0)
+
+
+def test_evidence_shows_the_parts(study):
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50)
+    found = results.evidence_of(rows(results, "predicted")["female"])
+    assert found["caption"].to_list() == ["a man cooks"]
+    detail = json.loads(found["detail"][0])
+    assert (detail["predicted"], detail["parts"]) == ("female", {"male": 0.4, "female": 0.6})
+
+
+def test_groups_are_data(monkeypatch):
+    told_by(monkeypatch, Language({"a cat": 0.1, "a dog": 0.3, "a hen": 0.6}), Encoder({}))
+    lexicon = Lexicon("pets", "pet", {"a": ("cat",), "b": ("dog",), "c": ("hen",)}, neutral=("pet",))
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": [1], "system": ["s"], "caption": ["a cat"]}),
+        objects=pl.DataFrame({"image_id": [1], "label": ["x"], "source": ["m"], "confidence": [0.5]}),
+    )
+    results = portrayal.metrics.gender_estimation(study, attribute="pet", lexicon=lexicon, draws=50)
+    assert {group: m.value for group, m in rows(results, "predicted").items()} == {
+        None: 1,
+        "a": 0,
+        "b": 0,
+        "c": 1,
+    }
+    assert rows(results, "ratio")["c"].value == pytest.approx(0.6)

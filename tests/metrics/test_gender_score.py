@@ -1,0 +1,275 @@
+"""The Gender Score: its arithmetic, cases worked by hand, and the authors' own numbers."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import portrayal
+from portrayal.errors import PortrayalError, Undefined
+from portrayal.lab import make_study
+from portrayal.metrics.gender_score import belief_revision
+from portrayal.metrics.relating import models
+from portrayal.models.language import Scored
+from portrayal.study import Study
+from tests.metrics.told import Encoder, Language, told_by
+
+SHARE = st.floats(0, 1, allow_nan=False)
+COSINE = st.floats(-1, 1, allow_nan=False)
+
+
+# -- belief revision ------------------------------------------------------------------------------------------------
+
+
+def test_the_authors_arithmetic(shared):
+    with (shared.parent / "golden" / "gender_score_arithmetic.csv").open() as file:
+        rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    assert len(rows) == 9
+    lm, similarity, confidence, score = (
+        np.array([row[name] for row in rows]) for name in ("lm", "similarity", "object_probability", "score")
+    )
+    np.testing.assert_allclose(belief_revision(lm, similarity, confidence), score, rtol=0, atol=1e-12)
+    assert float(belief_revision(lm[0], similarity[0], confidence[0])) == pytest.approx(score[0], abs=1e-12)
+    assert 100 * score[0] / (score[0] + score[1]) == pytest.approx(53.17275201306536, abs=1e-9)
+
+
+def test_the_authors_five_thousand_captions(shared):
+    """From LM, confidence and score follows the similarity; and from that again the score."""
+    folder = shared / "gender_score" / "karpathy_test"
+    lm = np.loadtxt(folder / "LM.txt")
+    confidence = np.loadtxt(folder / "visual-context.txt")
+    lines = (folder / "Belief-revision.txt").read_text().splitlines()
+    score = np.array([float(line.rpartition(",")[2]) for line in lines])
+    root = (np.log(score) / np.log(lm)) ** (1 / (1 - confidence))
+    similarity = (1 - root) / (1 + root)
+    assert len(similarity) == 5000
+    assert similarity.min() == pytest.approx(-0.204, abs=5e-4)
+    assert similarity.max() == pytest.approx(0.918, abs=5e-4)
+    assert np.sum(similarity < 0) == 100
+    np.testing.assert_allclose(belief_revision(lm, similarity, confidence), score, rtol=0, atol=1e-9)
+
+
+@given(SHARE, SHARE)
+def test_no_relation_and_no_news_change_nothing(prior, other):
+    for evidence in ("positive", "negative"):
+        assert float(belief_revision(prior, 0.0, other, evidence)) == pytest.approx(prior, abs=1e-12)
+        assert float(belief_revision(prior, other, 1.0, evidence)) == pytest.approx(prior, abs=1e-12)
+
+
+@given(SHARE, COSINE, COSINE, st.floats(0, 0.99))
+def test_the_closer_the_likelier_and_the_other_way_round_for_negative_evidence(prior, one, other, confidence):
+    low, high = sorted((one, other))
+    positive = [float(belief_revision(prior, s, confidence)) for s in (low, high)]
+    negative = [float(belief_revision(prior, s, confidence, "negative")) for s in (low, high)]
+    assert 0 <= positive[0] <= positive[1] + 1e-12
+    assert positive[1] <= 1
+    assert 1 >= negative[0] >= negative[1] - 1e-12
+    assert negative[1] >= 0
+
+
+def test_ends_of_the_range():
+    assert float(belief_revision(0.3, 1.0, 0.5)) == 1.0
+    assert float(belief_revision(0.3, -1.0, 0.5)) == 0.0
+    assert float(belief_revision(0.3, 1.0 + 1e-9, 0.5)) == 1.0  # a cosine is rounded
+    # alpha = (1.2 / 0.8) ** 0.5, above 1: a negative similarity makes a caption less likely
+    assert float(belief_revision(0.25, -0.2, 0.5)) == pytest.approx(0.25 ** (1.5**0.5), abs=1e-15)
+    assert np.isnan(belief_revision(0.3, np.nan, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [((1.1, 0, 0), "hypothesis"), ((0.5, -1.1, 0), "similarity"), ((0.5, 0, 2), "confidence")],
+)
+def test_numbers_out_of_range_are_refused(arguments, name):
+    with pytest.raises(PortrayalError, match=f"The '{name}' must lie between"):
+        belief_revision(*arguments)
+
+
+def test_it_is_reached_through_the_metric():
+    assert portrayal.metrics.gender_score.belief_revision is belief_revision
+
+
+# -- the metric, by hand --------------------------------------------------------------------------------------------
+
+
+def by_hand() -> Study:
+    """Four captioned images. P of each caption and its similarity to what is seen are told by `models_by_hand`."""
+    return Study.from_frames(
+        captions=pl.DataFrame(
+            {
+                "image_id": [1, 2, 3, 4, 5],
+                "system": ["s"] * 5,
+                "caption": ["a man skis", "a man sits", "a woman skis", "a person skis", "a woman eats"],
+            }
+        ),
+        attributes=pl.DataFrame({"image_id": [1, 2, 3, 4], "gender": ["male", "male", "female", "male"]}),
+        objects=pl.DataFrame(
+            {
+                "image_id": [1, 1, 2, 3, 4],
+                "label": ["ski", "snow", "ski", "snow", "ski"],
+                "source": ["m"] * 5,
+                "confidence": [0.9, 0.1, 0.5, 0.5, 0.5],
+            }
+        ),
+    )
+
+
+@pytest.fixture
+def hand(monkeypatch):
+    """Similarity 0 everywhere but for 'a man skis' and 'ski snow', which is 0.6: alpha = (0.4 / 1.6) ** 0.5 = 0.5."""
+    likely = {
+        "a man skis": 0.25,
+        "a man sits": 0.3,
+        "a woman skis": 0.2,
+        "a person skis": 0.8,
+        "a woman eats": 0.9,
+    }
+    close = {("a man skis", "ski snow"): 0.6, ("a man skis", "ski"): 0.6}
+    told_by(monkeypatch, Language(likely), Encoder(close))
+    return by_hand()
+
+
+def rows(results, term, item=None):
+    return {m.group: m for m in results.measurements if m.term == term and m.item == item}
+
+
+def test_a_case_worked_by_hand(hand):
+    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50)
+    score = rows(results, "score")
+    # man: 0.25 ** 0.5 = 0.5 and 0.3; woman: 0.2 (the other has no object, so no score); neutral 0.8
+    assert score["male"].value == pytest.approx((0.5 + 0.3) / 2)
+    assert score["female"].value == pytest.approx(0.2)
+    assert score["neutral"].value == pytest.approx(0.8)
+    assert score[None].value == pytest.approx((0.5 + 0.3 + 0.2) / 3)
+    assert (score["male"].n, score["female"].n, score[None].n) == (2, 1, 3)
+    assert rows(results, "to-group")["male"].value == pytest.approx(0.4 / 0.6)
+    assert rows(results, "to-group-sum")["male"].value == pytest.approx(0.8 / 1.0)
+    assert rows(results, "to-group-sum")["male"].ideal == pytest.approx(0.75)  # three of four labels
+    assert rows(results, "to-group")["male"].ideal is None
+    assert rows(results, "to-neutral")["female"].value == pytest.approx(0.25)
+    assert rows(results, "to-neutral")[None].value == pytest.approx((1.0 / 3) / 0.8)
+    assert rows(results, "to-group")[None].value == pytest.approx(0.4 / 0.6)  # the largest
+    assert rows(results, "unscored")[None].value == 1
+
+
+def test_evidence_shows_what_a_score_is_made_of(hand):
+    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50)
+    found = results.evidence_of(rows(results, "score")["male"])
+    detail = json.loads(found.filter(pl.col("caption") == "a man skis")["detail"][0])
+    wanted = {"objects": "ski, snow", "likely": 0.25, "similarity": 0.6, "confidence": 0.5, "score": 0.5}
+    assert {name: detail[name] for name in wanted} == wanted
+
+
+def test_objects_asked_for_are_told_however_rare(hand):
+    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, item=("ski", "snow"))
+    # ski: man 0.5 and 0.3, no woman; snow: man 0.5, woman 0.2
+    assert rows(results, "to-group-sum", "ski")["male"].value == 1.0
+    assert rows(results, "to-group-sum", "snow")["male"].value == pytest.approx(0.5 / 0.7)
+    assert rows(results, "score", "snow")["female"].value == pytest.approx(0.2)
+    assert rows(results, "to-group-sum", "snow")["male"].reason.startswith("too few")
+    assert rows(results, "to-group", "ski")["male"].value is None
+    unasked = portrayal.metrics.gender_score(hand, attribute="gender", draws=50)
+    assert {m.item for m in unasked.measurements} == {None}
+
+
+def test_objects_by_the_words_of_captions(hand):
+    results = portrayal.metrics.gender_score(
+        hand, attribute="gender", draws=50, objects="words", item=("ski",), both="each"
+    )
+    # "skis" in captions 1 and 3: man 0.5, woman 0.2
+    assert rows(results, "to-group-sum", "ski")["male"].value == pytest.approx(0.5 / 0.7)
+
+
+def test_each_object_by_itself(hand):
+    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, seen="each")
+    # caption 1: ski with c = 0.9: alpha = 0.25 ** 0.1; snow is unrelated: 0.25
+    one = (0.25 ** (0.25**0.1) + 0.25) / 2
+    assert rows(results, "score")["male"].value == pytest.approx((one + 0.3) / 2)
+
+
+def test_negative_evidence_and_other_sums(hand):
+    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, evidence="negative")
+    assert rows(results, "score")["male"].value == pytest.approx(((1 - 0.75**0.5) + 0.3) / 2)
+
+
+def test_people_s_labels_need_a_confidence_said(hand):
+    study = Study.from_frames(
+        captions=hand.captions,
+        objects=hand.objects.select("image_id", "label"),
+        attributes=pl.DataFrame({"image_id": [1], "gender": ["male"]}),
+    )
+    with pytest.raises(Undefined, match=r"No object of this study has a confidence.*--confidence"):
+        portrayal.metrics.gender_score(study, attribute="gender")
+    results = portrayal.metrics.gender_score(study, attribute="gender", confidence=0.5, draws=50)
+    assert rows(results, "score")["male"].value == pytest.approx((0.5 + 0.3) / 2)
+    with pytest.raises(PortrayalError, match="must be 1 or less"):
+        portrayal.metrics.gender_score(study, attribute="gender", confidence=1.5)
+
+
+def test_without_references_a_model_must_be_named():
+    with pytest.raises(Undefined, match=r"references.*--language-model"):
+        portrayal.metrics.gender_score(by_hand(), attribute="gender")
+
+
+def test_several_captions_of_an_image_count_once(monkeypatch):
+    told_by(monkeypatch, Language({"a man": 0.2, "a man too": 0.6, "a woman": 0.4}), Encoder({}))
+    study = Study.from_frames(
+        captions=pl.DataFrame(
+            {
+                "image_id": [1, 1, 2],
+                "system": ["s"] * 3,
+                "sample": [0, 1, 0],
+                "caption": ["a man", "a man too", "a woman"],
+            }
+        ),
+        objects=pl.DataFrame(
+            {"image_id": [1, 2], "label": ["x", "x"], "source": ["m"] * 2, "confidence": [0.5] * 2}
+        ),
+    )
+    results = portrayal.metrics.gender_score(study, attribute="gender", draws=50)
+    assert rows(results, "score")["male"].value == pytest.approx(0.4)
+    assert rows(results, "to-group-sum")["male"].value == pytest.approx(0.4 / 0.8)
+
+
+def test_sensitivity_changes_one_thing_at_a_time(hand):
+    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, sensitivity=True)
+    settings = {json.dumps(m.settings, sort_keys=True) for m in results.measurements}
+    lexicons = {m.settings["lexicon"].partition("@")[0] for m in results.measurements}
+    assert lexicons == {"gender", "gender-broad", "man-woman"}
+    assert len(settings) == 1 + 2 + 2 + 1 + 1  # usual; lists; sums; evidence; one by one
+
+
+# -- learnt models --------------------------------------------------------------------------------------------------
+
+
+def test_an_image_is_judged_by_what_was_learnt_from_other_images():
+    """A caption that only its own image's people wrote is no likelier than one that nobody wrote."""
+    study = make_study(scenes=60, seed=1, captioners=[])
+    image = study.references["image_id"][0]
+    odd = "zebra quartz vexing jumbles"
+    mine = study.references.with_columns(
+        pl.when(pl.col("image_id") == image).then(pl.lit(odd)).otherwise(pl.col("caption")).alias("caption")
+    )
+    taught = Study.from_frames(references=mine, captions=None)
+    judge = models.likelihood(taught, models.LEARNT, "cpu")
+    other = next(i for i in study.references["image_id"] if models.half_of(i) != models.half_of(image))
+    own, others = judge.hypotheses([image, other], [odd, odd], "mean")
+    assert own < 0.1 < others
+
+
+def test_groups_that_nothing_ties_to_objects_are_alike_in_the_lab():
+    study = make_study(scenes=400, seed=2)
+    results = portrayal.metrics.gender_score(study, attribute="gender", speakers=["faithful"], draws=200)
+    part = rows(results, "to-group")["male"]
+    assert 0.45 < part.value < 0.55
+    assert part.p is not None
+
+
+def test_scored_is_what_language_models_give():
+    assert isinstance(Language({"a": 0.5}).scored(["1"], ["a"])[0], Scored)
