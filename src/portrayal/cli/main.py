@@ -28,7 +28,7 @@ COMMANDS = {
     "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),
     "report": ("report", "Write the page again from a results file."),
     "lab": ("lab", "Make studies whose bias is known, and hold metrics against it."),
-    "list": ("list_", "List metrics, lexicons, importers or dials."),
+    "list": ("list_", "List metrics, models, lexicons, importers or dials."),
 }
 
 

@@ -38,7 +38,8 @@ class Card:
     # Two terms, of a system and of people, whose captions the page shows side by side.
     beside: tuple[str, str] | None = None
     # What the lab holds the metric against: term -> the dial it must follow, and the dials that must not move it.
-    # "@one" after a term or a dial means: of one group only; "-" before a dial: the term falls as it is turned up.
+    # "@one" after a term or a dial means: of one group only; "@object" after a term: of that group and an object that
+    # leans to it; "-" before a dial: the term falls as it is turned up.
     responds_to: dict[str, str] = field(default_factory=dict)
     should_ignore: tuple[str, ...] = ()
     # Whether its numbers depend on how much there is to learn from, so that their true value is that of one size.

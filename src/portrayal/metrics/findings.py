@@ -51,8 +51,10 @@ class Findings:
         ideal: float | None = None,
         evidence: pl.DataFrame | None = None,
         resampler: Resampler | None = None,
+        in_brief: bool = False,
     ) -> None:
-        """One number. `evidence` has the columns image_id, caption, detail.
+        """One number. `evidence` has the columns image_id, caption, detail; `in_brief` keeps some of it, where another
+        number has it all.
 
         `support` is the number of images it rests on, where `n` counts something else; with fewer than enough it is
         said to be too few, and neither p nor q is given. With the `resampler` its draws came from, a headline's
@@ -93,7 +95,7 @@ class Findings:
         if resampler is not None and item is None and len(estimate.replicates):
             self.replicates.append((measurement.id, resampler.sample, estimate.replicates.tolist()))
         if evidence is not None and evidence.height:
-            if item is not None and evidence.height > EVIDENCE_OF_ITEM:
+            if (item is not None or in_brief) and evidence.height > EVIDENCE_OF_ITEM:
                 evidence = evidence.gather_every(-(-evidence.height // EVIDENCE_OF_ITEM))
             named = evidence.with_columns(pl.lit(measurement.id).alias("id"), pl.lit(system).alias("system"))
             self.evidence.append(named.select(list(EVIDENCE_SCHEMA)))

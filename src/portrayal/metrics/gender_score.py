@@ -10,7 +10,7 @@ from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon, shipped_lexicons
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
-from portrayal.metrics.gender_score_rows import Case
+from portrayal.metrics.gender_score_rows import LISTED, Case
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Synonyms, Words
 from portrayal.metrics.relating.context import visual_context
@@ -66,8 +66,8 @@ CARD = Card(
         "Cosines are taken as they come: a negative one makes a caption less likely.",
         "Labels without a confidence (people's) need one said (--confidence); the nearer to 1, the less seeing a thing "
         "tells.",
-        f"An object that goes with fewer than {TOO_FEW} images whose captions name a group is told of only where it is "
-        "asked for, and neither tested nor ranked.",
+        f"An object that goes with fewer than {TOO_FEW} images whose captions name a group is neither tested nor "
+        f"ranked; with fewer than {LISTED}, it is not listed unless it is asked for.",
     ),
     terms=(
         Term("score", "mean score of the captions naming the group", "score"),
@@ -77,8 +77,8 @@ CARD = Card(
         Term("unscored", "captions about people that have no score", "count"),
     ),
     learns=True,
-    responds_to={"to-group-sum@one": "wrong-group@one"},
-    should_ignore=("length",),
+    responds_to={"to-group-sum@object": "data-bias", "to-group-sum": "wrong-group@one"},
+    should_ignore=("length", "neutral", "amplification", "vocabulary"),
 )
 
 

@@ -19,7 +19,6 @@ from portrayal.metrics.relating.scoring import Scorer, Scores
 from portrayal.metrics.relating.shares import base_rates, ratio, shares
 from portrayal.metrics.relating.speakers import columns_of, memberships
 from portrayal.metrics.speech import Speech, listen, object_finder
-from portrayal.results import TOO_FEW
 from portrayal.stats import (
     Estimate,
     benjamini_hochberg,
@@ -31,6 +30,7 @@ from portrayal.stats import (
 from portrayal.study import Study
 
 Values = NDArray[np.float64]
+LISTED = 5  # images an object must be in to be listed unasked: classifiers know thousands that are seen once
 
 
 @dataclass(frozen=True)
@@ -193,6 +193,7 @@ class _Rows:
         self.findings.add(
             term, None if why else estimate, system=self.speaker, group=group, n=n, reason=why, p=p, ideal=ideal,
             evidence=told.speech.evidence(which, self._evidence), resampler=draw,
+            in_brief=term != "score" or group is None,
         )  # fmt: skip
 
     def _dealt_means(self) -> list[float | None]:
@@ -229,7 +230,7 @@ class _Rows:
             to_image @ shown.multiply((counted * told.known[:, None])[:, [g]]).tocsr() for g in range(groups)
         ]
         n = np.asarray((sum(matrix for matrix in counts) > 0).sum(axis=0)).reshape(-1)
-        keep = np.flatnonzero(n >= (0 if case.items else TOO_FEW))
+        keep = np.flatnonzero(n >= (0 if case.items else LISTED))
         if not len(keep):
             return
         labels = [labels[place] for place in keep]
@@ -264,7 +265,7 @@ class _Rows:
                         reason=None if estimate.value is not None else f"no scored caption names {group} beside it",
                         p=p[g][index] if sums_only else None, q=q[g][index] if sums_only else None,
                         ideal=rates.get(group) if sums_only else None,
-                        evidence=told.speech.evidence(which, self._evidence),
+                        evidence=told.speech.evidence(which, self._evidence) if sums_only else None,
                     )  # fmt: skip
 
     def _objects(self) -> tuple[list[str], sparse.csr_array]:

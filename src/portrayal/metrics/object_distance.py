@@ -15,7 +15,7 @@ from portrayal.lexicon import Lexicon, tokenize
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
-from portrayal.metrics.object_distance_rows import Images, add_captions
+from portrayal.metrics.object_distance_rows import LISTED, Images, add_captions
 from portrayal.metrics.options import Draws, Words, several
 from portrayal.metrics.relating.models import sentence_encoder, similarities, word_vectors
 from portrayal.metrics.relating.options import USUAL, Both, Device, EncoderName, Templates
@@ -54,7 +54,7 @@ CARD = Card(
         "label of several words is the mean of those that are known.",
         "A negative cosine on one side makes a part of more than 1 and one of less than 0; such a row says so.",
         "Ratios of cosines depend on how the vectors lie around their mean: compare them for one set of vectors only.",
-        f"Objects of fewer than {TOO_FEW} images are not listed.",
+        f"Objects of fewer than {LISTED} images are not listed, those of fewer than {TOO_FEW} not ranked.",
     ),
     terms=(
         Term("cosine", "mean closeness of objects and the group", "cosine"),

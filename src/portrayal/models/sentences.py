@@ -91,6 +91,7 @@ class Pretrained:
     @cached_property
     def _model(self) -> Any:
         library = need("sentence_transformers", "neural", "A sentence encoder")
+        need("transformers", "neural", "A sentence encoder").utils.logging.disable_progress_bar()
         try:
             return library.SentenceTransformer(self._place, device=best_device(self._device))
         except (OSError, ValueError) as error:

@@ -15,6 +15,7 @@ from portrayal.metrics.card import Card
 from portrayal.results import Measurement, Results
 
 ONE = "one"
+OBJECT = "object"
 GROUP = next(iter(ATTRIBUTES[LEANING]))  # the group that "@one" is about
 ITEM = object_label(
     ACTIVITY_PAIRS[0].of[GROUP]
@@ -30,16 +31,16 @@ class Claim:
     """One term of a metric and the dial it follows."""
 
     metric: str
-    term: str  # with "@one" where the row of one group is meant
+    term: str  # with "@one" where the row of one group is meant, "@object" where that of an object that leans to it
     dial: str
     falls: bool = False  # as the dial is turned up
 
     def row(self, results: Results) -> Measurement | None:
         """The measurement that the claim is about: the term's headline, or the row of one group or object."""
         name, _, whom = self.term.partition("@")
-        group = GROUP if whom == ONE else None
+        group = GROUP if whom else None
         rows = [m for m in results.measurements if m.term == name and m.group == group and m.system == SYSTEM]
-        headline = [m for m in rows if m.item is None]
+        headline = [m for m in rows if m.item is None and whom != OBJECT]
         found = headline or [m for m in rows if m.item == ITEM]
         return found[0] if found else None
 
@@ -49,7 +50,7 @@ def claims_of(card: Card) -> list[Claim]:
     for term, dial in card.responds_to.items():
         name, _, whom = term.partition("@")
         known = [one.name for one in card.terms]
-        if name not in known or whom not in ("", ONE):
+        if name not in known or whom not in ("", ONE, OBJECT):
             raise unknown_name(f"term of '{card.name}' in its claims", term, known)
         find_dial(dial.removeprefix("-"))
         claims.append(Claim(card.name, term, dial.removeprefix("-"), dial.startswith("-")))

@@ -82,7 +82,8 @@ class _Rows:
         images = speech.image[self.choices.asked if counted else which]
         self.findings.add(
             term, estimate, system=self.speaker, group=group, n=len(set(images.tolist())),
-            evidence=speech.evidence(which, self.evidence), resampler=self.draw, **more,
+            evidence=speech.evidence(which, self.evidence), resampler=self.draw,
+            in_brief=term != "predicted" or group is None, **more,
         )  # fmt: skip
 
     def _once(self, which: NDArray[np.bool_]) -> Any:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.errors import Undefined
+from portrayal.engine import own_cores
+from portrayal.errors import Undefined, need
 from portrayal.lexicon.tokens import TOKEN, tokenize
 from portrayal.models.language import (
     Causal,
@@ -45,7 +47,8 @@ class Likelihood:
 
     def scored(self, images: Sequence[str], texts: Sequence[str]) -> list[Scored]:
         if len(self._models) == 1:
-            return self._models[0].scored(texts)
+            with _all_cores():
+                return self._models[0].scored(texts)
         half = np.fromiter((half_of(image) for image in images), dtype=np.int64, count=len(images))
         made: list[Scored | None] = [None] * len(texts)
         for number, model in enumerate(self._models):
@@ -61,6 +64,18 @@ class Likelihood:
         said = self.scored(images, texts)
         found = [last_word(text, one) for text, one in zip(texts, said, strict=True)]
         return np.array([np.nan if one is None else one for one in found], dtype=np.float64)
+
+
+@contextmanager
+def _all_cores() -> Iterator[None]:
+    """Metrics compute on one thread, so that sums are added in one order; a pretrained model needs all there are."""
+    torch = need("torch", "neural", "A pretrained model")
+    before = torch.get_num_threads()
+    torch.set_num_threads(own_cores())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def half_of(image: str) -> int:
@@ -128,7 +143,8 @@ def _need_people(study: Study, option: str) -> None:
 def similarities(encoder: SentenceEncoder, one: Sequence[str], other: Sequence[str]) -> Values:
     """The cosine of each pair of texts; nan where nothing is known of either. Each distinct text is read once."""
     place = {text: number for number, text in enumerate(dict.fromkeys([*one, *other]))}
-    vectors = encoder.encode(list(place))
+    with nullcontext() if isinstance(encoder, MeanOfWords) else _all_cores():
+        vectors = encoder.encode(list(place))
     left = vectors[[place[text] for text in one]] if one else np.zeros((0, 1))
     right = vectors[[place[text] for text in other]] if other else np.zeros((0, 1))
     return np.asarray(np.einsum("ij,ij->i", left, right), dtype=np.float64)

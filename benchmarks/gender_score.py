@@ -1,0 +1,37 @@
+"""The Gender Score with what is learnt from people's captions: 100,000 captions, from tokens to scores."""
+
+from __future__ import annotations
+
+import time
+
+from portrayal.lab import Captioner, make_study
+from portrayal.metrics import gender_score
+from portrayal.metrics.relating.context import visual_context
+from portrayal.metrics.relating.models import LEARNT, likelihood, sentence_encoder
+from portrayal.metrics.relating.scoring import Scorer
+
+CAPTIONS = 100_000
+SCENES = 20_000
+
+
+def main() -> None:
+    study = make_study(scenes=SCENES, captioners=[Captioner("varied", length=1.0, vocabulary=1.0, repetition=0.0)])
+    started = time.perf_counter()
+    judge, encoder = likelihood(study, LEARNT, "cpu"), sentence_encoder(study, LEARNT, "cpu")
+    learnt = time.perf_counter() - started
+    print(f"  learning a language model and vectors from {study.references.height:,} captions: {learnt:.1f} s")
+    scorer = Scorer(judge, encoder, visual_context(study, None), "joined", "mean", "positive")
+    spoken = study.references.head(CAPTIONS)
+    images, captions = spoken["image_id"].to_list(), spoken["caption"].to_list()
+    started = time.perf_counter()
+    scorer.scores(images, captions)
+    took = time.perf_counter() - started
+    print(f"  scoring {len(captions):,} captions ({len(set(captions)):,} distinct): {took:.1f} s")
+    started = time.perf_counter()
+    gender_score(study, attribute="gender", speakers=["varied"])
+    took = time.perf_counter() - started
+    print(f"  the metric for one system on {SCENES:,} images, intervals and null included: {took:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
