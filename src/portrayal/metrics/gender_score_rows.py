@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from portrayal.errors import Undefined
-from portrayal.lexicon import NEUTRAL, Lexicon, ObjectFinder
-from portrayal.metrics.alongside import dealt_p, objects_of
+from portrayal.lexicon import NEUTRAL, Lexicon
+from portrayal.metrics.alongside import Objects, dealt_p
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.relating.scoring import Scorer, Scores
 from portrayal.metrics.relating.shares import base_rates, ratio, shares
 from portrayal.metrics.relating.speakers import columns_of, memberships
-from portrayal.metrics.speech import Speech, listen, object_finder
+from portrayal.metrics.speech import Speech, listen
 from portrayal.stats import (
     Estimate,
     benjamini_hochberg,
@@ -53,13 +52,19 @@ class Case:
     def measure(self, speaker: str, in_full: bool) -> None:
         """All rows; where it is one of several settings, not those of single objects."""
         speech = listen(self.study, speaker, self.lexicon)
-        images = [speech.images[place] for place in speech.image]
-        scores = self.scorer.scores(images, speech.captions)
-        told = Told(speech, scores, memberships(speech, self.lexicon, self.both), columns_of(self.lexicon))
+        counted = memberships(speech, self.lexicon, self.both)
+        told = Told(speech, self._scores(speech, counted.sum(axis=1) > 0), counted, columns_of(self.lexicon))
         rows = _Rows(self, replace(self.findings, settings=self.settings), speaker, told)
         rows.add_groups()
         if in_full:
             rows.add_objects()
+
+    def _scores(self, speech: Speech, which: NDArray[np.bool_]) -> Scores:
+        """Of the captions that count; the others are nobody's, and a language model takes its time."""
+        places = np.flatnonzero(which)
+        images = [speech.images[speech.image[place]] for place in places]
+        found = self.scorer.scores(images, [speech.captions[place] for place in places])
+        return Scores(*(_spread(values, places, len(which)) for values in astuple(found)))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -219,7 +224,9 @@ class _Rows:
 
     def add_objects(self) -> None:
         told, case, groups = self.told, self.case, self._groups
-        labels, shown = self._objects()
+        seen = {image: [one.text for one in some] for image, some in case.scorer.visual.things.items()}
+        objects = Objects.of(seen, case.objects, case.items, case.synonyms)
+        labels, shown = list(objects.labels), objects.beside(told.speech)
         if not labels or not len(told.speech.captions):
             return
         score = np.where(told.known, told.scores.score, 0.0)[:, None]
@@ -268,31 +275,6 @@ class _Rows:
                         evidence=told.speech.evidence(which, self._evidence) if sums_only else None,
                     )  # fmt: skip
 
-    def _objects(self) -> tuple[list[str], sparse.csr_array]:
-        """The objects told of, and which captions go with which: by their words, or by what was seen."""
-        case, speech = self.case, self.told.speech
-        every = sorted(set(case.study.objects["label"]))
-        labels = sorted(set(case.items)) if case.items else every
-        if case.objects == "words":
-            if not labels:
-                raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
-            return labels, objects_of(
-                case.study.objects, speech, labels, object_finder(labels, case.synonyms)[0]
-            )
-        place = {label: number for number, label in enumerate(labels)}
-        # A label may say more than the name of an object that was asked for ("a kitchen table").
-        finder = ObjectFinder(labels) if case.items else None
-        found = []
-        for image in speech.image:
-            seen = [one.text for one in case.scorer.visual.of(speech.images[image])]
-            said = [label for text in seen for label in finder.labels(text)] if finder else seen
-            found.append(sorted({place[label] for label in said}))
-        rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
-        columns = np.array([one for some in found for one in some], dtype=np.int64)
-        return labels, sparse.csr_array(
-            (np.ones(len(columns)), (rows, columns)), shape=(len(found), len(labels))
-        )
-
 
 def _all_people(totals: Values, columns: int, groups: int) -> Values:
     """The mean over all captions that name a group."""
@@ -308,6 +290,12 @@ def _to_neutral(totals: Values, columns: int, groups: int) -> Values:
     return ratio(
         np.hstack([means[:, :groups], _all_people(totals, columns, groups)]), means[:, [columns - 1]]
     )
+
+
+def _spread(values: Values, places: NDArray[np.int64], size: int) -> Values:
+    made = np.full(size, np.nan)
+    made[places] = values
+    return made
 
 
 def _with_all(place: int, groups: Sequence[str]) -> list[tuple[int, str | None]]:

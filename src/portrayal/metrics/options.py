@@ -8,6 +8,9 @@ from typing import Annotated
 from portrayal.lexicon import Lexicon
 
 Draws = Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20]
+Items = Annotated[
+    tuple[str, ...], "Tell of these objects only (repeatable); by default of all there are enough of."
+]
 Synonyms = Annotated[
     str | None, "Other words for objects: a file with a line per label, the words separated by commas."
 ]
