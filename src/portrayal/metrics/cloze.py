@@ -83,7 +83,19 @@ def cloze(
     margin: Margin = 0.0,
     device: Device = "auto",
 ) -> Findings:
-    """Scores of every caption for each group, a set of rows for each template."""
+    """Scores of every caption for each group, a set of rows for each template.
+
+    >>> import polars as pl, portrayal
+    >>> said = ["a man skis", "a woman skis", "a person eats"]
+    >>> study = portrayal.Study.from_frames(
+    ...     captions=pl.DataFrame({"image_id": range(3), "system": ["s"] * 3, "caption": said}),
+    ...     references=pl.DataFrame({"image_id": range(30), "caption": said * 10}),
+    ...     objects=pl.DataFrame({"image_id": range(3), "label": ["skis", "skis", "eats"], "source": ["m"] * 3,
+    ...                           "confidence": [0.5] * 3}))
+    >>> results = portrayal.metrics.cloze(study, attribute="gender", speakers=["s"])
+    >>> [m.value for m in results.measurements if m.term == "undecided" and m.item is None]
+    [3.0]
+    """
     words = choose_lexicon(lexicon, attribute)
     if len(words.groups) < 2:
         raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")

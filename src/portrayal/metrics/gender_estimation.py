@@ -85,7 +85,19 @@ def gender_estimation(
     margin: Margin = 0.0,
     device: Device = "auto",
 ) -> Findings:
-    """What the models would put in place of each caption's group."""
+    """What the models would put in place of each caption's group.
+
+    >>> import polars as pl, portrayal
+    >>> said = ["a man skis", "a woman skis", "a person eats"]
+    >>> study = portrayal.Study.from_frames(
+    ...     captions=pl.DataFrame({"image_id": range(3), "system": ["s"] * 3, "caption": said}),
+    ...     references=pl.DataFrame({"image_id": range(30), "caption": said * 10}),
+    ...     objects=pl.DataFrame({"image_id": range(3), "label": ["skis", "skis", "eats"], "source": ["m"] * 3,
+    ...                           "confidence": [0.5] * 3}))
+    >>> results = portrayal.metrics.gender_estimation(study, attribute="gender", speakers=["s"])
+    >>> [(m.group, round(m.value, 6)) for m in results.measurements if m.term == "ratio"]
+    [('male', 0.5), ('female', 0.5)]
+    """
     words = choose_lexicon(lexicon, attribute)
     if len(words.groups) < 2:
         raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")

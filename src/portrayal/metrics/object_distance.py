@@ -90,7 +90,19 @@ def object_distance(
     both: Both = "neither",
     device: Device = "auto",
 ) -> Findings:
-    """Closeness of objects and groups for every speaker's images."""
+    """Closeness of objects and groups for every speaker's images.
+
+    >>> import polars as pl, portrayal
+    >>> said = ["a man skis", "a woman skis", "a person eats"]
+    >>> study = portrayal.Study.from_frames(
+    ...     captions=pl.DataFrame({"image_id": range(3), "system": ["s"] * 3, "caption": said}),
+    ...     references=pl.DataFrame({"image_id": range(30), "caption": said * 10}),
+    ...     objects=pl.DataFrame({"image_id": range(3), "label": ["skis", "skis", "eats"], "source": ["m"] * 3,
+    ...                           "confidence": [0.5] * 3}))
+    >>> results = portrayal.metrics.object_distance(study, attribute="gender")
+    >>> [round(m.value, 3) for m in results.measurements if m.term == "to-group" and m.system == "s"]
+    [0.5, 0.5, 0.5]
+    """
     words = choose_lexicon(lexicon, attribute)
     columns = columns_of(words)
     labels = labels_by_image(study)
@@ -127,7 +139,7 @@ def object_distance(
 
 
 def closeness(labels: Sequence[str], said: Sequence[str], vectors: WordVectors) -> dict[str, Values | None]:
-    """Of each label its cosine to each of some words; None where nothing is known of it.
+    """Of each label its cosine to each of some words, nan for a word that is unknown; None where the label is.
 
     >>> known = WordVectors("tiny", "", {"man": 0, "woman": 1, "ski": 2},
     ...                     np.array([[1, 0], [0, 1], [1, 1]], dtype=np.float32))
@@ -140,7 +152,8 @@ def closeness(labels: Sequence[str], said: Sequence[str], vectors: WordVectors) 
     for label in labels:
         vector = vectors.mean(tokenize(label))
         found = [cosine(vector, group) for group in groups]
-        made[label] = None if any(one is None for one in found) else np.array(found, dtype=np.float64)
+        known = any(one is not None for one in found)
+        made[label] = np.array([np.nan if one is None else one for one in found]) if known else None
     return made
 
 
@@ -164,7 +177,8 @@ def _vectors(
     wanted = {word for some in labels.values() for label in some for word in tokenize(label)}
     said = _said(lexicon, columns)
     found = word_vectors(study, name, wanted | {word for phrase in said for word in tokenize(phrase)})
-    unknown = [word for word in said if found.mean(tokenize(word)) is None]
+    named = [lexicon.standing_for(group) or group for group in lexicon.groups]  # a neutral word can be missed
+    unknown = [word for word in named if found.mean(tokenize(word)) is None]
     if unknown:
         raise Undefined(f"The word vectors '{found.name}' do not know {', '.join(map(repr, unknown))}.")
     return found

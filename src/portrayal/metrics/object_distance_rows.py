@@ -56,7 +56,7 @@ class Images:
             if some:
                 totals[image] = [*np.mean([row for _, row in some], axis=0), *[1.0] * size]
         n = [sum(1 for some in seen if some)] * size
-        nothing = "no image has an object that is known"
+        nothing = "no image has an object that is known, or no word for the group is"
         _add_ratios(self.findings, self.speaker, totals, self.columns, self.draw, nothing, n, self._evidence)
         unknown = [
             not some and bool(self.labels.get(image))
@@ -78,6 +78,8 @@ class Images:
             for label, _ in some:
                 often[label] = often.get(label, 0) + 1
             for place in range(len(self.columns) if some else 0):
+                if np.isnan(some[0][1][place]):
+                    continue
                 top = max(some, key=lambda one: (one[1][place], one[0]))[0]
                 nearest.setdefault((top, place), []).append(image)
         groups = [place for place, column in enumerate(self.columns) if column != NEUTRAL]
@@ -96,7 +98,8 @@ class Images:
 
     def _add_object(self, label: str, column: str, images: int, close: float, part: float | None) -> None:
         about: dict[str, Any] = {"system": self.speaker, "group": column, "item": label, "n": images}
-        self.findings.add("cosine", close, **about)
+        why = None if np.isfinite(close) else f"no word for {column} is known"
+        self.findings.add("cosine", None if why else close, reason=why, **about)
         if part is None:
             return
         if not np.isfinite(part):
