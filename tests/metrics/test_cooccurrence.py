@@ -240,3 +240,23 @@ def test_the_largest_of_three_shares_has_a_wider_interval(tmp_path):
     assert rows[None].value == rows["c"].value == pytest.approx(0.5)
     assert rows[None].low < rows["c"].low
     assert rows[None].high > rows["c"].high
+
+
+def test_objects_asked_for_by_name_are_found_in_words_and_in_labels():
+    study = Study.from_frames(
+        captions=pl.DataFrame(
+            {
+                "image_id": [1, 2, 3],
+                "system": ["s"] * 3,
+                "caption": ["a man", "a woman skis", "a man on skis"],
+            }
+        ),
+        objects=pl.DataFrame({"image_id": [1, 2, 3], "label": ["ski lift", "snow", "snow"]}),
+    )
+
+    def counts(objects):
+        results = cooccurrence(study, attribute="gender", objects=objects, item=("ski",), draws=50)
+        return {m.group: m.value for m in results.measurements if m.term == "count" and m.item == "ski"}
+
+    assert counts("labels") == {"male": 1, "female": 0}  # "ski lift" says ski
+    assert counts("words") == {"male": 1, "female": 1}

@@ -134,8 +134,19 @@ def test_sentences_about_a_group(monkeypatch, study):
 def test_vectors_must_know_the_groups(study, tmp_path):
     path = tmp_path / "few.txt"
     path.write_text("ski 1 2\nman 1 0\n")
-    with pytest.raises(Undefined, match="do not know 'woman', 'person'"):
+    with pytest.raises(Undefined, match="do not know 'woman'"):
         portrayal.metrics.object_distance(study, attribute="gender", vectors=str(path))
+
+
+def test_a_neutral_word_that_is_unknown_leaves_the_groups_known(study, tmp_path):
+    path = tmp_path / "few.txt"
+    path.write_text("ski 3 4\nman 1 0\nwoman 0 1\n")
+    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=str(path), draws=50)
+    assert rows(results, "cosine")["male"].value == pytest.approx(0.6)
+    assert rows(results, "to-group")["male"].value == pytest.approx(0.6 / 1.4)
+    for row in (rows(results, "cosine")["neutral"], rows(results, "to-neutral")["male"]):
+        assert row.value is None
+        assert row.reason
 
 
 def test_the_paper_s_objects_with_glove(shared):

@@ -264,7 +264,7 @@ class _Rows:
             for g, group in enumerate(told.groups):
                 place = g * len(labels) + index
                 which = with_object & (counted[:, g] > 0) & told.known
-                for term, found in (("score", means), ("to-group", of_means), ("to-group-sum", of_sums)):
+                for term, found in (("to-group-sum", of_sums), ("to-group", of_means), ("score", means)):
                     estimate, sums_only = found[place], term == "to-group-sum"
                     self.findings.add(
                         term, estimate, system=self.speaker, group=group, item=label,
