@@ -225,3 +225,16 @@ def test_nothing_said_in_passing_is_an_object_that_people_label():
     said += [phrase for part, phrases in words["sentences"].items() if part != "beside" for phrase in phrases]
     said += [verb for activity in words["activities"].values() for verb in activity["verbs"]]
     assert [(phrase, finder.labels(phrase)) for phrase in said if finder.labels(phrase)] == []
+
+
+def test_a_detector_sees_what_people_label_and_is_not_equally_sure():
+    study = make_study(scenes=300, seed=4, captioners=[])
+    people = study.objects.filter(pl.col("source") == "human")
+    seen = study.objects.filter(pl.col("source") == "detector")
+    assert seen.select("image_id", "label").equals(people.select("image_id", "label"))
+    assert people["confidence"].null_count() == people.height
+    assert seen["confidence"].is_between(0, 1, closed="none").all()
+    assert seen["confidence"].std() > 0.1
+    # Turning a dial of what captioners say leaves it as it is.
+    same = make_study(scenes=300, seed=4, captioners=[Captioner("c", length=1)]).objects
+    assert same.equals(study.objects)
