@@ -32,7 +32,8 @@ def test_every_ingredient_is_shown(command):
     ):
         assert part in printed
     assert "estimate: " in printed
-    assert "Learnt from 7,500 captions of the lab." in printed
+    assert "Learnt from 7,500 captions of the lab" in printed
+    assert "seen: umbrella (confidence 0.4)" in printed
 
 
 def test_ingredients_make_the_score(command):

@@ -44,6 +44,7 @@ def test_a_list_without_counterparts_uses_one_word_for_each_group():
     assert filler.fill("an apple", "b") == "a pear"
     assert filler.fill("a pear", "a") == "an apple"
     assert filler.fill("an apple and a pear", NEUTRAL) == "a fruit and a fruit"
+    assert filler.fill("two apples", "b") is None  # a word that none stands for
     bare = Filler(Lexicon("x", "x", {"a": ("apple",)}))
     assert bare.fill("an apple", NEUTRAL) is None
 

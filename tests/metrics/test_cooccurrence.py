@@ -260,3 +260,45 @@ def test_objects_asked_for_by_name_are_found_in_words_and_in_labels():
 
     assert counts("labels") == {"male": 1, "female": 0}  # "ski lift" says ski
     assert counts("words") == {"male": 1, "female": 1}
+
+
+def test_chance_is_that_of_images_whose_captions_name_a_group():
+    """An object whose images seldom name anybody, and one whose images always do: no tie, so few alarms for either."""
+    chance = np.random.default_rng(7)
+    alarms = {"quiet": 0, "loud": 0}
+    for trial in range(60):
+        label = ["quiet"] * 400 + ["loud"] * 60 + ["other"] * 300
+        names = chance.random(760) < np.repeat([0.1, 1.0, 0.4], [400, 60, 300])
+        man = chance.random(760) < 0.6
+        said = [
+            "a dog" if not named else "a man" if m else "a woman" for named, m in zip(names, man, strict=True)
+        ]
+        study = Study.from_frames(
+            captions=pl.DataFrame({"image_id": range(760), "system": ["s"] * 760, "caption": said}),
+            objects=pl.DataFrame({"image_id": range(760), "label": label}),
+        )
+        results = cooccurrence(study, attribute="gender", draws=99, seed=trial)
+        for m in results.measurements:
+            if m.term == "bias" and m.group == "male" and m.item in alarms and m.p is not None:
+                alarms[m.item] += m.p <= 0.05
+    assert alarms["quiet"] <= 9  # of 60; 3 are expected
+    assert 1 <= alarms["loud"] <= 9
+
+
+def test_the_test_is_of_the_share_that_is_told():
+    """Only captions that mention the object count: all of these name men, whatever the image's other captions name."""
+    images = [image for image in range(40) for _ in range(2)]
+    study = Study.from_frames(
+        captions=pl.DataFrame(
+            {
+                "image_id": images,
+                "system": ["s"] * 80,
+                "sample": [0, 1] * 40,
+                "caption": ["a man rides a ski", "a woman rides"] * 40,
+            }
+        ),
+        objects=pl.DataFrame({"image_id": range(40), "label": ["ski"] * 40}),
+    )
+    results = cooccurrence(study, attribute="gender", objects="words", draws=99)
+    (row,) = [m for m in results.measurements if m.term == "bias" and m.group == "male"]
+    assert (row.value, row.p) == (1.0, 0.01)

@@ -61,6 +61,9 @@ def test_a_case_worked_by_hand(study):
     )  # of the three decided, two say man
     # parts of man: 0.8, 0.4, 0.5, 0.75
     assert rows(results, "ratio")["male"].value == pytest.approx((0.8 + 0.4 + 0.5 + 0.75) / 4)
+    # of the decided: man as said, man taken for a woman, woman taken for a man
+    assert rows(results, "as-said")[None].value == pytest.approx(1 / 3)
+    assert rows(results, "ratio")[None].value == rows(results, "ratio")["male"].value
     assert rows(results, "score")["female"].value == pytest.approx((0.1 + 0.3 + 0.5 + 0.1) / 4)
 
 
@@ -107,3 +110,36 @@ def test_groups_are_data(monkeypatch):
         "c": 1,
     }
     assert rows(results, "ratio")["c"].value == pytest.approx(0.6)
+
+
+def test_predictions_that_follow_what_is_said_are_not_chance(monkeypatch):
+    said = ["a man skis"] * 30 + ["a woman cooks"] * 30
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": range(60), "system": ["s"] * 60, "caption": said}),
+        objects=pl.DataFrame(
+            {"image_id": range(60), "label": ["x"] * 60, "source": ["m"] * 60, "confidence": [0.5] * 60}
+        ),
+    )
+    told_by(monkeypatch, Language({"a man skis": 0.6, "a woman cooks": 0.6}), Encoder({}))
+    row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", draws=99), "as-said")[None]
+    assert (row.value, row.p) == (1.0, 0.01)
+    told_by(monkeypatch, Language({"a man skis": 0.6, "a woman cooks": 0.4}), Encoder({}))  # always men
+    row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", draws=99), "as-said")[None]
+    assert (row.value, row.p) == (0.5, 1.0)
+
+
+def test_captions_whose_scores_are_all_0_have_no_parts(monkeypatch):
+    told_by(
+        monkeypatch,
+        Language({"a man": 0.3, "a woman": 0.1, "a man sits": 1e-320, "a woman sits": 1e-320}),
+        Encoder({}),
+    )
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": [1, 2], "system": ["s"] * 2, "caption": ["a man", "a man sits"]}),
+        objects=pl.DataFrame(
+            {"image_id": [1, 2], "label": ["x"] * 2, "source": ["m"] * 2, "confidence": [0.5] * 2}
+        ),
+    )
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50, evidence="positive")
+    parts = rows(results, "ratio")
+    assert parts["male"].value + parts["female"].value == pytest.approx(1)

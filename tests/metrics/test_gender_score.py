@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -210,7 +211,7 @@ def test_people_s_labels_need_a_confidence_said(hand):
         portrayal.metrics.gender_score(study, attribute="gender")
     results = portrayal.metrics.gender_score(study, attribute="gender", confidence=0.5, draws=50)
     assert rows(results, "score")["male"].value == pytest.approx((0.5 + 0.3) / 2)
-    with pytest.raises(PortrayalError, match="must be 1 or less"):
+    with pytest.raises(PortrayalError, match="must lie between 0 and 1"):
         portrayal.metrics.gender_score(study, attribute="gender", confidence=1.5)
 
 
@@ -335,3 +336,109 @@ def test_real_captions_with_real_models(shared, tmp_path, command):
         again = belief_revision(detail["likely"], detail["similarity"], detail["confidence"])
         assert detail["score"] == pytest.approx(float(again), abs=1e-5)
     assert row.value == pytest.approx(np.mean([detail["score"] for detail in details]), abs=1e-5)
+
+
+# -- what numbers rest on -------------------------------------------------------------------------------------------
+
+
+def plain_study(
+    captions: list[str], labels: list[str] | None = None, images: list[int] | None = None
+) -> Study:
+    """A caption each, all with an object."""
+    images = images or list(range(len(captions)))
+    samples = [images[:place].count(image) for place, image in enumerate(images)]
+    distinct = sorted(set(images))
+    return Study.from_frames(
+        captions=pl.DataFrame(
+            {"image_id": images, "system": ["s"] * len(images), "sample": samples, "caption": captions}
+        ),
+        objects=pl.DataFrame(
+            {
+                "image_id": distinct,
+                "label": labels or ["x"] * len(distinct),
+                "source": ["m"] * len(distinct),
+                "confidence": [0.5] * len(distinct),
+            }
+        ),
+    )
+
+
+def test_a_ratio_rests_on_its_smallest_part(monkeypatch):
+    told_by(monkeypatch, Language({}), Encoder({}))
+    study = plain_study(["a man"] * 97 + ["a woman"] * 2 + ["a person"])
+    results = portrayal.metrics.gender_score(study, attribute="gender", draws=50)
+    for group in (None, "male", "female"):
+        assert rows(results, "to-group")[group].reason == "too few: 2 images, fewer than 30"
+        assert rows(results, "to-group")[group].p is None
+        assert rows(results, "to-neutral")[group].reason == "too few: 1 images, fewer than 30"
+        assert rows(results, "to-group-sum")[group].reason is None  # a share of 99 images
+        assert rows(results, "to-group-sum")[group].n == 99
+    assert rows(results, "score")["female"].reason == "too few: 2 images, fewer than 30"
+
+
+def test_differences_within_images_are_tested_too(monkeypatch):
+    """Every image has a likely caption of a man and an unlikely one of a woman; and the other way round in half."""
+    told_by(
+        monkeypatch,
+        Language({"a man": 0.6, "a woman": 0.2, "a man sits": 0.2, "a woman sits": 0.6}),
+        Encoder({}),
+    )
+    images = [image for image in range(40) for _ in range(2)]
+    tied = portrayal.metrics.gender_score(
+        plain_study(["a man", "a woman"] * 40, images=images), attribute="gender", draws=99
+    )
+    assert rows(tied, "to-group")["male"].value == pytest.approx(0.75)
+    assert rows(tied, "to-group")["male"].p == pytest.approx(0.01)
+    even = portrayal.metrics.gender_score(
+        plain_study(["a man", "a woman"] * 20 + ["a man sits", "a woman sits"] * 20, images=images),
+        attribute="gender",
+        draws=99,
+    )
+    assert rows(even, "to-group")["male"].p > 0.2
+
+
+def test_scores_that_are_all_0_have_no_parts(monkeypatch):
+    told_by(monkeypatch, Language({"a man": 1e-320, "a woman": 1e-320}), Encoder({}))
+    study = plain_study(["a man"] * 40 + ["a woman"] * 40)
+    results = portrayal.metrics.gender_score(study, attribute="gender", draws=50, evidence="negative")
+    assert rows(results, "to-group")[None].value is None or 0 <= rows(results, "to-group")[None].value <= 1
+
+
+def test_what_cannot_be_measured_says_why(monkeypatch, hand):
+    with pytest.raises(Undefined, match="The lexicon 'person' names no group"):
+        portrayal.metrics.gender_score(hand, attribute="gender", lexicon="person")
+    with pytest.raises(PortrayalError, match="must have a name"):
+        portrayal.metrics.gender_score(hand, attribute="gender", item=(" ",))
+    with pytest.raises(PortrayalError, match="'synonyms' is for objects found in words"):
+        portrayal.metrics.gender_score(hand, attribute="gender", synonyms="words.txt")
+    one = portrayal.lexicon.Lexicon("one", "gender", {"male": ("man",)})
+    with pytest.raises(Undefined, match="two are needed"):
+        portrayal.metrics.gender_score(hand, attribute="gender", lexicon=one)
+
+
+def test_people_must_have_described_images_of_both_halves():
+    study = make_study(scenes=30, seed=1)
+    few = study.references.filter(pl.col("image_id") == study.references["image_id"][0])
+    with pytest.raises(Undefined, match=r"Too few images.*--language-model"):
+        portrayal.metrics.gender_score(
+            replace(study, references=few), attribute="gender", speakers=["faithful"]
+        )
+
+
+def test_other_ways_to_find_objects_are_other_settings(hand):
+    ids = [
+        next(m.id for m in results.measurements if m.term == "score" and m.group == "male")
+        for results in (
+            portrayal.metrics.gender_score(hand, attribute="gender", draws=50, **options)
+            for options in ({}, {"item": ("ski",)}, {"item": ("ski",), "objects": "words"})
+        )
+    ]
+    assert len(set(ids)) == 3
+
+
+def test_unknown_stays_unknown_and_small_stays_small():
+    for arguments in ((1.0, np.nan, 0.5), (np.nan, 1.0, 0.5), (0.3, 0.0, np.nan)):
+        assert np.isnan(belief_revision(*arguments))
+        assert np.isnan(belief_revision(*arguments, "negative"))
+    assert float(belief_revision(1e-20, 0.1, 0.5, "negative")) == pytest.approx(1e-20 * (0.9 / 1.1) ** 0.5)
+    assert float(belief_revision(1.0, 0.5, 0.5, "negative")) == 1.0

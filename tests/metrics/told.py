@@ -20,6 +20,10 @@ class Language:
 
     def scored(self, images: Sequence[str], texts: Sequence[str]) -> list[Scored]:
         assert len(images) == len(texts)
+        with np.errstate(divide="ignore"):  # what cannot be has the logarithm of 0
+            return self._scored(texts)
+
+    def _scored(self, texts: Sequence[str]) -> list[Scored]:
         return [
             Scored(np.log([self._likely.get(text, 0.5)]), np.array([len(text)], dtype=np.int64))
             for text in texts

@@ -17,6 +17,7 @@ from portrayal.stats import (
     bootstrap_p,
     clustered_variance,
     clustered_wilson,
+    dealings,
     draws_over_seeds,
     holm,
     learning_variance,
@@ -321,3 +322,20 @@ def test_a_number_that_is_less_sure_than_its_draws_widens_the_difference():
     assert wide.value == plain.value
     assert wide.se == pytest.approx(np.sqrt(4 + 9 - 2 * np.cov(first, second)[0, 1]), rel=0.01)
     assert wide.low < plain.low < plain.high < wide.high
+
+
+def test_dealings_keep_clusters_together():
+    clusters = np.array([3, 1, 1, 2, 2, 5, 3, 4])
+    seen = dealings(lambda order: order.astype(float), clusters, 0, 200).astype(int)
+    for order in seen:
+        assert sorted(order) == list(range(8))
+        for pair in ((1, 2), (3, 4), (0, 6)):  # what a pair gets comes from one pair
+            assert len({clusters[order[place]] for place in pair}) == 1
+        assert {clusters[order[5]], clusters[order[7]]} == {4, 5}
+    assert len({tuple(order) for order in seen}) > 50  # 3! x 2^3 x 2 there are
+
+
+def test_dealings_of_single_entries_are_permutations():
+    one = dealings(lambda order: order.astype(float), np.arange(6), 3, 5)
+    np.testing.assert_array_equal(one, dealings(lambda order: order.astype(float), np.arange(6), 3, 5))
+    assert all(sorted(order) == list(range(6)) for order in one)

@@ -129,3 +129,11 @@ def test_the_published_data(shared, tmp_path, command):
     assert (study.objects["confidence"] < 0.2).sum() == 1046  # brought objects are taken as they are
     first = study.objects.row(0, named=True)
     assert (first["image_id"], first["label"]) == ("42", "standard poodle shopping cart footwear")
+
+
+def test_an_image_in_which_nothing_was_seen(folder, tmp_path, command):
+    (folder / "visual-context_label.txt").write_text("poodle\n\n")
+    (folder / "visual-context.txt").write_text("0.14\n\n")
+    assert command("import", "gender-score", folder, "--out", tmp_path / "out")[0] == 0
+    study = read_study(tmp_path / "out")
+    assert (study.captions.height, study.objects["image_id"].to_list()) == (2, ["42"])

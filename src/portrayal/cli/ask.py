@@ -103,7 +103,10 @@ def command(
         return
     _show(found, scorer, template)
     if learnt:
-        say(f"Learnt from {people.references.height:,} captions of {'the study' if study else 'the lab'}.")
+        say(
+            f"Learnt from {people.references.height:,} captions of {'the study' if study else 'the lab'}, the language "
+            "model from half of them."
+        )
 
 
 def _people(study: Path | None) -> Study:
@@ -118,6 +121,10 @@ def _the_lab() -> Study:
 def _show(found: Asked, scorer: Scorer, template: str) -> None:
     for version in found.versions:
         say(f"{version.group}: {version.text}")
+    things = [thing for some in scorer.visual.things.values() for thing in some]
+    told = ", ".join(f"{thing.text} (confidence {thing.confidence:g})" for thing in things)
+    joined = len(things) > 1 and scorer.seen == "joined"
+    say(f"seen: {told}" + (", as one text with the mean confidence" if joined else ""))
     say()
     rows: list[tuple[str, Any]] = [
         (f"P of the caption ({scorer.how} of tokens)", lambda v: v.hypothesis),

@@ -70,7 +70,7 @@ def command(
     kept = journal_beside(out)
     with progress("caption") as tell:
         pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
-        asked = Asked("captioning", (model, beams, words), lambda: captioner.captions)
+        asked = Asked("captioning", model, (beams, words), lambda: captioner.captions)
         captions = asked.answers(pictures, kept, tell)
     write_rows(
         out, [{"image_id": image, "system": name, "caption": text} for image, text in captions.items()]

@@ -118,7 +118,7 @@ def command(
         seen: dict[str, dict[str, list[Seen]]] = {image: {} for image in pictures}
         for model, source in sources.items():
             own = chosen if kinds[model] == "zero-shot" else None
-            asked = Asked(f"looking with {source}", (model, own, top), _loader(model, device, own, top))
+            asked = Asked(f"looking with {source}", model, (own, top), _loader(model, device, own, top))
             for image, found in asked.answers(pictures, kept, tell).items():
                 seen[image][source] = [Seen(label, sure) for label, sure in found]
     rows = _rows(seen, vote, _similarity(vectors, seen))

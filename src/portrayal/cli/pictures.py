@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from portrayal.cli.console import warn
 from portrayal.cli.options import F
 from portrayal.engine import Journal, Progress, code_digest
 from portrayal.errors import InputError, PortrayalError, Problems, shown
+from portrayal.files import content_digest
 from portrayal.models.device import DEVICES
 from portrayal.models.vision.pictures import read_picture
 from portrayal.study.identifiers import PICTURE_ENDINGS, image_id
@@ -95,7 +97,8 @@ class Asked:
     """A model that is asked about pictures. `load` is called only if there is anything left to ask."""
 
     title: str  # for the progress
-    settings: Sequence[object]  # all that decides the answers, beside the pictures
+    model: str
+    settings: Sequence[object]  # all that decides the answers, beside the model and the pictures
     load: Callable[[], Callable[[Sequence[Image]], Sequence[Any]]]
 
     def answers(self, pictures: Mapping[str, Path], kept: Path, tell: Progress) -> dict[str, Any]:
@@ -118,10 +121,15 @@ class Asked:
                 tell(self.title, done, len(images))
         return found
 
+    @cached_property
+    def _content(self) -> str:
+        """What the model is: a folder's name does not say."""
+        return content_digest(Path(self.model)) if Path(self.model).is_dir() else self.model
+
     def _key(self, some: Mapping[str, Path]) -> str:
         """Changes with the model, its settings, the files, and this program."""
         files = [(image, path.stat().st_size, path.stat().st_mtime_ns) for image, path in some.items()]
-        text = json.dumps([code_digest(), *map(str, self.settings), files])
+        text = json.dumps([code_digest(), self._content, *map(str, self.settings), files])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

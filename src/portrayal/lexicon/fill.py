@@ -41,7 +41,10 @@ class Filler:
         if group == NEUTRAL and self.lexicon.plain:
             plain = self._plain.swap(caption)
             return None if plain.left else plain.text
-        mentions = [one for one in self._finder.mentions(caption) if one.group != group]
+        mentions = self._finder.mentions(caption)
+        # One word stands for a group; for others (his, two men) it would make a sentence that nobody says.
+        if any(one.word != self.lexicon.standing_for(one.group) for one in mentions):
+            return None
         return replaced(caption, [(one.start, one.end, word) for one in mentions])
 
     @cached_property

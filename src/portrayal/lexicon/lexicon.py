@@ -173,6 +173,10 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
     if not isinstance(groups, dict):
         yield Problem(file, "a table [groups] with one list of words per group", shown(groups))
         groups = {}
+    if NEUTRAL in groups:
+        yield Problem(
+            file, "groups of people", f"a group called '{NEUTRAL}', which words that name no group go by"
+        )
     if not groups and not data.get("neutral"):
         yield Problem(file, "a table [groups] with one list of words per group", "none")
     lists = {f"group '{group}'": words for group, words in groups.items()}

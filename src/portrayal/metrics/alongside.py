@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from portrayal.errors import Undefined
-from portrayal.lexicon import ObjectFinder
+from portrayal.errors import PortrayalError, Undefined
+from portrayal.lexicon import ObjectFinder, tokenize
 from portrayal.metrics.speech import Speech, object_finder
 from portrayal.results import TOO_FEW
-from portrayal.stats import permutation_p, permutations
+from portrayal.stats import dealings, permutation_p
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,26 @@ class Objects:
         cls, seen: Mapping[str, Sequence[str]], by: str, asked: Sequence[str], synonyms: str | None
     ) -> Objects:
         """`by` is labels or words; `asked` names the objects, by default all that were seen."""
+        for name in asked:
+            if not tokenize(name):
+                raise PortrayalError(f"An object that is asked for must have a name. Got {name!r} instead.")
+        if synonyms is not None and by != "words" and not asked:
+            raise PortrayalError("The option 'synonyms' is for objects found in words, and these are labels.")
         labels = tuple(sorted(set(asked) or {label for some in seen.values() for label in some}))
         if by == "words":
             if not labels:
                 raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
             finder, known = object_finder(labels, synonyms)
             return cls(labels, seen, in_captions=finder, synonyms=known)
-        return cls(labels, seen, in_labels=ObjectFinder(labels) if asked else None)
+        if not asked:
+            return cls(labels, seen)
+        finder, known = object_finder(labels, synonyms)
+        return cls(labels, seen, in_labels=finder, synonyms=known)
+
+    @property
+    def how(self) -> str:
+        """How settings tell where objects are found."""
+        return "words" if self.in_captions else "words of labels" if self.in_labels else "labels"
 
     def beside(self, speech: Speech) -> sparse.csr_array:
         """Which objects a caption goes with: (captions, labels)."""
@@ -65,28 +78,39 @@ class Objects:
 
 
 def dealt_p(
-    objects: sparse.csr_array, named: NDArray[np.float64], n: NDArray[np.int64], seed: int, draws: int
+    speech: Speech,
+    beside: sparse.csr_array,
+    counted: NDArray[np.float64],
+    value: NDArray[np.float64],
+    n: NDArray[np.int64],
+    seed: int,
+    draws: int,
 ) -> list[list[float | None]]:
-    """Per group and object, from dealing the images' groups out anew; objects in too few images are not tested."""
-    present = (objects > 0).astype(np.float64).T.tocsr()
+    """Per group and object, how often its share would be as far from that of all objects by chance.
+
+    A share is the part of a group in the values of captions that go with the object. By chance: what captions of images
+    that name a group count for is dealt to such images anew, those of an image together. Objects in too few images are
+    not tested.
+    """
     tested = np.flatnonzero(n >= TOO_FEW)
-    p: list[list[float | None]] = [[None] * len(n) for _ in range(named.shape[1])]
-    if not len(tested):
+    p: list[list[float | None]] = [[None] * len(n) for _ in range(counted.shape[1])]
+    use = np.flatnonzero((counted.sum(axis=1) > 0) & (value > 0))
+    if not len(tested) or not len(use):
         return p
-    rows = present[tested]
-    base = named.sum(axis=0) / named.sum()
+    weight = (value * speech.weight)[use]
+    rows = beside.tocsr()[use].tocsc()[:, tested].T.tocsr() @ sparse.diags_array(weight)
+    groups = counted[use]
+    base = weight @ groups / (weight @ groups).sum()
 
     def distance(order: NDArray[np.int64]) -> NDArray[np.float64]:
-        dealt = rows @ named[order]
+        dealt = rows @ groups[order]
         sums = dealt.sum(axis=1, keepdims=True)
         share = np.divide(dealt, sums, out=np.tile(base, (len(dealt), 1)), where=sums > 0)
         return np.asarray(np.abs(share - base).T.reshape(-1))
 
-    observed = distance(np.arange(len(named)))
-    found = permutation_p(observed, permutations(distance, len(named), seed, draws)).reshape(
-        named.shape[1], -1
-    )
-    for g in range(named.shape[1]):
+    null = dealings(distance, speech.image[use], seed, draws)
+    found = permutation_p(distance(np.arange(len(use))), null).reshape(counted.shape[1], -1)
+    for g in range(counted.shape[1]):
         for place, index in enumerate(tested):
             p[g][index] = float(found[g, place])
     return p

@@ -62,6 +62,8 @@ CARD = Card(
         Term("unscored", "captions that have no score", "count"),
     ),
     learns=True,
+    responds_to={"to-group@one": "-wrong-group@one"},
+    should_ignore=("length", "data-bias", "amplification"),
 )
 
 

@@ -36,8 +36,8 @@ CARD = Card(
         "bias(o, g) = count(o, g) / sum over groups of count(o, g'). "
         "overall(g) is the same over all captions that name a group; for all people it is the largest of these "
         "shares. An image with several captions counts once. "
-        "p: how often an object's share would be as far from the overall one if the captions' groups were dealt "
-        "to the images at random; q corrects for the number of objects."
+        "p: how often an object's share would be as far from the overall one if what captions name were dealt at "
+        "random to the images of which a caption names a group; q corrects for the number of objects."
     ),
     range="bias, overall: 0 to 1; 1 / number of groups where all are named equally often. count: 0 and up.",
     needs=("captions",),
@@ -101,7 +101,7 @@ def cooccurrence(
     settings = {
         "lexicon": words.label,
         "both": both,
-        "objects": objects,
+        "objects": told.how,
         "source": source,
         "synonyms": told.synonyms,
     }
@@ -206,7 +206,7 @@ def _measure_objects(
     count = bootstrap(columns, _itself, draw)
     present = sum(matrix for matrix in together)
     n = np.asarray((present > 0).sum(axis=0)).reshape(-1)
-    p = dealt_p(speech.to_image @ shown, speech.share_per_image(counted), n, seed, draws)
+    p = dealt_p(speech, shown, counted, np.ones(len(counted)), n, seed, draws)
     q = [benjamini_hochberg(list(p[g])) for g in range(groups)]
     by_object = shown.tocsc()  # the columns of which are quick to take
     for index, label in enumerate(labels):

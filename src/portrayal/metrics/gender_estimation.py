@@ -41,11 +41,12 @@ CARD = Card(
         "Of each caption that names one group its group words are replaced by those of each group in turn (man, woman; "
         "his, her), and each version gets its Gender Score; the highest is the prediction. undecided: the two highest "
         "differ by no more than the margin. to-group(g) = captions predicted g / captions predicted; its ideal is what "
-        "the same captions say, and p tells whether it differs from that. ratio(g): the mean over captions of score(g) "
-        "/ sum over groups of score(g'). Rows 'caption: g' and 'label: g' tell what captions that say g, or images "
-        "labelled g, were predicted to be. An image with several captions counts once."
+        "the same captions say, and p tells whether it differs from that. as-said: the share of predictions that are "
+        "what the caption says; p from dealing to the images anew what their captions say. ratio(g): the mean over "
+        "captions of score(g) / sum over groups of score(g'). Rows 'caption: g' and 'label: g' tell what captions that "
+        "say g, or images labelled g, were predicted to be. An image with several captions counts once."
     ),
-    range="counts: 0 and up; to-group, ratio: 0 to 1; 1 / number of groups where models do not tell groups apart.",
+    range="counts: 0 and up; to-group, as-said, ratio: 0 to 1.",
     needs=("captions", "objects"),
     uses=("references", "attributes"),
     paper="Sabir and Padro, Women Wearing Lipstick, Findings of EMNLP 2023 (Table 5).",
@@ -61,9 +62,12 @@ CARD = Card(
         Term("to-group", "the group's share of the captions predicted", "share", "closer"),
         Term("ratio", "mean part of the group in a caption's scores", "share"),
         Term("score", "mean score of captions told of this group", "score"),
+        Term("as-said", "share of the captions predicted for which the prediction is what they say", "share"),
         Term("unscored", "captions naming one group that have no score", "count"),
     ),
     learns=True,
+    responds_to={"as-said": "data-bias"},
+    should_ignore=("length", "neutral", "amplification", "vocabulary"),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from portrayal.errors import PortrayalError
+from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, shipped_lexicons
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
@@ -44,12 +44,12 @@ CARD = Card(
         "tokens' probabilities, the end included), s the cosine of caption and objects, c the objects' confidence. "
         "score(y) = P(y) ** alpha with alpha = ((1 - s) / (1 + s)) ** (1 - c); under negative evidence "
         "1 - (1 - P(y)) ** alpha. score(g) is the mean over captions naming group g ('neutral': a person, and no "
-        "group). to-group(g) = score(g) / sum over groups of score(g'): a ratio of means. to-group-sum(g) is the same "
-        "of sums over captions, which also counts how often a group is named. to-neutral(g) = score(g) / "
-        "score(neutral). For all people: the score of all captions naming a group, the largest share, and the ratio to "
-        "neutral ones. p of to-group: how often shares would be as far from even if captions' groups were dealt at "
-        "random; p of an object's to-group-sum: as far from the share over all captions if groups and scores were "
-        "dealt to the images at random; q corrects for the number of objects."
+        "group), an image with several captions counting once. to-group(g) = score(g) / sum over groups of score(g'): "
+        "a ratio of means. to-group-sum(g) is the same of sums over captions, which also counts how often a group is "
+        "named. to-neutral(g) = score(g) / score(neutral). For all people: the score of all captions naming a group, "
+        "the largest share, and the ratio to neutral ones. p of to-group: how often shares would be as far from even "
+        "if captions' groups were dealt to the images anew; p of an object's to-group-sum: as far from the share over "
+        "all captions, by the same dealing; q corrects for the number of objects."
     ),
     range="score, to-group, to-group-sum: 0 to 1. to-neutral: 0 and up.",
     needs=("captions", "objects"),
@@ -120,8 +120,9 @@ def gender_score(
     >>> {m.group for m in results.measurements if m.term == "score"} == {None, "male", "female", "neutral"}
     True
     """
-    if confidence is not None and confidence > 1:
-        raise PortrayalError(f"The option 'confidence' must be 1 or less. Got {confidence!r} instead.")
+    words = choose_lexicon(lexicon, attribute)
+    if len(words.groups) < 2:
+        raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
     findings = Findings(CARD, attribute, {})
     judge = likelihood(study, language_model, device)
     reader = sentence_encoder(study, encoder, device)
@@ -129,7 +130,7 @@ def gender_score(
         study=study,
         findings=findings,
         attribute=attribute,
-        lexicon=choose_lexicon(lexicon, attribute),
+        lexicon=words,
         scorer=Scorer(judge, reader, visual_context(study, confidence), seen, hypothesis, evidence),
         confidence=confidence,
         both=both,
@@ -147,7 +148,7 @@ def gender_score(
 
 def _variants(usual: Case) -> list[Case]:
     """The same measurement with one setting changed."""
-    made = [replace(usual, lexicon=other) for other in _other_lexicons(usual.lexicon, usual.attribute)]
+    made = [replace(usual, lexicon=other) for other in _other_lexicons(usual.lexicon)]
     scorer = usual.scorer
     for how in ("mean", "geometric", "product"):
         if how != scorer.how:
@@ -161,12 +162,12 @@ def _variants(usual: Case) -> list[Case]:
     return made
 
 
-def _other_lexicons(lexicon: Lexicon, attribute: str) -> list[Lexicon]:
+def _other_lexicons(lexicon: Lexicon) -> list[Lexicon]:
     """Shipped lists with words for the same groups."""
     return [
         other
         for other in shipped_lexicons()
-        if other.attribute == attribute
+        if other.attribute == lexicon.attribute
         and set(other.groups) == set(lexicon.groups)
         and other.label != lexicon.label
     ]

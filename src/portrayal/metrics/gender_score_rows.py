@@ -15,15 +15,16 @@ from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.metrics.alongside import Objects, dealt_p
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.relating.scoring import Scorer, Scores
-from portrayal.metrics.relating.shares import base_rates, ratio, shares
+from portrayal.metrics.relating.shares import base_rates, largest_share, ratio, shares
 from portrayal.metrics.relating.speakers import columns_of, memberships
 from portrayal.metrics.speech import Speech, listen
 from portrayal.stats import (
     Estimate,
+    Resampler,
     benjamini_hochberg,
     bootstrap,
+    dealings,
     permutation_p,
-    permutations,
     resampler,
 )
 from portrayal.study import Study
@@ -73,8 +74,15 @@ class Case:
             **self.scorer.settings,
             "confidence": self.confidence,
             "both": self.both,
-            "objects": self.objects,
+            "objects": self.told_of.how,
+            "synonyms": self.told_of.synonyms,
         }
+
+    @cached_property
+    def told_of(self) -> Objects:
+        """The objects that are told apart."""
+        seen = {image: [one.text for one in some] for image, some in self.scorer.visual.things.items()}
+        return Objects.of(seen, self.objects, self.items, self.synonyms)
 
 
 @dataclass(frozen=True)
@@ -137,95 +145,108 @@ class _Rows:
         draw = resampler(told.speech.images, case.seed, case.draws)
         totals = np.hstack([told.sums, told.counts])
         columns, groups = len(told.columns), self._groups
-        means = bootstrap(totals, lambda t: ratio(t[:, :columns], t[:, columns:]), draw)
+
+        def of_means(t: Values) -> Values:
+            return shares(ratio(t[:, :groups], t[:, columns : columns + groups]))
+
+        def of_sums(t: Values) -> Values:
+            return shares(t[:, :groups])
+
+        people = list(range(groups))
         whole = bootstrap(totals, lambda t: _all_people(t, columns, groups), draw)
-        of_means = bootstrap(
-            totals, lambda t: shares(ratio(t[:, :groups], t[:, columns : columns + groups])), draw
-        )
-        of_sums = bootstrap(totals, lambda t: shares(t[:, :groups]), draw)
-        to_neutral = bootstrap(totals, lambda t: _to_neutral(t, columns, groups), draw)
-        rates = base_rates(case.study, case.attribute, case.lexicon)
-        p = self._dealt_means()
-        self._add("score", whole[0], None, self._missing(range(groups), any_of=True), draw)
+        self._add("score", whole[0], None, people, draw)
+        means = bootstrap(totals, lambda t: ratio(t[:, :columns], t[:, columns:]), draw)
         for place, column in enumerate(told.columns):
-            self._add("score", means[place], column, self._missing([place]), draw)
-        nothing = self._missing(range(groups))
-        for term, found in (("to-group", of_means), ("to-group-sum", of_sums)):
-            why = nothing if term == "to-group" else self._missing(range(groups), any_of=True)
-            top = (
-                int(np.nanargmax([np.nan if one.value is None else one.value for one in found]))
-                if not why
-                else 0
-            )
-            for place, group in _with_all(top, told.groups):
+            self._add("score", means[place], column, [place], draw)
+        p = self._dealt_means()
+        rates = base_rates(case.study, case.attribute, case.lexicon)
+        for term, part in (("to-group", of_means), ("to-group-sum", of_sums)):
+            top, most = largest_share(totals, part, draw, groups)
+            found = [(None, top, most), *zip(told.groups, people, bootstrap(totals, part, draw), strict=True)]
+            for group, place, estimate in found:
+                chosen = groups - 1 if group is None else 1  # the largest was chosen among so many others
+                known = p[place] if term == "to-group" else None
                 self._add(
-                    term, None if why else found[place], group, why, draw,
-                    p=p[place] if term == "to-group" and not why else None,
+                    term, estimate, group, people, draw, each=term == "to-group",
+                    p=None if known is None else min(1.0, known * max(chosen, 1)),
                     ideal=rates.get(told.groups[place]) if term == "to-group-sum" else None,
                 )  # fmt: skip
         if NEUTRAL in told.columns:
-            for place, group in _with_all(groups, told.groups):
-                missing = self._missing([columns - 1, *([place] if group else [])])
-                self._add("to-neutral", to_neutral[place], group, missing, draw)
+            to_neutral = bootstrap(totals, lambda t: _to_neutral(t, columns, groups), draw)
+            self._add("to-neutral", to_neutral[groups], None, people, draw, beside=columns - 1)
+            for place, group in enumerate(told.groups):
+                self._add("to-neutral", to_neutral[place], group, [place], draw, beside=columns - 1)
         without = (told.counted.any(axis=1)) & ~told.known
         self.findings.add(
             "unscored", float(without.sum()), system=self.speaker, n=len(told.speech.captions), n_unit="caption",
             evidence=told.speech.evidence(without),
         )  # fmt: skip
 
-    def _missing(self, columns: Sequence[int], any_of: bool = False) -> str | None:
-        """Why a number of these columns is undefined: no caption of one of them (or of any) has a score."""
-        empty = [self.told.columns[place] for place in columns if not self.told.counts[:, place].any()]
-        if not empty or (any_of and len(empty) < len(list(columns))):
-            return None
-        return f"no caption of an image with a known object names {' or '.join(empty)}"
-
     def _add(
         self,
         term: str,
         estimate: Estimate | None,
         group: str | None,
-        why: str | None,
-        draw: Any,
+        columns: Sequence[int],
+        draw: Resampler,
+        each: bool = False,
+        beside: int | None = None,
         p: float | None = None,
         ideal: float | None = None,
     ) -> None:
+        """A number of all captions of some columns; with `each` it rests on each of them, and on those `beside` it."""
         told = self.told
-        place = None if group is None else told.columns.index(group)
-        counted = told.counted[:, : self._groups].any(axis=1) if place is None else told.counted[:, place] > 0
-        which = counted & told.known
-        n = len(set(told.speech.image[which].tolist()))
+        parts = [
+            *([[column] for column in columns] if each else [list(columns)]),
+            *([[beside]] if beside else []),
+        ]
+        support = [self._images(part) for part in parts]
+        which = (told.counted[:, list(columns)].sum(axis=1) > 0) & told.known
+        reason = None
+        if estimate is None or estimate.value is None:
+            empty = [
+                told.columns[column]
+                for part, n in zip(parts, support, strict=True)
+                if not n
+                for column in part
+            ]
+            named = " or ".join(empty)
+            reason = (
+                f"no caption of an image with a known object names {named}" if empty else "all scores are 0"
+            )
         self.findings.add(
-            term, None if why else estimate, system=self.speaker, group=group, n=n, reason=why, p=p, ideal=ideal,
-            evidence=told.speech.evidence(which, self._evidence), resampler=draw,
+            term, estimate, system=self.speaker, group=group, n=self._images(columns), support=min(support),
+            reason=reason, p=p, ideal=ideal, evidence=told.speech.evidence(which, self._evidence), resampler=draw,
             in_brief=term != "score" or group is None,
         )  # fmt: skip
 
+    def _images(self, columns: Sequence[int]) -> int:
+        """In how many images a scored caption counts for one of these columns."""
+        return int(np.count_nonzero(self.told.counts[:, list(columns)].sum(axis=1)))
+
     def _dealt_means(self) -> list[float | None]:
-        """p of each group's part of the mean scores, from dealing groups to images anew and leaving scores in place."""
+        """p of each group's part of the mean scores, from dealing captions' groups anew and leaving scores in place."""
         told, groups = self.told, self._groups
-        named, score = told.counts[:, :groups], told.sums[:, :groups].sum(axis=1)
-        weight = named.sum(axis=1)
-        use = weight > 0
-        named = named[use]
-        mean = score[use] / weight[use]
-        if not use.any():
+        use = np.flatnonzero((told.counted[:, :groups].sum(axis=1) > 0) & told.known)
+        if not len(use):
             return [None] * groups
+        named, weight = told.counted[use, :groups], told.speech.weight[use]
+        score = weight * told.scores.score[use]
 
         def distance(order: NDArray[np.int64]) -> Values:
-            part = shares(ratio((named * mean[order][:, None]).sum(axis=0)[None], named.sum(axis=0)[None]))[0]
+            dealt = named[order]
+            part = shares(ratio((score @ dealt)[None], (weight @ dealt)[None]))[0]
             return np.asarray(np.abs(part - 1 / groups))
 
-        null = permutations(distance, len(named), self.case.seed, self.case.draws)
-        found = permutation_p(distance(np.arange(len(named))), null)
+        null = dealings(distance, told.speech.image[use], self.case.seed, self.case.draws)
+        found = permutation_p(distance(np.arange(len(use))), null)
         return [float(one) if np.isfinite(one) else None for one in found]
 
     # -- objects ------------------------------------------------------------------------------------------------
 
     def add_objects(self) -> None:
         told, case, groups = self.told, self.case, self._groups
-        seen = {image: [one.text for one in some] for image, some in case.scorer.visual.things.items()}
-        objects = Objects.of(seen, case.objects, case.items, case.synonyms)
+        objects = case.told_of
         labels, shown = list(objects.labels), objects.beside(told.speech)
         if not labels or not len(told.speech.captions):
             return
@@ -253,27 +274,49 @@ class _Rows:
             columns, lambda t: shares(cube(ratio(t[:, :size], t[:, size:]))).reshape(len(t), -1), draw
         )
         of_sums = bootstrap(columns, lambda t: shares(cube(t[:, :size])).reshape(len(t), -1), draw)
-        here = (to_image @ shown).tocsc()[:, keep].tocsr()
-        p = dealt_p(here, told.sums[:, :groups], n[keep], case.seed, case.draws)
+        value = np.where(told.known, told.scores.score, 0.0)
+        beside = shown.tocsc()[:, keep]
+        p = dealt_p(told.speech, beside.tocsr(), counted, value, n[keep], case.seed, case.draws)
         q = [benjamini_hochberg(p[g]) for g in range(groups)]
         rates = base_rates(case.study, case.attribute, case.lexicon)
-        by_object = shown.tocsc()[:, keep]
+        of_group = [np.asarray((matrix > 0).sum(axis=0)).reshape(-1)[keep] for matrix in counts]
         for index, label in enumerate(labels):
-            with_object = np.asarray(by_object[:, [index]].todense()).reshape(-1) > 0
-            support = int(n[keep][index])
+            with_object = np.asarray(beside[:, [index]].todense()).reshape(-1) > 0
+            mine = [int(of_group[g][index]) for g in range(groups)]
+            empty = " or ".join(group for group, images in zip(told.groups, mine, strict=True) if not images)
             for g, group in enumerate(told.groups):
                 place = g * len(labels) + index
                 which = with_object & (counted[:, g] > 0) & told.known
-                for term, found in (("to-group-sum", of_sums), ("to-group", of_means), ("score", means)):
-                    estimate, sums_only = found[place], term == "to-group-sum"
-                    self.findings.add(
-                        term, estimate, system=self.speaker, group=group, item=label,
-                        n=len(set(told.speech.image[which].tolist())) if term == "score" else support,
-                        reason=None if estimate.value is not None else f"no scored caption names {group} beside it",
-                        p=p[g][index] if sums_only else None, q=q[g][index] if sums_only else None,
-                        ideal=rates.get(group) if sums_only else None,
-                        evidence=told.speech.evidence(which, self._evidence) if sums_only else None,
-                    )  # fmt: skip
+                self._add_object(
+                    "to-group-sum", of_sums[place], group, label, int(n[keep][index]), sum(mine),
+                    f"no scored caption names {empty} beside it", p=p[g][index], q=q[g][index],
+                    ideal=rates.get(group), evidence=told.speech.evidence(which, self._evidence),
+                )  # fmt: skip
+                self._add_object(
+                    "to-group", of_means[place], group, label, int(n[keep][index]), min(mine),
+                    f"no scored caption names {empty} beside it",
+                )  # fmt: skip
+                self._add_object(
+                    "score", means[place], group, label, mine[g], mine[g],
+                    f"no scored caption names {group} beside it",
+                )  # fmt: skip
+
+    def _add_object(
+        self,
+        term: str,
+        estimate: Estimate,
+        group: str,
+        label: str,
+        n: int,
+        support: int,
+        why: str,
+        **more: Any,
+    ) -> None:
+        reason = why if estimate.value is None else None
+        self.findings.add(
+            term, estimate, system=self.speaker, group=group, item=label, n=n, support=min(n, support),
+            reason=reason, **more,
+        )  # fmt: skip
 
 
 def _all_people(totals: Values, columns: int, groups: int) -> Values:
@@ -296,11 +339,6 @@ def _spread(values: Values, places: NDArray[np.int64], size: int) -> Values:
     made = np.full(size, np.nan)
     made[places] = values
     return made
-
-
-def _with_all(place: int, groups: Sequence[str]) -> list[tuple[int, str | None]]:
-    """Where the number of all people stands, and those of the groups."""
-    return [(place, None), *enumerate(groups)]
 
 
 def _rounded(values: Values) -> list[float | None]:

@@ -17,7 +17,7 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.object_distance_rows import LISTED, Images, add_captions
 from portrayal.metrics.options import Draws, Words, several
-from portrayal.metrics.relating.models import sentence_encoder, similarities, word_vectors
+from portrayal.metrics.relating.models import sentence_encoder, similarities, told_encoder, word_vectors
 from portrayal.metrics.relating.options import USUAL, Both, Device, EncoderName, Templates
 from portrayal.metrics.relating.speakers import columns_of
 from portrayal.metrics.relating.templates import told_of
@@ -61,7 +61,7 @@ CARD = Card(
         Term("to-group", "the group's part of the groups' closeness", "share"),
         Term("to-neutral", "the group's closeness for each of the neutral word's", "ratio"),
         Term("nearest", "images in which the object is the nearest to the group", "count"),
-        Term("unknown", "images with no object of which anything is known", "count"),
+        Term("unknown", "objects (at level 'caption', images) of which nothing is known", "count"),
     ),
     learns=True,
 )
@@ -104,6 +104,8 @@ def object_distance(
     [0.5, 0.5, 0.5]
     """
     words = choose_lexicon(lexicon, attribute)
+    if len(words.groups) < 2:
+        raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
     columns = columns_of(words)
     labels = labels_by_image(study)
     findings = Findings(CARD, attribute, {})
@@ -111,11 +113,11 @@ def object_distance(
     for sentence in several(template) if level == "template" else [None]:
         if level == "caption":
             reader = sentence_encoder(study, encoder, device)
-            common["encoder"] = reader.name
+            common |= {"both": both, **told_encoder(reader)}
             table: dict[str, Values | None] = {}
         elif sentence is not None:
             reader = sentence_encoder(study, encoder, device)
-            common |= {"template": sentence, "encoder": reader.name}
+            common |= {"template": sentence, **told_encoder(reader)}
             every = sorted({label for some in labels.values() for label in some})
             found = [
                 similarities(reader, every, [text] * len(every)) for text in told_of(sentence, words, columns)
@@ -123,7 +125,9 @@ def object_distance(
             table = {label: _known(row) for label, row in zip(every, np.column_stack(found), strict=True)}
         else:
             known = _vectors(study, vectors, labels, words, columns)
-            common |= {"vectors": known.name, **{f"vectors_{n}": text for n, text in known.about.items()}}
+            common["vectors"] = known.name
+            if vectors != USUAL:  # a file's name does not say what is in it
+                common["vectors_digest"] = known.digest[:8]
             table = closeness(
                 sorted({one for some in labels.values() for one in some}), _said(words, columns), known
             )

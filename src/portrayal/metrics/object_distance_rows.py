@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.relating.models import similarities
-from portrayal.metrics.relating.shares import ratio, shares
+from portrayal.metrics.relating.shares import largest_share, ratio, shares
 from portrayal.metrics.relating.speakers import columns_of, memberships
 from portrayal.metrics.speech import Speech
 from portrayal.models.sentences import SentenceEncoder
@@ -58,11 +58,9 @@ class Images:
         n = [sum(1 for some in seen if some)] * size
         nothing = "no image has an object that is known, or no word for the group is"
         _add_ratios(self.findings, self.speaker, totals, self.columns, self.draw, nothing, n, self._evidence)
-        unknown = [
-            not some and bool(self.labels.get(image))
-            for image, some in zip(self.speech.images, seen, strict=True)
-        ]
-        self.findings.add("unknown", float(sum(unknown)), system=self.speaker, n=len(seen))
+        labels = [label for image in self.speech.images for label in self.labels.get(image, ())]
+        unknown = sum(1 for label in labels if self.table.get(label) is None)
+        self.findings.add("unknown", float(unknown), system=self.speaker, n=len(labels), n_unit="object")
         self._add_objects(self._evidence)
 
     @cached_property
@@ -132,8 +130,9 @@ def add_captions(
         objects=texts, similarity=[round(float(c), 6) if np.isfinite(c) else None for c in close]
     )
     _add_ratios(findings, speaker, sums, columns, draw, nothing, n, told, counted)
-    without = speech.count_per_image((~known)[:, None].astype(np.float64))[:, 0] > 0
-    findings.add("unknown", float(without.sum()), system=speaker, n=len(speech.images))
+    seen = np.array([bool(text) for text in texts], dtype=bool)
+    unknown = set(speech.image[seen & ~known].tolist())
+    findings.add("unknown", float(len(unknown)), system=speaker, n=len(set(speech.image[seen].tolist())))
 
 
 def _add_ratios(
@@ -160,7 +159,7 @@ def _add_ratios(
 
     mean = bootstrap(totals, with_all, draw)
     part = bootstrap(totals, lambda t: shares(means(t)[:, groups]), draw)
-    top = int(np.argmax([-2.0 if one.value is None else one.value for one in part]))
+    _, most = largest_share(totals, lambda t: shares(means(t)[:, groups]), draw, len(groups))
 
     def put(term: str, estimate: Estimate, group: str | None, why: str) -> None:
         place = None if group is None else list(columns).index(group)
@@ -172,15 +171,18 @@ def _add_ratios(
         images = captions["image_id"].n_unique() if counted is not None and place is None else n[place or 0]
         findings.add(
             term, estimate, system=speaker, group=group, n=images, evidence=captions, resampler=draw,
-            reason=why if estimate.value is None else None,
+            reason=why if estimate.value is None else outside(term, estimate.value),
             in_brief=term != "cosine" or (counted is None and place is not None),
         )  # fmt: skip
 
-    put("cosine", mean[size], None, nothing)
+    def outside(term: str, value: float) -> str | None:
+        return _OUTSIDE if term == "to-group" and not 0 <= value <= 1 else None
+
+    put("cosine", mean[size], None, f"{nothing} one of the groups" if counted is not None else nothing)
     for place, column in enumerate(columns):
         put("cosine", mean[place], column, f"{nothing} {column}" if counted is not None else nothing)
     negative = "the cosines do not add up to more than 0, or one is undefined"
-    put("to-group", part[top], None, negative)
+    put("to-group", most or Estimate.of(None), None, negative)
     for place, group in zip(groups, part, strict=True):
         put("to-group", group, columns[place], negative)
     if NEUTRAL in columns:

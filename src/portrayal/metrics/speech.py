@@ -116,7 +116,10 @@ class Speech:
 
 def choose_lexicon(lexicon: str | Lexicon | None, attribute: str) -> Lexicon:
     """The lexicon asked for, or the default of the attribute."""
-    return load_lexicon(lexicon) if lexicon is not None else lexicon_for(attribute)
+    words = load_lexicon(lexicon) if lexicon is not None else lexicon_for(attribute)
+    if not words.groups:
+        raise Undefined(f"The lexicon '{words.name}' names no group; give one that does with --lexicon.")
+    return words
 
 
 @lru_cache(maxsize=32)

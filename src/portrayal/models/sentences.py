@@ -22,6 +22,7 @@ from portrayal.models.words import WordVectors
 Vectors = NDArray[np.float64]
 _RARE = 1e-3  # words of this frequency count half (Arora, Liang and Ma 2017)
 _TOGETHER = 256
+_VERSION = 1  # to be raised when the same model would give other numbers
 
 
 class SentenceEncoder(Protocol):
@@ -78,9 +79,24 @@ class Pretrained:
         self._asked, self._place, self._device = name, located(name), device
         local = Path(self._place).is_dir()
         self.name = Path(self._place).name if local and self._place == name else name
-        named = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
-        self.digest = content_digest(Path(self._place)) if local else named
+        self._local = local
         self.about: dict[str, str] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """Of a folder's files; of a name, with the version at the hub."""
+        found = content_digest(Path(self._place)) if self._local else f"{self._asked} {self._version}"
+        return hashlib.blake2b(f"{_VERSION} {found}".encode(), digest_size=16).hexdigest()
+
+    @property
+    def _version(self) -> object:
+        try:
+            config = need("transformers", "neural", "A sentence encoder").AutoConfig.from_pretrained(
+                self._asked
+            )
+        except (OSError, ValueError) as error:
+            raise self._not_there(error) from error
+        return getattr(config, "_commit_hash", None)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         found = self._model.encode(
@@ -95,11 +111,14 @@ class Pretrained:
         try:
             return library.SentenceTransformer(self._place, device=best_device(self._device))
         except (OSError, ValueError) as error:
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-            raise PortrayalError(
-                f"The sentence encoder '{self._asked}' could not be loaded: it is neither a folder with a model, nor "
-                f"could it be had from the Hugging Face hub. Give another one with --encoder. ({first})"
-            ) from error
+            raise self._not_there(error) from error
+
+    def _not_there(self, error: Exception) -> PortrayalError:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        return PortrayalError(
+            f"The sentence encoder '{self._asked}' could not be loaded: it is neither a folder with a model, nor could "
+            f"it be had from the Hugging Face hub. Give another one with --encoder. ({first})"
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,14 @@ from portrayal.stats.resample import (
     sorted_clusters,
 )
 from portrayal.stats.seeds import draws_over_seeds
-from portrayal.stats.significance import PERMUTATIONS, bootstrap_p, noise_floor, permutation_p, permutations
+from portrayal.stats.significance import (
+    PERMUTATIONS,
+    bootstrap_p,
+    dealings,
+    noise_floor,
+    permutation_p,
+    permutations,
+)
 
 __all__ = [
     "DRAWS",
@@ -33,6 +40,7 @@ __all__ = [
     "clustered_variance",
     "clustered_wilson",
     "column_sums",
+    "dealings",
     "divide_columns",
     "draws_over_seeds",
     "holm",

@@ -32,6 +32,31 @@ def permutations(
     )
 
 
+def dealings(
+    statistic: Callable[[NDArray[np.int64]], Array],
+    clusters: NDArray[np.int64],
+    seed: int,
+    draws: int = PERMUTATIONS,
+) -> Array:
+    """The statistic when what belongs to entries is dealt out anew, clusters as a whole: (draws, columns).
+
+    A cluster takes what another one of its size had, in any order: entries of one cluster are alike, and dealing them
+    one by one would make chance look smaller than it is. Where every cluster has one entry, these are permutations.
+    """
+    order = np.argsort(clusters, kind="stable")
+    sizes = np.unique(clusters[order], return_counts=True)[1]
+    starts = np.cumsum(sizes) - sizes
+    blocks = [order[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
+    made = []
+    for draw in range(draws):
+        rng = np.random.default_rng([seed, draw])
+        dealt = np.empty(len(clusters), dtype=np.int64)
+        for block in blocks:
+            dealt[block] = rng.permuted(block[rng.permutation(len(block))], axis=1)
+        made.append(statistic(dealt))
+    return np.array(made)
+
+
 def bootstrap_p(replicates: Array, null: float = 0.0) -> float | None:
     """Two-sided p of a value against `null` from its bootstrap draws; None where draws are undefined.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from portrayal.errors import PortrayalError
 from portrayal.lexicon import NEUTRAL, Filler, Lexicon
+from portrayal.lexicon.fill import MASK
 from portrayal.metrics.relating.context import Context, Visual
 from portrayal.metrics.relating.revision import exponent
 from portrayal.metrics.relating.scoring import Scorer
@@ -72,15 +73,21 @@ def ask(text: str, scorer: Scorer, lexicon: Lexicon, template: str) -> Asked:
         )
     images, texts = [_IMAGE] * len(versions), [version for _, version in versions]
     scores = scorer.scores(images, texts)
-    # What is held against each group is the sentence as it was asked; only a mask must be filled, by the neutral word.
-    bare = next((version for column, version in versions if column == NEUTRAL), texts[0])
+    # What is held against each group is the sentence as it was asked; a mask is filled by the neutral word.
+    neutral = next((version for column, version in versions if column == NEUTRAL), None)
+    bare = neutral if MASK.search(text) else text
     about = told_of(template, lexicon, [column for column, _ in versions])
-    last = scorer.likelihood.last_words(images, [bare] * len(versions))
-    cloze = scorer.revised(images, [bare] * len(versions), last, about)
+    last, cloze = np.full(len(versions), np.nan), None
+    if bare is not None:
+        last = scorer.likelihood.last_words(images, [bare] * len(versions))
+        cloze = scorer.revised(images, [bare] * len(versions), last, about)
+    nothing = np.full(len(versions), np.nan)
+    cloze_close, cloze_score = (nothing, nothing) if cloze is None else (cloze.similarity, cloze.score)
     groups = [place for place, (column, _) in enumerate(versions) if column != NEUTRAL]
     parts = np.full(len(versions), np.nan)
     parts[groups] = shares(scores.score[None, groups])[0]
-    alpha = exponent(scores.similarity, scores.confidence)
+    # Of objects one by one there are several, and the score is the mean of what they make.
+    alpha = nothing if scorer.seen == "each" else exponent(scores.similarity, scores.confidence)
     columns_told = [column for column, _ in versions]
     found = tuple(
         Version(
@@ -90,11 +97,11 @@ def ask(text: str, scorer: Scorer, lexicon: Lexicon, template: str) -> Asked:
                 _known(values[place])
                 for values in (scores.hypothesis, scores.similarity, alpha, scores.score, parts)
             ),
-            *(_known(values[place]) for values in (last, cloze.similarity, cloze.score)),
+            *(_known(values[place]) for values in (last, cloze_close, cloze_score)),
         )
         for place, (column, version) in enumerate(versions)
     )
-    return Asked(found, *(_highest(values, groups, columns_told) for values in (scores.score, cloze.score)))
+    return Asked(found, *(_highest(values, groups, columns_told) for values in (scores.score, cloze_score)))
 
 
 def _highest(values: np.ndarray, groups: Sequence[int], columns: Sequence[str]) -> str | None:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.findings import Findings
-from portrayal.metrics.relating.shares import ratio, shares
+from portrayal.metrics.relating.shares import largest_share, ratio, shares
 from portrayal.metrics.speech import Speech
-from portrayal.stats import Resampler, bootstrap, bootstrap_p
+from portrayal.stats import Resampler, bootstrap, bootstrap_p, dealings, divide_columns, permutation_p
 
 Values = NDArray[np.float64]
 _NOT_DECIDED, _NOT_SCORED = -1, -2
@@ -58,6 +58,8 @@ class Choices:
         rows.add_counts()
         rows.add_shares(expected)
         rows.add_scores()
+        if expected is not None:
+            rows.add_agreement(expected)
         for source, groups in said.items():
             rows.add_confusion(source, groups)
 
@@ -75,11 +77,18 @@ class _Rows:
         return self.choices.speech.groups
 
     def _put(
-        self, term: str, estimate: Any, which: NDArray[np.bool_], group: str | None = None, **more: Any
+        self,
+        term: str,
+        estimate: Any,
+        which: NDArray[np.bool_],
+        group: str | None = None,
+        of: NDArray[np.bool_] | None = None,
+        **more: Any,
     ) -> None:
+        """A number of some captions; a count is one `of` others, by default of all that were asked about."""
         speech = self.choices.speech
         counted = self.findings.card.term(term).unit == "count"  # out of how many, not how many again
-        images = speech.image[self.choices.asked if counted else which]
+        images = speech.image[(self.choices.asked if of is None else of) if counted else which]
         self.findings.add(
             term, estimate, system=self.speaker, group=group, n=len(set(images.tolist())),
             evidence=speech.evidence(which, self.evidence), resampler=self.draw,
@@ -113,44 +122,84 @@ class _Rows:
         totals = choices.speech.share_per_image(columns)
         why = None if decided.any() else "no caption has a score that tells the groups apart"
         found = bootstrap(totals, lambda t: shares(t[:, :groups]), self.draw)
-        apart = (
-            bootstrap(totals, lambda t: shares(t[:, :groups]) - shares(t[:, groups:]), self.draw)
-            if expected is not None
-            else []
-        )
-        ideals = (
-            shares(totals.sum(axis=0)[None, groups:])[0] if expected is not None else np.full(groups, np.nan)
-        )
-        top = 0 if why else int(np.argmax([one.value or 0.0 for one in found]))
-        for place, group in [(top, None), *enumerate(self._groups)]:
+        top, most = largest_share(totals, lambda t: shares(t[:, :groups]), self.draw, groups)
+        apart = []
+        if expected is not None:
+            apart = bootstrap(totals, lambda t: shares(t[:, :groups]) - shares(t[:, groups:]), self.draw)
+            ideals = shares(totals.sum(axis=0)[None, groups:])[0]
+        for group, place, estimate in [
+            (None, top, most),
+            *zip(self._groups, range(groups), found, strict=True),
+        ]:
+            p = bootstrap_p(apart[place].replicates) if apart and not why else None
+            chosen = max(groups - 1, 1) if group is None else 1  # the largest was chosen among so many others
             self._put(
-                "to-group", None if why else found[place], decided, group, reason=why,
-                p=bootstrap_p(apart[place].replicates) if apart and not why else None,
-                ideal=float(ideals[place]) if np.isfinite(ideals[place]) else None,
+                "to-group", None if why else estimate, decided, group, reason=why,
+                p=None if p is None else min(1.0, p * chosen),
+                ideal=float(ideals[place]) if apart and np.isfinite(ideals[place]) else None,
             )  # fmt: skip
 
-    def add_scores(self) -> None:
-        """Mean scores by group, and the mean over captions of a group's part of a caption's scores."""
+    def add_agreement(self, said: NDArray[np.int64]) -> None:
+        """How many predictions are what was said; p from dealing to the captions anew what they say."""
         choices = self.choices
-        known = choices.known.astype(np.float64)[:, None]
-        filled = np.where(choices.known[:, None], choices.scores, 0.0)
-        parts = np.where(choices.known[:, None], shares(filled), 0.0)
-        why = None if choices.known.any() else "no caption has a score"
-        for term, columns in (("score", filled), ("ratio", np.nan_to_num(parts))):
-            totals = choices.speech.share_per_image(np.hstack([columns, known]))
-            found = bootstrap(totals, lambda t: ratio(t[:, :-1], t[:, -1:]), self.draw)
-            for place, group in enumerate(self._groups):
-                self._put(term, None if why else found[place], choices.known, group, reason=why)
+        decided = (choices.predicted >= 0) & (said >= 0)
+        agree = decided & (choices.predicted == said)
+        totals = choices.speech.share_per_image(np.column_stack([agree, decided]).astype(np.float64))
+        why = None if decided.any() else "no caption has a score that tells the groups apart"
+        estimate = None if why else bootstrap(totals, divide_columns, self.draw)[0]
+        self._put("as-said", estimate, decided, reason=why, p=None if why else self._dealt(said, decided))
+
+    def _dealt(self, said: NDArray[np.int64], decided: NDArray[np.bool_]) -> float:
+        speech, groups = self.choices.speech, len(self._groups)
+        use = np.flatnonzero(decided)
+        says, predicted, weight = said[use], self.choices.predicted[use], speech.weight[use]
+        shares_said, shares_predicted = (
+            np.bincount(one, weights=weight, minlength=groups) / weight.sum() for one in (says, predicted)
+        )
+        by_chance = float(shares_said @ shares_predicted)
+
+        def distance(order: NDArray[np.int64]) -> Values:
+            agreeing = float(weight @ (says[order] == predicted)) / float(weight.sum())
+            return np.array([abs(agreeing - by_chance)])
+
+        null = dealings(distance, speech.image[use], self.draw.seed, self.draw.draws)
+        return float(permutation_p(distance(np.arange(len(use))), null)[0])
+
+    def add_scores(self) -> None:
+        """Mean scores by group, and the mean over captions of a group's part of a caption's scores.
+
+        Captions whose scores are all 0 have no parts.
+        """
+        choices, groups = self.choices, len(self._groups)
+        scores = np.where(choices.known[:, None], choices.scores, 0.0)
+        parts = shares(scores)
+        told = choices.known & np.isfinite(parts).all(axis=1)
+        for term, values, which in (("score", scores, choices.known), ("ratio", parts, told)):
+            why = None if which.any() else "no caption has a score"
+            columns = np.where(which[:, None], values, 0.0)
+            totals = choices.speech.share_per_image(np.column_stack([columns, which]))
+
+            def means(t: Values) -> Values:
+                return ratio(t[:, :-1], t[:, -1:])
+
+            found = bootstrap(totals, means, self.draw)
+            if term == "ratio":
+                _, whole = largest_share(totals, means, self.draw, groups)
+            else:
+                whole = bootstrap(totals, lambda t: means(t).mean(axis=1), self.draw)[0]
+            for group, estimate in [(None, whole), *zip(self._groups, found, strict=True)]:
+                self._put(term, None if why else estimate, which, group, reason=why)
 
     def add_confusion(self, source: str, said: NDArray[np.int64]) -> None:
         """How captions of which something is said were decided: a row for each group said and predicted."""
-        predicted = self.choices.predicted
+        predicted, asked = self.choices.predicted, self.choices.asked
         for says, name in enumerate(self._groups):
+            mine, item = asked & (said == says), f"{source}: {name}"
             for place, group in enumerate(self._groups):
-                which = (said == says) & (predicted == place)
-                self._put("predicted", self._once(which), which, group, item=f"{source}: {name}")
-            which = (said == says) & (predicted == _NOT_DECIDED)
-            self._put("undecided", self._once(which), which, item=f"{source}: {name}")
+                which = mine & (predicted == place)
+                self._put("predicted", self._once(which), which, group, mine, item=item)
+            which = mine & (predicted == _NOT_DECIDED)
+            self._put("undecided", self._once(which), which, None, mine, item=item)
 
 
 def said_by_caption(speech: Speech) -> NDArray[np.int64]:

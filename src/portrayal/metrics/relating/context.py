@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from portrayal.errors import Undefined
+from portrayal.errors import PortrayalError, Undefined
 from portrayal.study import Study
 
 
@@ -40,7 +40,11 @@ class Visual:
 
 def visual_context(study: Study, confidence: float | None) -> Visual:
     """The objects of a study that have a confidence; with one said for them, also those that have none (people's)."""
+    if confidence is not None and not 0 <= confidence <= 1:
+        raise PortrayalError(f"The option 'confidence' must lie between 0 and 1. Got {confidence!r} instead.")
     objects = study.objects.filter(pl.col("kind") == "object")
+    if not objects.height:
+        raise Undefined("The study has labels of attributes or relations, and none of objects.")
     if confidence is None:
         objects = objects.filter(pl.col("confidence").is_not_null())
     if not objects.height:

@@ -43,7 +43,13 @@ class Likelihood:
 
     def __init__(self, models: Sequence[LanguageModel]):
         self._models = models
-        self.name, self.about = models[0].name, models[0].about
+        self.name = models[0].name
+        if (
+            len(models) > 1
+        ):  # learnt from the study: a digest would keep two studies' rows from being compared
+            self.about = {"order": models[0].about["order"]}
+        else:
+            self.about = {**models[0].about, "digest": models[0].digest[:8]}
 
     def scored(self, images: Sequence[str], texts: Sequence[str]) -> list[Scored]:
         if len(self._models) == 1:
@@ -92,7 +98,12 @@ def likelihood(study: Study, name: str, device: str) -> Likelihood:
     halves: tuple[list[str], list[str]] = ([], [])
     for image, caption in study.references.select("image_id", "caption").iter_rows():
         halves[half_of(image)].append(caption)
-    return Likelihood([NGrams.learnt(half, cut, name=LEARNT, source="captions of people") for half in halves])
+    if not all(halves):
+        raise Undefined(
+            "Too few images have captions of people to learn how likely a caption is from other images than its own; "
+            "name a model with --language-model."
+        )
+    return Likelihood([NGrams.learnt(half, cut, name=LEARNT) for half in halves])
 
 
 def cut(text: str) -> list[tuple[str, int]]:
@@ -138,6 +149,13 @@ def _need_people(study: Study, option: str) -> None:
             f"By default this is learnt from people's captions (references), and the study has none; name a model "
             f"with {option}."
         )
+
+
+def told_encoder(encoder: SentenceEncoder) -> dict[str, str]:
+    """How settings tell of an encoder; a pretrained one by what it is, since a folder's name does not say."""
+    return {"encoder": encoder.name} | (
+        {} if isinstance(encoder, MeanOfWords) else {"encoder_digest": encoder.digest[:8]}
+    )
 
 
 def similarities(encoder: SentenceEncoder, one: Sequence[str], other: Sequence[str]) -> Values:

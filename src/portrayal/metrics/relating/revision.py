@@ -28,8 +28,11 @@ def belief_revision(
     if evidence not in ("positive", "negative"):
         raise PortrayalError(f"The 'evidence' must be positive or negative. Got {evidence!r} instead.")
     alpha = exponent(similarity, confidence)
-    revised = prior**alpha if evidence == "positive" else 1 - (1 - prior) ** alpha
-    return np.asarray(revised, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a caption that is certain: log of 0
+        revised = prior**alpha if evidence == "positive" else -np.expm1(alpha * np.log1p(-prior))
+    certain = evidence == "negative" and (prior == 1) & (alpha == 0)
+    unknown = np.isnan(prior) | np.isnan(alpha)  # numpy takes 1 and 0 to any power for known
+    return np.where(unknown, np.nan, np.where(certain, 0.0, revised))
 
 
 def exponent(similarity: ArrayLike, confidence: ArrayLike) -> NDArray[np.float64]:
@@ -37,7 +40,8 @@ def exponent(similarity: ArrayLike, confidence: ArrayLike) -> NDArray[np.float64
     close = _within("similarity", similarity, -1.0, 1.0)
     sure = _within("confidence", confidence, 0.0, 1.0)
     with np.errstate(divide="ignore"):  # similarity -1: the object rules the caption out
-        return np.asarray(((1 - close) / (1 + close)) ** (1 - sure), dtype=np.float64)
+        made = ((1 - close) / (1 + close)) ** (1 - sure)
+    return np.where(np.isnan(close) | np.isnan(sure), np.nan, made)
 
 
 def _within(name: str, values: ArrayLike, low: float, high: float) -> NDArray[np.float64]:

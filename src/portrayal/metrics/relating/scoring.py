@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.relating.context import Visual
-from portrayal.metrics.relating.models import Likelihood, similarities
+from portrayal.metrics.relating.models import Likelihood, similarities, told_encoder
 from portrayal.metrics.relating.revision import belief_revision
 from portrayal.models.sentences import SentenceEncoder
 
@@ -49,7 +49,7 @@ class Scorer:
         return {
             "language_model": self.likelihood.name,
             **about,
-            "encoder": self.encoder.name,
+            **told_encoder(self.encoder),
             "hypothesis": self.how,
             "evidence": self.evidence,
             "seen": self.seen,

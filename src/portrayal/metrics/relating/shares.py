@@ -9,6 +9,8 @@ from portrayal.lexicon import Lexicon
 from portrayal.metrics.relating.labels import group_labels
 from portrayal.metrics.speech import listen
 from portrayal.results import HUMAN
+from portrayal.stats import LEVEL, Estimate, Resampler, bootstrap, column_sums
+from portrayal.stats.resample import Statistic
 from portrayal.study import Study
 
 Values = NDArray[np.float64]
@@ -28,6 +30,22 @@ def ratio(above: Values, below: Values) -> Values:
 def shares(values: Values) -> Values:
     """Each value's part of their sum over the groups, which stand on the second axis: (draws, groups, ...)."""
     return ratio(values, values.sum(axis=1, keepdims=True))
+
+
+def largest_share(
+    counts: Values, statistic: Statistic, draw: Resampler, groups: int
+) -> tuple[int, Estimate | None]:
+    """Which group has the largest of some shares, and that share; None where they are undefined.
+
+    The interval is the group's own, since draws of a maximum would pile up on one side; with more than two groups it is
+    widened for having been chosen among them.
+    """
+    point = statistic(column_sums(counts)[None, :])[0]
+    if not np.isfinite(point).any():
+        return 0, None
+    top = int(np.nanargmax(point))
+    level = 1 - (1 - LEVEL) / max(groups - 1, 1)
+    return top, bootstrap(counts, lambda totals: statistic(totals)[:, top], draw, level=level)[0]
 
 
 def base_rates(study: Study, attribute: str, lexicon: Lexicon) -> dict[str, float]:

@@ -16,6 +16,7 @@ from portrayal.models.packaged import located
 from portrayal.models.words.vectors import WordVectors
 
 _FASTTEXT_MODEL = (793712314).to_bytes(4, "little")  # how fastText's own binary models begin
+_PACKAGED_WORDS = "glove_6B_index.parquet"
 _LONGEST_WORD = 2_000  # bytes; beyond it a binary file is something else
 Entry = tuple[str, NDArray[np.float32]]
 
@@ -26,7 +27,7 @@ def load_vectors(name: str | Path, only: Collection[str] | None = None) -> WordV
     Files of millions of words need not be held whole: what is not wanted is passed over.
     """
     path = Path(located(str(name)))
-    if path.is_dir():
+    if (path / _PACKAGED_WORDS).is_file():
         return _of_package(path, str(name), only)
     if not path.is_file():
         raise PortrayalError(f"There are no word vectors '{name}': neither a file nor an installed package.")
@@ -115,7 +116,7 @@ def _of_package(folder: Path, name: str, only: Collection[str] | None) -> WordVe
     """A table of words and an array of their vectors, which is mapped, not read."""
     import polars as pl  # here and not above: the room must be importable where polars is not
 
-    words = pl.read_parquet(folder / "glove_6B_index.parquet")["index"].to_list()
+    words = pl.read_parquet(folder / _PACKAGED_WORDS)["index"].to_list()
     matrix = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
     place = {word: number for number, word in enumerate(words)}
     if only is not None:

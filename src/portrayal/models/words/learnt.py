@@ -24,8 +24,8 @@ _AT_LEAST = 3  # times a word must be seen
 
 def learn_vectors(captions: Sequence[Sequence[str]], size: int = SIZE) -> WordVectors:
     """Vectors of the words seen often enough in captions that are cut into words."""
-    words, table = _coded(captions)
-    near = _near(table, len(words))
+    words, codes, whose = _coded(captions)
+    near = _near(codes, whose, len(words))
     matrix = _reduced(_information(near), min(size, max(len(words) - 2, 0)))
     digest = hashlib.blake2b("\n".join(words).encode() + matrix.tobytes(), digest_size=8).hexdigest()
     place = {word: number for number, word in enumerate(words)}
@@ -33,28 +33,24 @@ def learn_vectors(captions: Sequence[Sequence[str]], size: int = SIZE) -> WordVe
     return WordVectors("learnt", digest, place, matrix, about)
 
 
-def _coded(captions: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
-    """The words that count, and the captions as a table of their numbers; -1 where there is none."""
+def _coded(captions: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """The words that count; all captions' words one after the other as their numbers, -1 for others; whose each is."""
     seen: dict[str, int] = {}
     for caption in captions:
         for word in caption:
             seen[word] = seen.get(word, 0) + 1
     words = sorted(word for word, times in seen.items() if times >= _AT_LEAST)
     place = {word: number for number, word in enumerate(words)}
-    table = np.full(
-        (len(captions), max((len(caption) for caption in captions), default=0)), -1, dtype=np.int64
-    )
-    for row, caption in enumerate(captions):
-        table[row, : len(caption)] = [place.get(word, -1) for word in caption]
-    return words, table
+    codes = np.array([place.get(word, -1) for caption in captions for word in caption], dtype=np.int64)
+    return words, codes, np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])
 
 
-def _near(table: NDArray[np.int64], words: int) -> sparse.csr_array:
+def _near(codes: NDArray[np.int64], whose: NDArray[np.int64], words: int) -> sparse.csr_array:
     """How often each word stands near each other one; nearer ones count for more."""
     found = sparse.csr_array((words, words))
     for step in range(1, _REACH + 1):
-        left, right = table[:, :-step].reshape(-1), table[:, step:].reshape(-1)
-        both = (left >= 0) & (right >= 0)
+        left, right = codes[:-step], codes[step:]
+        both = (left >= 0) & (right >= 0) & (whose[:-step] == whose[step:])
         weights = np.full(int(both.sum()), 1 / step)
         found = found + sparse.csr_array((weights, (left[both], right[both])), shape=(words, words))
     return sparse.csr_array(found + found.T)

@@ -125,13 +125,16 @@ def _read(system: str, files: _Aligned, problems: Problems) -> tuple[pl.DataFram
         _lines(path, problems) for path in (files.captions, files.objects, files.confidences)
     )
     several = len(captions) == 1 and len(labels) > 1  # all that was seen in one image
+    if not several:  # empty lines at the end: nothing was seen in the last images
+        labels += [""] * (len(captions) - len(labels))
+        sure += [""] * (len(labels) - len(sure)) if not any(labels[len(sure) :]) else []
     _same_length(files.objects, labels, files.captions, captions if not several else labels, problems)
     _same_length(files.confidences, sure, files.objects, labels, problems)
     images = _images(files, captions, problems)
     seen = []
     for number, (label, text) in enumerate(zip(labels, sure, strict=True)):
         confidence = _fraction(text)
-        if confidence is None:
+        if confidence is None and label.strip():
             place = f"line {number + 1:,}"
             problems.note(files.confidences, "a confidence from 0 to 1", shown(text), place)
         seen.append((images[0 if several else number], label.strip(), confidence))
