@@ -19,6 +19,7 @@ from portrayal.results import (
 )
 from portrayal.stats import Estimate, Resampler
 
+EVIDENCE_IN_BRIEF = 20  # behind a number where another one has them all
 EVIDENCE_OF_ITEM = 100  # captions kept behind one word or object; a scan has thousands of them
 
 
@@ -95,8 +96,11 @@ class Findings:
         if resampler is not None and item is None and len(estimate.replicates):
             self.replicates.append((measurement.id, resampler.sample, estimate.replicates.tolist()))
         if evidence is not None and evidence.height:
-            if (item is not None or in_brief) and evidence.height > EVIDENCE_OF_ITEM:
-                evidence = evidence.gather_every(-(-evidence.height // EVIDENCE_OF_ITEM))
+            most = (
+                EVIDENCE_IN_BRIEF if in_brief else EVIDENCE_OF_ITEM if item is not None else evidence.height
+            )
+            if evidence.height > most:
+                evidence = evidence.gather_every(-(-evidence.height // most))
             named = evidence.with_columns(pl.lit(measurement.id).alias("id"), pl.lit(system).alias("system"))
             self.evidence.append(named.select(list(EVIDENCE_SCHEMA)))
 

@@ -100,7 +100,7 @@ def gender_estimation(
     ...                           "confidence": [0.5] * 3}))
     >>> results = portrayal.metrics.gender_estimation(study, attribute="gender", speakers=["s"])
     >>> [(m.group, round(m.value, 6)) for m in results.measurements if m.term == "ratio"]
-    [('male', 0.5), ('female', 0.5)]
+    [(None, 0.5), ('male', 0.5), ('female', 0.5)]
     """
     words = choose_lexicon(lexicon, attribute)
     if len(words.groups) < 2:

@@ -287,36 +287,23 @@ class _Rows:
             for g, group in enumerate(told.groups):
                 place = g * len(labels) + index
                 which = with_object & (counted[:, g] > 0) & told.known
+                captions = told.speech.evidence(which, self._evidence)
+                said = {"group": group, "item": label, "evidence": captions}
+                nobody = f"no scored caption names {empty} beside it"
+                images = int(n[keep][index])
                 self._add_object(
-                    "to-group-sum", of_sums[place], group, label, int(n[keep][index]), sum(mine),
-                    f"no scored caption names {empty} beside it", p=p[g][index], q=q[g][index],
-                    ideal=rates.get(group), evidence=told.speech.evidence(which, self._evidence),
+                    "to-group-sum", of_sums[place], images, images, nobody, p=p[g][index], q=q[g][index],
+                    ideal=rates.get(group), **said,
                 )  # fmt: skip
                 self._add_object(
-                    "to-group", of_means[place], group, label, int(n[keep][index]), min(mine),
-                    f"no scored caption names {empty} beside it",
-                )  # fmt: skip
-                self._add_object(
-                    "score", means[place], group, label, mine[g], mine[g],
-                    f"no scored caption names {group} beside it",
-                )  # fmt: skip
+                    "to-group", of_means[place], images, min(mine), nobody, in_brief=True, **said
+                )
+                nobody = f"no scored caption names {group} beside it"
+                self._add_object("score", means[place], mine[g], mine[g], nobody, in_brief=True, **said)
 
-    def _add_object(
-        self,
-        term: str,
-        estimate: Estimate,
-        group: str,
-        label: str,
-        n: int,
-        support: int,
-        why: str,
-        **more: Any,
-    ) -> None:
+    def _add_object(self, term: str, estimate: Estimate, n: int, support: int, why: str, **more: Any) -> None:
         reason = why if estimate.value is None else None
-        self.findings.add(
-            term, estimate, system=self.speaker, group=group, item=label, n=n, support=min(n, support),
-            reason=reason, **more,
-        )  # fmt: skip
+        self.findings.add(term, estimate, system=self.speaker, n=n, support=support, reason=reason, **more)
 
 
 def _all_people(totals: Values, columns: int, groups: int) -> Values:

@@ -59,14 +59,26 @@ class Images:
         nothing = "no image has an object that is known, or no word for the group is"
         _add_ratios(self.findings, self.speaker, totals, self.columns, self.draw, nothing, n, self._evidence)
         labels = [label for image in self.speech.images for label in self.labels.get(image, ())]
-        unknown = sum(1 for label in labels if self.table.get(label) is None)
-        self.findings.add("unknown", float(unknown), system=self.speaker, n=len(labels), n_unit="object")
+        unknown = [label for label in labels if self.table.get(label) is None]
+        self.findings.add(
+            "unknown", float(len(unknown)), system=self.speaker, n=len(labels), n_unit="object",
+            evidence=self._with(set(unknown)), in_brief=True,
+        )  # fmt: skip
         self._add_objects(self._evidence)
 
     @cached_property
     def _evidence(self) -> pl.DataFrame:
         texts = [", ".join(self.labels.get(self.speech.images[place], ())) for place in self.speech.image]
         return self.speech.described(objects=texts)
+
+    def _with(self, some: set[str]) -> pl.DataFrame:
+        """The captions of images that have one of these labels."""
+        places = [
+            place
+            for place, image in enumerate(self.speech.images)
+            if not some.isdisjoint(self.labels.get(image, ()))
+        ]
+        return self.speech.evidence(np.isin(self.speech.image, places), self._evidence)
 
     def _add_objects(self, told: pl.DataFrame) -> None:
         """Each object's closeness, and in how many images it is the nearest one to each group."""
@@ -85,8 +97,16 @@ class Images:
             row = self.table[label]
             assert row is not None
             parts = dict(zip(groups, shares(row[None, groups])[0].tolist(), strict=True))
+            there = self._with({label})
             for place, column in enumerate(self.columns):
-                self._add_object(label, column, often[label], float(row[place]), parts.get(place))
+                about = {
+                    "system": self.speaker,
+                    "group": column,
+                    "item": label,
+                    "n": often[label],
+                    "evidence": there,
+                }
+                self._add_object(column, float(row[place]), parts.get(place), about)
                 images = nearest.get((label, place), [])
                 which = np.isin(self.speech.image, images)
                 self.findings.add(
@@ -94,17 +114,16 @@ class Images:
                     evidence=self.speech.evidence(which, told),
                 )  # fmt: skip
 
-    def _add_object(self, label: str, column: str, images: int, close: float, part: float | None) -> None:
-        about: dict[str, Any] = {"system": self.speaker, "group": column, "item": label, "n": images}
+    def _add_object(self, column: str, close: float, part: float | None, about: dict[str, Any]) -> None:
         why = None if np.isfinite(close) else f"no word for {column} is known"
-        self.findings.add("cosine", None if why else close, reason=why, **about)
+        self.findings.add("cosine", None if why else close, reason=why, in_brief=True, **about)
         if part is None:
             return
-        if not np.isfinite(part):
-            why = "the groups' cosines do not add up to more than 0"
-            self.findings.add("to-group", None, reason=why, **about)
-            return
-        self.findings.add("to-group", part, reason=None if 0 <= part <= 1 else _OUTSIDE, **about)
+        known = bool(np.isfinite(part))
+        why = None if known else "the groups' cosines do not add up to more than 0"
+        if known and not 0 <= part <= 1:
+            why = _OUTSIDE
+        self.findings.add("to-group", part if known else None, reason=why, in_brief=True, **about)
 
 
 def add_captions(
