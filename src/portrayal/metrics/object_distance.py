@@ -64,6 +64,8 @@ CARD = Card(
         Term("unknown", "objects (at level 'caption', images) of which nothing is known", "count"),
     ),
     learns=True,
+    responds_to={"cosine@object": "data-bias"},
+    should_ignore=("length", "wrong-group", "amplification"),
 )
 
 
