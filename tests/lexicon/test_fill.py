@@ -15,6 +15,8 @@ TOLD = {
     "two girls at a table": ("two boys at a table", "two girls at a table", "two children at a table"),
     "a dog looks at her": ("a dog looks at him", "a dog looks at her", "a dog looks at them"),
     "the bag is hers": ("the bag is his", "the bag is hers", "the bag is theirs"),
+    "a lady and a guy": ("a man and a man", "a woman and a woman", "a person and a person"),
+    "An emperor's waitress": ("An emperor's waiter", "A queen's waitress", None),
     "an actress": ("an actor", "an actress", "a performer"),
     "a [MASK] on a horse": ("a man on a horse", "a woman on a horse", "a person on a horse"),
     "A < MASK > smiles": ("A man smiles", "A woman smiles", "A person smiles"),
@@ -33,6 +35,9 @@ def test_adjectives_are_left_out_and_articles_follow():
     race, age = Filler(load_lexicon("race")), Filler(load_lexicon("age"))
     assert race.fill("an African man with a black dog", NEUTRAL) == "a man with a black dog"
     assert race.fill("a black man", "light") == "a white man"
+    assert (
+        race.fill("an african man", "dark") == "a black man"
+    )  # which of a group's words stood there is lost
     assert age.fill("an old actor", NEUTRAL) == "an old actor"  # the list of ages has no such person
     assert age.fill("an old person", NEUTRAL) == "a person"
     assert age.fill("a child", "old") == "an adult"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from portrayal.lexicon.find import Finder
+from portrayal.lexicon.find import Mention
 from portrayal.lexicon.lexicon import NEUTRAL, Lexicon
 from portrayal.lexicon.swap import Swapper, replaced
 
@@ -15,7 +15,12 @@ MASK = re.compile(r"\[\s*mask\s*\]|<\s*mask\s*>", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Filler:
-    """Tells a caption of a group: by the counterparts its lexicon lists, or, where it lists none, by one word."""
+    """Tells a caption of a group as if the words that name one had been hidden: which of them stood there is lost.
+
+    Words that say the same of anybody (`plain`: man, guy and lady are a person, his and her are their) give way to the
+    first such word of the group, in the caption's own group too. Words that the lexicon calls nothing plain give way to
+    their counterparts (`swap`). Where a lexicon lists neither, the one word that stands for each group is exchanged.
+    """
 
     lexicon: Lexicon
 
@@ -26,30 +31,43 @@ class Filler:
 
         >>> from portrayal.lexicon import load_lexicon
         >>> filler = Filler(load_lexicon("gender"))
-        >>> filler.fill("A man and his dog", "female"), filler.fill("an actor", "neutral")
-        ('A woman and her dog', 'a performer')
-        >>> filler.fill("a [MASK] on a horse", "male")
-        'a man on a horse'
+        >>> filler.fill("A lady and her dog", "male"), filler.fill("A lady and her dog", "female")
+        ('A man and his dog', 'A woman and her dog')
+        >>> filler.fill("an actor", "neutral"), filler.fill("a [MASK] on a horse", "male")
+        ('a performer', 'a man on a horse')
         """
         word = self.lexicon.standing_for(group)
         if word is None:
             return None
         caption = _unmasked(caption, word)
-        if group != NEUTRAL and self.lexicon.swap:
-            swapped = self._swapper.swap(caption, to=group)
-            return None if swapped.left else swapped.text
-        if group == NEUTRAL and self.lexicon.plain:
-            plain = self._plain.swap(caption)
-            return None if plain.left else plain.text
-        mentions = self._finder.mentions(caption)
-        # One word stands for a group; for others (his, two men) it would make a sentence that nobody says.
-        if any(one.word != self.lexicon.standing_for(one.group) for one in mentions):
-            return None
-        return replaced(caption, [(one.start, one.end, word) for one in mentions])
+        places = []
+        found = self._plain.counterparts(caption)
+        others = [
+            other for _, other in self._swapper.counterparts(caption, None if group == NEUTRAL else group)
+        ]
+        for (mention, plain), other in zip(found, others, strict=True):
+            new = self._instead(mention, group, plain, other)
+            if new is None:
+                return None
+            places.append((mention.start, mention.end, new))
+        return replaced(caption, places)
 
-    @cached_property
-    def _finder(self) -> Finder:
-        return Finder(self.lexicon)
+    def _instead(self, mention: Mention, group: str, plain: str | None, other: str | None) -> str | None:
+        """What stands in a word's place when the caption is about the group."""
+        lexicon = self.lexicon
+        if plain is not None:
+            if group == NEUTRAL:
+                return plain
+            same = [word for word in lexicon.groups[group] if plain in lexicon.plain.get(word, ())]
+            if same:
+                return same[0]
+        if group == mention.group:
+            return mention.word
+        if lexicon.swap or lexicon.plain:
+            return None if group == NEUTRAL else other
+        # One word stands for a group; for others (his, two men) it would make a sentence that nobody says.
+        known = mention.word == lexicon.standing_for(mention.group)
+        return lexicon.standing_for(group) if known else None
 
     @cached_property
     def _swapper(self) -> Swapper:

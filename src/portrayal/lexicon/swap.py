@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from portrayal.lexicon.find import Finder
+from portrayal.lexicon.find import Finder, Mention
 from portrayal.lexicon.lexicon import Lexicon
 from portrayal.lexicon.tokens import TOKEN
 
@@ -60,23 +60,22 @@ class Swapper:
         >>> Swapper(load_lexicon("gender")).swap("A man gives her his hat.").text
         'A woman gives him her hat.'
         """
-        tokens = [(m.group(), m.start()) for m in TOKEN.finditer(caption)]
-        lowered = [text.lower() for text, _ in tokens]
+        found = [one for one in self.counterparts(caption, to) if one[0].group != to]
+        places = [(mention.start, mention.end, other) for mention, other in found if other is not None]
+        changed = tuple((mention.word, other) for mention, other in found if other is not None)
+        left = tuple(mention.word for mention, other in found if other is None)
+        return Swapped(replaced(caption, places), changed, left)
+
+    def counterparts(self, caption: str, to: str | None = None) -> list[tuple[Mention, str | None]]:
+        """Every place where a group is named, with the word that would stand there; None where there is none."""
+        tokens = [(m.group().lower(), m.start()) for m in TOKEN.finditer(caption)]
+        lowered = [text for text, _ in tokens]
         mentions = {mention.start: mention for mention in self._finder.mentions(caption)}
-        places: list[tuple[int, int, str]] = []
-        changed: list[tuple[str, str]] = []
-        left: list[str] = []
-        for index, (_, start) in enumerate(tokens):
-            mention = mentions.get(start)
-            if mention is None or mention.group == to:
-                continue
-            other = self._counterpart(mention.word, lowered, index, to)
-            if other is None:
-                left.append(mention.word)
-                continue
-            places.append((start, mention.end, other))
-            changed.append((mention.word, other))
-        return Swapped(replaced(caption, places), tuple(changed), tuple(left))
+        return [
+            (mentions[start], self._counterpart(mentions[start].word, lowered, index, to))
+            for index, (_, start) in enumerate(tokens)
+            if start in mentions
+        ]
 
     def _counterpart(self, word: str, words: Sequence[str], index: int, to: str | None) -> str | None:
         others = self._table.get(word, ())

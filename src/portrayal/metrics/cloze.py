@@ -64,6 +64,12 @@ CARD = Card(
     learns=True,
     responds_to={"to-group@one": "-wrong-group@one"},
     should_ignore=("length", "data-bias", "amplification"),
+    lab_notes={
+        "to-group@one": (
+            "Its interval is over images, under one set of vectors; vectors learnt from another study's captions tell "
+            "the groups apart otherwise, and that is not in it."
+        )
+    },
 )
 
 

@@ -38,13 +38,14 @@ CARD = Card(
     title="The group that models would put into a caption",
     question="With its words for the group hidden, which group makes a caption most likely, given the objects seen?",
     formula=(
-        "Of each caption that names one group its group words are replaced by those of each group in turn (man, woman; "
-        "his, her), and each version gets its Gender Score; the highest is the prediction. undecided: the two highest "
-        "differ by no more than the margin. to-group(g) = captions predicted g / captions predicted; its ideal is what "
-        "the same captions say, and p tells whether it differs from that. as-said: the share of predictions that are "
-        "what the caption says; p from dealing to the images anew what their captions say. ratio(g): the mean over "
-        "captions of score(g) / sum over groups of score(g'). Rows 'caption: g' and 'label: g' tell what captions that "
-        "say g, or images labelled g, were predicted to be. An image with several captions counts once."
+        "Of each caption that names one group its group words are hidden and those of each group put in their place "
+        "(man, woman; his, her), and each version gets its Gender Score; the highest is the prediction. undecided: the "
+        "two highest differ by no more than the margin. to-group(g) = captions predicted g / captions predicted; its "
+        "ideal is what the same captions say, and p tells whether it differs from that. as-said: the share of "
+        "predictions that are what the caption says; p from dealing to the images anew what their captions say. "
+        "ratio(g): the mean over captions of score(g) / sum over groups of score(g'). Rows 'caption: g' and 'label: g' "
+        "tell what captions that say g, or images labelled g, were predicted to be. An image with several captions "
+        "counts once."
     ),
     range="counts: 0 and up; to-group, as-said, ratio: 0 to 1.",
     needs=("captions", "objects"),
@@ -67,7 +68,7 @@ CARD = Card(
     ),
     learns=True,
     responds_to={"as-said": "data-bias"},
-    should_ignore=("length", "neutral", "amplification", "vocabulary"),
+    should_ignore=("length", "neutral"),
 )
 
 
