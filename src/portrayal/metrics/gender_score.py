@@ -77,7 +77,7 @@ CARD = Card(
         Term("unscored", "captions about people that have no score", "count"),
     ),
     learns=True,
-    responds_to={"to-group-sum@object": "data-bias", "to-group-sum": "wrong-group@one"},
+    responds_to={"to-group-sum@object": "data-bias"},
     should_ignore=("length", "neutral", "amplification", "vocabulary"),
 )
 

@@ -117,8 +117,10 @@ class Curve:
         if not self.monotone:
             return False
         first, *_, last = _of_largest(self.points)
-        if first.value is None or last.low is None or last.high is None:
+        if first.value is None or last.value is None:
             return False
+        if last.low is None or last.high is None:  # a number without an interval: its order is all there is to hold
+            return True
         return not last.low <= first.value <= last.high
 
     @property
