@@ -15,11 +15,15 @@ SCENES = 20_000
 
 
 def main() -> None:
-    study = make_study(scenes=SCENES, captioners=[Captioner("varied", length=1.0, vocabulary=1.0, repetition=0.0)])
+    study = make_study(
+        scenes=SCENES, captioners=[Captioner("varied", length=1.0, vocabulary=1.0, repetition=0.0)]
+    )
     started = time.perf_counter()
     judge, encoder = likelihood(study, LEARNT, "cpu"), sentence_encoder(study, LEARNT, "cpu")
     learnt = time.perf_counter() - started
-    print(f"  learning a language model and vectors from {study.references.height:,} captions: {learnt:.1f} s")
+    print(
+        f"  learning a language model and vectors from {study.references.height:,} captions: {learnt:.1f} s"
+    )
     scorer = Scorer(judge, encoder, visual_context(study, None), "joined", "mean", "positive")
     spoken = study.references.head(CAPTIONS)
     images, captions = spoken["image_id"].to_list(), spoken["caption"].to_list()

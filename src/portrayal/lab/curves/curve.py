@@ -119,7 +119,7 @@ class Curve:
         first, *_, last = _of_largest(self.points)
         if first.value is None or last.value is None:
             return False
-        if last.low is None or last.high is None:  # a number without an interval: its order is all there is to hold
+        if last.low is None or last.high is None:  # it has no interval, so its order is all there is
             return True
         return not last.low <= first.value <= last.high
 
