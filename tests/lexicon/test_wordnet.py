@@ -1,0 +1,181 @@
+"""WordNet's graph: facts that can be looked up by hand, and the table against the files it was made from."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from portrayal.errors import InputError, PortrayalError
+from portrayal.lexicon.wordnet import build
+from portrayal.lexicon.wordnet.graph import PARTS, WordNet, wordnet
+from tests.conftest import cannot_run
+
+NET = wordnet()
+
+KINDS = {  # the most frequent sense of a noun: what it is, and what it is not
+    "dog": ("mammal animal organism", "cat person artifact"),
+    "poodle": ("dog", "cat"),
+    "man": ("person adult", "woman artifact"),
+    "girl": ("person woman", "man"),
+    "nurse": ("person", "man woman"),
+    "surfboard": ("artifact", "person"),
+    "pizza": ("food", "artifact"),
+    "sofa": ("furniture", "food"),
+    "fire hydrant": ("artifact", "person fire"),
+    "toaster oven": ("artifact", "toaster"),
+}
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_kinds_of_things(word):
+    synset = NET.sense(word, "noun", 1)
+    is_one, is_none = (text.split() for text in KINDS[word])
+    for above in is_one:
+        assert NET.is_a(synset, NET.sense(above, "noun", 1)), above
+    for other in is_none:
+        assert not NET.is_a(synset, NET.sense(other, "noun", 1)), other
+
+
+def test_a_man_is_a_male_person_in_the_second_sense_of_male():
+    man, (animal, person, _) = NET.sense("man", "noun", 1), NET.senses("male", "noun")
+    assert NET.words(person) == ("male", "male person")
+    assert NET.is_a(man, person)
+    assert not NET.is_a(man, animal)
+    assert NET.is_a(NET.sense("woman", "noun", 1), NET.sense("female", "noun", 2))
+
+
+def test_verbs_have_kinds_and_adjectives_have_none():
+    assert NET.is_a(NET.sense("stroll", "verb", 1), NET.sense("walk", "verb", 1))
+    assert NET.hypernyms(NET.sense("big", "adjective", 1)) == ()
+    assert NET.ancestors(NET.sense("slowly", "adverb", 1)) == frozenset()
+
+
+def test_the_size_is_what_wordnet_says_of_itself():
+    """wnstats(7) of WordNet 3.0: how many different words and synsets of each part."""
+    table = pl.read_parquet(build.HERE / "wordnet.parquet")
+    synsets = dict(table["part"].value_counts().iter_rows())
+    assert synsets == {"noun": 82115, "verb": 13767, "adjective": 18156, "adverb": 3621}
+    words = [table.filter(pl.col("part") == part)["words"].explode().n_unique() for part in PARTS]
+    assert words == [117798, 11529, 21479, 4481]
+    assert table["words"].list.len().sum() == 206941
+
+
+def test_nothing_is_above_itself():
+    assert not any(synset in NET.ancestors(synset) for synset in range(0, 117659, 7))
+
+
+def test_a_circle_ends():
+    rows = {
+        "number": [0, 1, 2],
+        "part": ["verb"] * 3,
+        "words": [["inhibit"], ["restrain"], ["curb"]],
+        "ranks": [[1]] * 3,
+        "counts": [[0]] * 3,
+        "hypernyms": [[1], [0], [1]],
+        "instance": [False] * 3,
+        "category": ["verb.social"] * 3,
+        "usage": [[]] * 3,
+    }
+    exceptions = pl.DataFrame(schema={"form": pl.String, "part": pl.String, "lemma": pl.String})
+    net = WordNet(pl.DataFrame(rows, schema=build.SCHEMA), exceptions)
+    assert net.ancestors(0) == {1}
+    assert net.ancestors(2) == {0, 1}
+    assert net.hyponyms(1) == {0, 2}
+
+
+def test_below_is_the_opposite_of_above():
+    person = NET.sense("person", "noun", 1)
+    below = NET.hyponyms(person)
+    assert len(below) > 10_000
+    assert person not in below
+    assert all(person in NET.ancestors(synset) for synset in below)
+    assert NET.hyponyms(NET.sense("big", "adjective", 1)) == frozenset()
+
+
+def test_proper_names():
+    city, writer = NET.senses("london", "noun")
+    assert NET.is_instance(city)
+    assert NET.is_instance(writer)
+    assert NET.is_a(city, NET.sense("city", "noun", 1))
+    assert (NET.category(city), NET.category(writer)) == ("noun.location", "noun.person")
+    assert not NET.is_instance(NET.sense("city", "noun", 1))
+
+
+def test_senses_stand_in_the_order_of_their_ranks():
+    assert NET.first("mouse", "noun") == NET.senses("mouse", "noun")[0] == NET.sense("mouse", "noun", 1)
+    assert NET.category(NET.sense("mouse", "noun", 1)) == "noun.animal"
+    assert NET.words(NET.sense("mouse", "noun", 4)) == ("mouse", "computer mouse")
+    assert NET.name(NET.sense("person", "noun", 1)) == "person"
+
+
+def test_markers_of_adjectives_are_gone():
+    assert NET.words(NET.sense("asleep", "adjective", 1)) == ("asleep",)
+    assert not any("(" in word for word in NET._known("adjective").words)
+
+
+def test_how_words_are_used():
+    assert [NET.name(use) for use in NET.usage(NET.sense("ghetto blaster", "noun", 1))] == ["colloquialism"]
+    assert "disparagement" in {NET.name(use) for use in NET.usage(NET.sense("whitey", "noun", 1))}
+    assert NET.usage(NET.sense("dog", "noun", 1)) == ()
+
+
+def test_unknown_words():
+    assert NET.senses("qwertyuiop", "noun") == ()
+    assert NET.first("qwertyuiop", "noun") is None
+    assert NET.lemma("qwertyuiop", "verb") is None
+    assert NET.lemma("", "noun") is None
+    assert NET.frequency("qwertyuiop", "noun") == 0
+    with pytest.raises(PortrayalError, match="no noun 'qwertyuiop'"):
+        NET.sense("qwertyuiop", "noun", 1)
+    with pytest.raises(PortrayalError, match="Available: 1, 2, 3"):
+        NET.sense("person", "noun", 4)
+    with pytest.raises(PortrayalError):
+        NET.sense("person", "noun", 0)
+
+
+LEMMAS = {
+    "noun": {
+        "men": "man", "women": "woman", "children": "child", "geese": "goose", "skis": "ski", "buses": "bus",
+        "knives": "knife", "feet": "foot", "sandwiches": "sandwich", "boxes": "box", "puppies": "puppy",
+        "sheep": "sheep", "glasses": "glasses", "data": "data", "dogs": "dog", "dog": "dog",
+        "hot dogs": "hot dog", "fire hydrants": "fire hydrant", "policemen": "policeman",
+        "baseball players": "baseball player",
+    },
+    "verb": {
+        "standing": "stand", "ran": "run", "lying": "lie", "taken": "take", "sat": "sit", "is": "be", "has": "have",
+        "skiing": "ski", "parked": "park", "flies": "fly", "catches": "catch", "singing": "sing", "sitting": "sit",
+        "saw": "see", "left": "leave", "feed": "feed", "ride": "ride",
+    },
+    "adjective": {"biggest": "big", "taller": "tall", "better": "good", "nicer": "nice", "red": "red"},
+    "adverb": {"slowly": "slowly"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", LEMMAS)
+def test_forms_lead_to_words(part):
+    assert {form: NET.lemma(form, part) for form in LEMMAS[part]} == LEMMAS[part]
+
+
+def test_phrases():
+    found = dict(NET.phrases_starting("fire", "noun"))
+    assert found["fire hydrant"] == ("fire", "hydrant")
+    assert "fire" not in found
+    assert "fireplace" not in found
+    assert dict(NET.phrases_starting("athlete", "noun")) == {
+        "athlete's foot": ("athlete", "'s", "foot"),
+        "athlete's heart": ("athlete", "'s", "heart"),
+    }
+    assert list(NET.phrases_starting("qwertyuiop", "noun")) == []
+
+
+def test_the_tables_are_what_the_files_of_wordnet_give(tmp_path):
+    if not build.FOLDER.is_dir():
+        cannot_run(f"WordNet's files are not at {build.FOLDER}")
+    build.build(out=tmp_path)
+    for name in ("wordnet.parquet", "exceptions.parquet"):
+        assert pl.read_parquet(tmp_path / name).equals(pl.read_parquet(build.HERE / name))
+
+
+def test_a_folder_without_wordnet_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"data\.noun: expected a file of WordNet 3\.0"):
+        build.build(tmp_path)
