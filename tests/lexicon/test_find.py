@@ -93,6 +93,42 @@ def test_phrases_match_longest_first():
     assert finder.mask("A fire  fighter, a fighter", "X") == "A X, a X"
 
 
+NOT_NAMING = Lexicon(
+    "x",
+    "x",
+    {"french": ("french", "frenchman"), "female": ("lady", "young lady"), "old": ("old",)},
+    neutral=("man",),
+    before_person=("old",),
+    not_naming=("french fries", "French toast", "lady bug", "black-and-white french film", "man servant"),
+)
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("a french cook eats French fries", ["french"]),
+        ("french toast", []),
+        ("a frenchman with french fries", ["frenchman"]),
+        ("a french fry", ["french"]),  # not listed
+        ("a young lady and a lady bug", ["young lady"]),
+        ("a young lady bug", ["young lady"]),  # what begins first has the token
+        ("a black-and-white french film", []),
+        ("an old lady", ["old", "lady"]),
+        ("an old lady bug", []),  # a word that names nobody is no person for another word
+        ("an old man", ["old"]),
+        ("an old man servant", ["old"]),  # man is a word for anybody here, and stays one
+        ("french, fries", ["french"]),
+    ],
+)
+def test_phrases_that_name_nobody(caption, words):
+    assert [mention.word for mention in Finder(NOT_NAMING).mentions(caption)] == words
+
+
+def test_masks_hide_words_in_phrases_that_name_nobody():
+    assert Finder(NOT_NAMING).mask("French fries", "X") == "X fries"
+    assert Finder(NOT_NAMING).mask_words(["french", "fries"], None) == ["fries"]
+
+
 @pytest.mark.parametrize(
     ("caption", "masked"),
     [

@@ -7,6 +7,8 @@ import pytest
 from portrayal.errors import InputError, PortrayalError
 from portrayal.lexicon import lexicon_for, load_lexicon, read_lexicon, shipped_lexicons
 
+DIGEST_BEFORE_THERE_WERE_SUCH_PHRASES = "ba67dcfb"
+
 
 @pytest.mark.parametrize("lexicon", shipped_lexicons(), ids=lambda lexicon: lexicon.name)
 def test_shipped_lexicons_say_where_they_come_from(lexicon):
@@ -49,6 +51,18 @@ def test_changed_words_change_the_digest(tmp_path):
     assert len(digests) == 3
 
 
+def test_phrases_that_name_nobody_are_part_of_the_digest(tmp_path):
+    digests = {}
+    for phrases in ("", 'not_naming = ["French fries"]', 'not_naming = ["french toast"]'):
+        path = tmp_path / "x.toml"
+        path.write_text(f'name = "x"\n{phrases}\n[groups]\ng = ["french"]\n')
+        lexicon = read_lexicon(path)
+        digests[lexicon.not_naming] = lexicon.digest
+    assert list(digests) == [(), ("french fries",), ("french toast",)]
+    assert len(set(digests.values())) == 3
+    assert digests[()] == DIGEST_BEFORE_THERE_WERE_SUCH_PHRASES
+
+
 BAD = {
     "not TOML": ("name = ", "expected TOML"),
     "no name": ('[groups]\na = ["x"]', "expected a name, found None"),
@@ -62,6 +76,14 @@ BAD = {
     "a word in two groups": (
         'name = "x"\n[groups]\na = ["man"]\nb = ["Man"]',
         "expected each word in one group, found 'Man' in 'a' and 'b'",
+    ),
+    "a word that names a group and nobody": (
+        'name = "x"\nnot_naming = ["Man"]\n[groups]\na = ["man"]',
+        "expected each word in one group, found 'Man' in 'a' and 'not_naming'",
+    ),
+    "phrases that are no list": (
+        'name = "x"\nnot_naming = "french fries"\n[groups]\na = ["french"]',
+        "expected not_naming as a list of words, found 'french fries'",
     ),
     "unknown key": ('name = "x"\nwords = 1\n[groups]\na = ["x"]', "found 'words'"),
     "a swap that is none": (

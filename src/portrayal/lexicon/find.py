@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from portrayal.lexicon.tokens import TOKEN, tokenize
 
 # Words that may stand between "black" or "old" and the person it describes. Any word would find more people,
 # and with them the colours of things ("a black and white photo shows men").
-_ALSO_DESCRIBE = frozenset(
+ALSO_DESCRIBE = frozenset(
     "young younger old older elderly little small tall big adult teenage middle-aged american male female "
     "white black african asian hispanic latino caucasian native smiling bearded blonde pretty beautiful "
     "handsome happy".split()
@@ -48,10 +48,20 @@ class Finder:
             lowered = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in caption)
         spans = [(m.group(), m.start(), m.end()) for m in TOKEN.finditer(lowered)]
         words = [word for word, _, _ in spans]
+        matches = list(self._naming.find(words))
+        nobody = {
+            index
+            for start, length, phrase, _ in matches
+            if phrase in self._nobody
+            for index in range(start, start + length)
+            if words[index] in self._named
+        }
         found: list[Mention] = []
-        for start, length, phrase, group in self._naming.find(words):
+        for start, length, phrase, group in matches:
             end = start + length
-            if phrase not in self._conditional or self._before_person(words, end):
+            if phrase in self._nobody:
+                continue
+            if phrase not in self._conditional or self._before_person(words, end, nobody):
                 found.append(Mention(group, phrase, spans[start][1], spans[end - 1][2]))
         return found
 
@@ -109,11 +119,11 @@ class Finder:
             done = spans[start + length - 1][2]
         return "".join([*pieces, caption[done:]])
 
-    def _before_person(self, words: Sequence[str], index: int) -> bool:
-        for word in words[index : index + _PHRASE_REACH + 1]:
-            if word in self._people:
+    def _before_person(self, words: Sequence[str], start: int, nobody: Set[int]) -> bool:
+        for index, word in enumerate(words[start : start + _PHRASE_REACH + 1], start):
+            if word in self._people and index not in nobody:  # an old lady, not an old lady bug
                 return True
-            if word not in _ALSO_DESCRIBE:
+            if word not in ALSO_DESCRIBE:
                 return False
         return False
 
@@ -122,16 +132,24 @@ class Finder:
         return frozenset(" ".join(tokenize(word)) for word in self.lexicon.before_person)
 
     @cached_property
+    def _nobody(self) -> frozenset[str]:
+        return frozenset(" ".join(tokenize(phrase)) for phrase in self.lexicon.not_naming)
+
+    @cached_property
     def _people(self) -> frozenset[str]:
         """Single words that stand for a person: the neutral ones, and group words that need no person."""
-        named = (word for words in self.lexicon.groups.values() for word in words)
         return frozenset(
-            word for word in (*self.lexicon.neutral, *named) if word not in self.lexicon.before_person
+            word for word in (*self.lexicon.neutral, *self._named) if word not in self.lexicon.before_person
         )
 
     @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(word for words in self.lexicon.groups.values() for word in words)
+
+    @cached_property
     def _naming(self) -> PhraseTable:
-        return PhraseTable((word, group) for group, words in self.lexicon.groups.items() for word in words)
+        named = [(word, group) for group, words in self.lexicon.groups.items() for word in words]
+        return PhraseTable([*named, *((phrase, "") for phrase in self.lexicon.not_naming)])
 
     @cached_property
     def _hiding(self) -> PhraseTable:

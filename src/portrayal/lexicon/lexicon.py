@@ -17,9 +17,10 @@ from portrayal.lexicon.tokens import tokenize
 
 _KEYS = {
     "name", "attribute", "source", "licence", "version", "note",
-    "groups", "neutral", "swap", "plain", "stand_in", "mask_also", "before_person", "hide",
+    "groups", "neutral", "swap", "plain", "stand_in", "mask_also", "before_person", "not_naming", "hide",
 }  # fmt: skip
 _LISTS = ("neutral", "mask_also", "before_person")
+_LATER_LISTS = ("not_naming",)  # in the digest only where they are used, so that older lists keep theirs
 _TABLES = ("swap", "plain")
 NEUTRAL = "neutral"  # what rows call words and captions that are about a person, and name no group
 
@@ -30,7 +31,8 @@ class Lexicon:
 
     `neutral` words are for people without naming a group. `mask_also` words are hidden with the group
     words but name no group. `before_person` words name their group only in front of a word for a person
-    ("a black man", not "a black dog"). `swap` pairs a word with its counterparts in other groups, `plain` with a word
+    ("a black man", not "a black dog"). `not_naming` phrases hold a listed word and name nobody ("french fries");
+    a mask hides the word all the same. `swap` pairs a word with its counterparts in other groups, `plain` with a word
     that names no group ("" where it can be left out); `stand_in` is the one word or phrase for a group, or for
     anybody (`neutral`), where a sentence needs one: by default the first that is listed. `hide` is false
     where the studies that the words come from leave them visible when they ask what captions give away.
@@ -45,6 +47,7 @@ class Lexicon:
     stand_in: Mapping[str, str] = field(default_factory=dict)
     mask_also: tuple[str, ...] = ()
     before_person: tuple[str, ...] = ()
+    not_naming: tuple[str, ...] = ()
     source: str | None = None
     licence: str | None = None
     version: str | None = None
@@ -59,6 +62,7 @@ class Lexicon:
             {word: list(others) for word, others in self.swap.items()},
             *(list(getattr(self, key)) for key in _LISTS),
             *([{**self.plain}, {**self.stand_in}] if self.plain or self.stand_in else []),
+            *({key: list(getattr(self, key))} for key in _LATER_LISTS if getattr(self, key)),
         ]
         return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -112,7 +116,7 @@ def read_lexicon(path: Path) -> Lexicon:
         raise PortrayalError(f"There is no lexicon file {path}.") from None
     except UnicodeDecodeError:
         raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
-    return _parse(text, str(path))
+    return parse_lexicon(text, str(path))
 
 
 @cache
@@ -121,11 +125,12 @@ def _shipped() -> dict[str, Lexicon]:
     files = sorted(
         (file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name
     )
-    lexicons = [_parse(file.read_text(encoding="utf-8"), file.name) for file in files]
+    lexicons = [parse_lexicon(file.read_text(encoding="utf-8"), file.name) for file in files]
     return {lexicon.name: lexicon for lexicon in lexicons}
 
 
-def _parse(text: str, file: str) -> Lexicon:
+def parse_lexicon(text: str, file: str) -> Lexicon:
+    """A lexicon from the text of its file; the name of the file stands in what is wrong with it."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -150,6 +155,7 @@ def _parse(text: str, file: str) -> Lexicon:
         neutral=_lower(data.get("neutral", [])),
         mask_also=_lower(data.get("mask_also", [])),
         before_person=_lower(data.get("before_person", [])),
+        not_naming=_lower(data.get("not_naming", [])),
         source=data.get("source"),
         licence=data.get("licence"),
         version=None if data.get("version") is None else str(data["version"]),
@@ -180,7 +186,7 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
     if not groups and not data.get("neutral"):
         yield Problem(file, "a table [groups] with one list of words per group", "none")
     lists = {f"group '{group}'": words for group, words in groups.items()}
-    lists |= {key: data[key] for key in _LISTS if key in data}
+    lists |= {key: data[key] for key in (*_LISTS, *_LATER_LISTS) if key in data}
     for what, words in lists.items():
         if not isinstance(words, list) or not words:
             yield Problem(file, f"{what} as a list of words", shown(words))
@@ -188,7 +194,7 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         for word in words:
             if not isinstance(word, str) or not tokenize(word):
                 yield Problem(file, f"words in {what}", shown(word))
-    yield from _shared_words(groups, file)
+    yield from _shared_words(groups, data.get("not_naming", []), file)
     for table in _TABLES:
         yield from _table_problems(data.get(table, {}), table, file)
     stand_in = data.get("stand_in", {})
@@ -214,10 +220,10 @@ def _table_problems(table: Any, name: str, file: str) -> Iterator[Problem]:
             yield Problem(file, f"the counterpart of '{word}' as a word or a list of words", shown(others))
 
 
-def _shared_words(groups: dict[str, Any], file: str) -> Iterator[Problem]:
-    """A word that names two groups names neither."""
+def _shared_words(groups: dict[str, Any], not_naming: Any, file: str) -> Iterator[Problem]:
+    """A word that names two groups names neither; nor does one that names nobody name a group."""
     owner: dict[str, str] = {}
-    for group, words in groups.items():
+    for group, words in (*groups.items(), ("not_naming", not_naming)):
         for word in words if isinstance(words, list) else ():
             if isinstance(word, str) and owner.setdefault(word.strip().lower(), group) != group:
                 yield Problem(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from portrayal.errors import InputError, PortrayalError, Problem
-from portrayal.lexicon.phrases import PhraseTable
+from portrayal.lexicon.phrases import Match, PhraseTable
 from portrayal.lexicon.tokens import tokenize
 
 
@@ -33,7 +33,11 @@ class ObjectFinder:
         >>> ObjectFinder(["dog", "hot dog", "dining table"]).labels("two dogs at a table with a hot dog")
         ('dog', 'dining table', 'hot dog')
         """
-        return tuple(dict.fromkeys(match.value for match in self._table.find(tokenize(caption))))
+        return tuple(dict.fromkeys(match.value for match in self.matches(tokenize(caption))))
+
+    def matches(self, tokens: Sequence[str]) -> list[Match]:
+        """Where labels are named in the tokens of a caption; a match's value is the label."""
+        return list(self._table.find(tokens))
 
 
 def plural(name: str) -> str:
