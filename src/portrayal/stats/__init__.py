@@ -2,9 +2,10 @@
 
 from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
 from portrayal.stats.compare import Difference, paired_difference, unpaired_difference
+from portrayal.stats.firth import Coefficient, firth
 from portrayal.stats.multiple import benjamini_hochberg, holm
 from portrayal.stats.power import minimum_detectable_effect
-from portrayal.stats.rates import clustered_wilson, rate, wilson
+from portrayal.stats.rates import clustered_wilson, rate, wilson, wilson_of_sums
 from portrayal.stats.resample import (
     DRAWS,
     LEVEL,
@@ -31,6 +32,7 @@ __all__ = [
     "DRAWS",
     "LEVEL",
     "PERMUTATIONS",
+    "Coefficient",
     "Difference",
     "Estimate",
     "Resampler",
@@ -43,6 +45,7 @@ __all__ = [
     "dealings",
     "divide_columns",
     "draws_over_seeds",
+    "firth",
     "holm",
     "learning_variance",
     "minimum_detectable_effect",
@@ -57,4 +60,5 @@ __all__ = [
     "sorted_clusters",
     "unpaired_difference",
     "wilson",
+    "wilson_of_sums",
 ]

@@ -58,11 +58,39 @@ def clustered_wilson(
     if total <= 0:
         raise ValueError("A rate needs at least one trial.")
     share = min(max(float(np.sum(successes)) / total, 0.0), 1.0)
+    spread = float(np.sum((successes - share * trials) ** 2))
+    return wilson_of_spread(share, spread, total, float(np.count_nonzero(trials)), level, most)
+
+
+def wilson_of_sums(
+    successes: float, squares: float, clusters: float, level: float = LEVEL
+) -> tuple[float, float]:
+    """The same for one trial per cluster, from sums over clusters that need not be kept: of successes, which may be
+    shares of one, and of their squares.
+
+    >>> wilson_of_sums(2, 2, 10) == wilson(2, 10)
+    True
+    """
+    if clusters <= 0:
+        raise ValueError("A rate needs at least one trial.")
+    share = min(max(successes / clusters, 0.0), 1.0)
+    spread = squares - 2 * share * successes + share * share * clusters
+    return wilson_of_spread(share, spread, clusters, clusters, level)
+
+
+def wilson_of_spread(
+    share: float,
+    spread: float,
+    total: float,
+    clusters: float,
+    level: float = LEVEL,
+    most: float | None = None,
+) -> tuple[float, float]:
+    """`spread` is the sum over clusters of the squared distance between successes and what the share expects."""
     inside = share * (1 - share)
     if inside < 1e-12:
         # Every trial went the same way, so nothing shows how alike a cluster's trials are: count clusters.
-        effective = float(np.count_nonzero(trials))
+        effective = clusters
     else:
-        variance = float(np.sum((successes - share * trials) ** 2)) / total**2
-        effective = min(inside / max(variance, 1e-300), total if most is None else most)
+        effective = min(inside / max(spread / total**2, 1e-300), total if most is None else most)
     return wilson(share * effective, effective, level)
