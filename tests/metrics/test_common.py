@@ -18,6 +18,7 @@ from portrayal.study import Study
 
 ROOT = Path(__file__).parent.parent.parent
 DRAWS = 60  # few: what is tested here does not depend on them
+BY_CAPTIONS_ALONE = ("self-identification.identity-words", "demeaning.words", "erasure.too-vague")
 EVERY = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 
 
@@ -106,12 +107,16 @@ def test_a_study_twice_over_gives_the_same_shares(metric: Metric, study):
         metric(study, attribute="gender", draws=DRAWS),
         metric(doubled, attribute="gender", draws=DRAWS),
     )
-    found = {(m.term, m.system, m.group, m.item): m for m in twice.measurements}
+    found = {(m.term, m.system, m.group, m.item, m.unit): m for m in twice.measurements}
     for m in once.measurements:
-        n = found[m.term, m.system, m.group, m.item]
-        assert n.n == 2 * m.n
+        n = found.get((m.term, m.system, m.group, m.item, m.unit))
+        if n is None and metric.name == "harms":
+            continue  # which words are common enough to be told changes with the size of a study
+        if m.n_unit == "image" and n.value is not None:
+            assert n.n == 2 * m.n
         # What rests on common sets of objects, or on noise, may change with the size of a study.
-        steady = not m.term.startswith("multi") and not metric.card.learns
+        steady = not m.term.startswith(("multi", "stereotyping", "erasure.misnaming", "erasure.ignoring"))
+        steady = steady and not metric.card.learns
         if m.unit in ("share", "ratio") and steady:
             assert n.value == pytest.approx(m.value, abs=1e-9)
 
@@ -145,9 +150,16 @@ def test_no_images_labelled(metric: Metric, study):
     else:
         with_labels = values(metric(study, attribute="gender", draws=DRAWS))
         without = values(metric(unlabelled, attribute="gender", draws=DRAWS))
-        more = with_labels.keys() - without.keys()  # where labels are of use, they give rows of their own
-        assert all("label" in item for _, _, _, item, _ in more)
-        assert without == {key: with_labels[key] for key in without}
+        # Where labels are of use, they give rows of their own, or numbers where there were none.
+        more = with_labels.keys() - without.keys()
+        assert all(
+            group or "label" in (item or "") or metric.every_attribute for _, _, group, item, _ in more
+        )
+        same_rows = {key: value for key, value in without.items() if value is not None}
+        if metric.every_attribute:  # that somebody is shown is known from labels too
+            same_rows = {key: v for key, v in same_rows.items() if key[0] in BY_CAPTIONS_ALONE}
+        assert same_rows
+        assert same_rows == {key: with_labels[key] for key in same_rows}
 
 
 @EVERY

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
@@ -162,6 +162,7 @@ def test_what_makes_no_sense_is_refused(sentence):
         firth(design, answered, column, weights)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 6), min_size=4, max_size=4).filter(lambda cells: cells[0] + cells[1] > 0))
 def test_the_other_coding_of_the_group_turns_the_sign(cells):
     if cells[2] + cells[3] == 0:
@@ -179,6 +180,7 @@ def test_the_other_coding_of_the_group_turns_the_sign(cells):
     assert (one.p < 0.05) == (not one.low <= 0 <= one.high)
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.sampled_from([1e-6, 0.01, 100.0, 1e7]))
 def test_units_do_not_matter(seed, unit):
     design, answered, _ = some_data(seed, rows=20)

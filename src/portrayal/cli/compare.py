@@ -11,7 +11,8 @@ from portrayal.cli.console import COLUMN_GAP, console, raw, say, show_table
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import unknown_name
-from portrayal.report.layout import number, probability, with_interval
+from portrayal.report.layout import number, with_interval
+from portrayal.report.section import probability
 from portrayal.results import HUMAN, Measurement, Results
 
 

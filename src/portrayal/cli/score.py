@@ -25,6 +25,7 @@ from portrayal.cli.studies import load_study
 from portrayal.cli.tables import show_results
 from portrayal.errors import unknown_name
 from portrayal.metrics import METRICS, Metric, find_metric
+from portrayal.results import Results
 
 
 class _Metrics(click.Group):
@@ -61,8 +62,22 @@ def _command(metric: Metric) -> click.Command:
         json_file: Path | None,
         style: str,
         workers: int = 1,
+        stream: bool = False,
         **options: Any,
     ) -> None:
+        if stream:
+            with progress(metric.name) as tell:
+                results = metric.stream(
+                    study,
+                    attribute=attribute,
+                    systems=systems,
+                    seed=seed,
+                    workers=workers,
+                    progress=tell,
+                    **options,
+                )
+            _show(results, json_file, style)
+            return
         read = load_study(study, skip_bad)
         with progress(metric.name) if workers > 1 or metric.at_once(options) else nullcontext() as tell:
             results = score(
@@ -75,13 +90,26 @@ def _command(metric: Metric) -> click.Command:
                 progress=tell,
                 **options,
             )
-        if json_file is not None:
-            results.save(json_file)
-        if style == "table":
-            show_results(results)
-            say()
-        else:
-            raw(FORMATS[style](results))
+        _show(results, json_file, style)
 
     run.params += metric_options(metric)
+    if hasattr(metric, "stream"):
+        run.params.append(
+            click.Option(
+                ["--stream"],
+                is_flag=True,
+                help="Read the study part by part (study.toml lists several files of captions), in bounded memory; "
+                "measurements that need all images at once are left out.",
+            )
+        )
     return workers_option(run) if metric.slow else run
+
+
+def _show(results: Results, json_file: Path | None, style: str) -> None:
+    if json_file is not None:
+        results.save(json_file)
+    if style == "table":
+        show_results(results)
+        say()
+    else:
+        raw(FORMATS[style](results))

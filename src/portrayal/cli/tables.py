@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from portrayal.cli.console import COLUMN_GAP, console, say, show_table
 from portrayal.report.layout import (
-    Row,
-    Section,
     bare,
+    cell,
     footnotes,
     sections,
     strongest,
     with_interval,
 )
+from portrayal.report.section import Row, Section
 from portrayal.results import Results
 
 SHOWN_ITEMS = 5  # words or objects for each system and group
@@ -48,27 +48,29 @@ def _same(one: Section, other: Section) -> bool:
 def _show_section(section: Section) -> None:
     """A column per term, as precise as the terminal is wide; a line per number where it is too narrow for that."""
     item = ["item"] if section.has_items else []
-    head = ["system", section.second, *item]
+    grouped = any(row.group is not None for row in section.rows) or not section.by_term
+    head = [section.first, *([section.second] if grouped else []), *item]
 
     def about(row: Row) -> list[str]:
-        return [row.system or "", row.group or "all", *([row.item or "all"] if item else [])]
+        whom = [row.group or "all"] if grouped else []
+        return [row.system or "", *whom, *([row.item or "all"] if item else [])]
 
     for write in (with_interval, bare):
         lines = [
             [
                 *about(row),
-                *(write(row.cells[t]) if t in row.cells else "" for t in section.terms),
-                *(row.chance if item else ()),
+                *(cell(row, t, write) for t in section.terms),
+                *(row.chance if section.tests else ()),
                 row.n,
             ]
             for row in section.rows
         ]
-        columns = [*head, *section.terms, *(["p", "q"] if item else []), "n"]
+        columns = [*head, *section.terms, *(["p", "q"] if section.tests else []), "n"]
         if (
             sum(max(len(line[i]) for line in [columns, *lines]) + COLUMN_GAP for i in range(len(columns)))
             <= console().width
         ):
             show_table(columns, lines, set(range(len(head), len(columns))))
             return
-    long = [[*about(row), term, with_interval(m)] for row in section.rows for term, m in row.cells.items()]
-    show_table([*head, "term", "value"], long, {len(head) + 1})
+    long = [[*about(row), term, cell(row, term, with_interval)] for row in section.rows for term in row.cells]
+    show_table([*head, "system" if section.by_term else "term", "value"], long, {len(head) + 1})

@@ -9,6 +9,7 @@ from portrayal.metrics.cooccurrence import cooccurrence
 from portrayal.metrics.error import error
 from portrayal.metrics.gender_estimation import gender_estimation
 from portrayal.metrics.gender_score import gender_score
+from portrayal.metrics.harms import harms
 from portrayal.metrics.lic import lic
 from portrayal.metrics.metric import Metric
 from portrayal.metrics.naming_ratio import naming_ratio
@@ -28,6 +29,7 @@ METRICS: dict[str, Metric] = {
         gender_score,
         gender_estimation,
         cloze,
+        harms,
     )
 }
 
@@ -48,6 +50,7 @@ __all__ = [
     "find_metric",
     "gender_estimation",
     "gender_score",
+    "harms",
     "lic",
     "naming_ratio",
     "object_distance",

@@ -21,6 +21,17 @@ class Term:
         None  # "lower", "higher", "closer" to the ideal; None where neither end is good in itself
     )
     ideal: float | None = None
+    items: tuple[str, ...] = ()  # that have a row of their own in every study
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several measurements that share a card: what it counts, whose rule that is, what it cannot say."""
+
+    term: str
+    rule: str
+    origin: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -34,12 +45,16 @@ class Card:
     paper: str
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]
+    parts: tuple[Part, ...] = ()  # where its terms are measurements of their own
+    by_term: bool = (
+        False  # whether a table has a line per term and a column per system, as where terms are many
+    )
     uses: tuple[str, ...] = ()  # tables that give more numbers where they are there
     # Two terms, of a system and of people, whose captions the page shows side by side.
     beside: tuple[str, str] | None = None
     # What the lab holds the metric against: term -> the dial it must follow, and the dials that must not move it.
     # "@one" after a term or a dial means: of one group only; "@object" after a term: of that group and an object that
-    # leans to it; "-" before a dial: the term falls as it is turned up.
+    # leans to it; "@" and one of its items: of that item; "-" before a dial: the term falls as it is turned up.
     responds_to: dict[str, str] = field(default_factory=dict)
     should_ignore: tuple[str, ...] = ()
     # Whether its numbers depend on how much there is to learn from, so that their true value is that of one size.

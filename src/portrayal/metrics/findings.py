@@ -50,12 +50,13 @@ class Findings:
         p: float | None = None,
         q: float | None = None,
         ideal: float | None = None,
+        unit: str | None = None,
         evidence: pl.DataFrame | None = None,
         resampler: Resampler | None = None,
         in_brief: bool = False,
     ) -> None:
         """One number. `evidence` has the columns image_id, caption, detail; `in_brief` keeps some of it, where another
-        number has it all.
+        number has it all. A term that comes in several units says in which this one is.
 
         `support` is the number of images it rests on, where `n` counts something else; with fewer than enough it is
         said to be too few, and neither p nor q is given. With the `resampler` its draws came from, a headline's
@@ -67,7 +68,8 @@ class Findings:
         if estimate.value is None and reason is None:
             raise ValueError(f"{self.card.name}:{term} is undefined for '{system}' and no reason is given.")
         images = n if support is None else support
-        if reason is None and images < TOO_FEW and described.unit != "count":
+        unit = unit or described.unit
+        if reason is None and images < TOO_FEW and unit != "count":
             reason = f"{TOO_FEW_REASON}: {images} images, fewer than {TOO_FEW}"
             p = q = None
         measurement = Measurement(
@@ -88,7 +90,7 @@ class Findings:
             q=q,
             ideal=described.ideal if ideal is None else ideal,
             better=described.better,
-            unit=described.unit,
+            unit=unit,
             reason=reason,
             settings=dict(self.settings),
         )
@@ -103,6 +105,12 @@ class Findings:
                 evidence = evidence.gather_every(-(-evidence.height // most))
             named = evidence.with_columns(pl.lit(measurement.id).alias("id"), pl.lit(system).alias("system"))
             self.evidence.append(named.select(list(EVIDENCE_SCHEMA)))
+
+    def extend(self, other: Findings) -> None:
+        """Add what was found under other settings."""
+        self.measurements += other.measurements
+        self.evidence += other.evidence
+        self.replicates += other.replicates
 
     def results(self) -> Results:
         return Results(

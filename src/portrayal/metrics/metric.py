@@ -38,12 +38,17 @@ class Metric:
         audit: Mapping[str, Any] | None = None,
         quick: Mapping[str, Any] | None = None,
         at_once: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+        every_attribute: bool = False,
+        by_term: str | None = None,
     ):
         """`slow` metrics are worth a process for each speaker, unless their options mean that all speakers `at_once`
-        are faster; `audit` and `quick` are options of (quick) audits."""
+        are faster; `audit` and `quick` are options of (quick) audits. `every_attribute`: labels split its numbers,
+        whether or not a lexicon names their groups. `by_term` is the option that asks for some of its terms only."""
         self.card = card
         self.slow = slow
         self.at_once = at_once
+        self.every_attribute = every_attribute
+        self.by_term = by_term
         self.audit, self.quick = dict(audit or {}), dict(quick or {})
         self.compute = compute
         self.name = card.name
@@ -68,12 +73,7 @@ class Metric:
         captions go by the name `human`), so that a long measurement can be split up.
         """
         started = time.time()
-        for option in options:
-            if option not in self.options:
-                raise unknown_name(
-                    f"option of the metric '{self.name}'", option, [*self.options, "systems", "seed"]
-                )
-        self._check(options)
+        self.checked(options)
         if systems is not None:
             study = study.only(systems)
         voices = study.speakers if speakers is None else tuple(speakers)
@@ -116,8 +116,15 @@ class Metric:
             if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("attribute", "speakers", "seed")
         }
 
-    def _check(self, options: dict[str, Any]) -> None:
-        """Names must be among those of the annotation; numbers have a least value, which stands beside their help."""
+    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options, if they are this metric's and have values it knows.
+
+        Names must be among those of the annotation; numbers have a least value, which stands beside their help."""
+        for option in options:
+            if option not in self.options:
+                raise unknown_name(
+                    f"option of the metric '{self.name}'", option, [*self.options, "systems", "seed"]
+                )
         for name, value in options.items():
             if value is None:  # left to the metric
                 continue
@@ -130,6 +137,7 @@ class Metric:
                     raise PortrayalError(
                         f"The option '{name}' must be {least:g} or more. Got {value!r} instead."
                     )
+        return options
 
     def missing(self, study: Study) -> str | None:
         """Why this study does not allow the metric, or None when it does."""
@@ -155,7 +163,7 @@ class Metric:
             if "attributes" in self.card.needs:
                 study.labels(attribute)  # complains of what it does not know
             return (attribute,)
-        if "attributes" in self.card.needs:
+        if "attributes" in self.card.needs or (self.every_attribute and study.attribute_names):
             return study.attribute_names
         if lexicon is not None:
             words = load_lexicon(lexicon)

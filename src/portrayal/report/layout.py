@@ -3,59 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from portrayal.report.by_term import limited, split
+from portrayal.report.section import Row, Section, probability
 from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results
 
 DETECTABLE = 2.8016  # standard errors: what a two-sided test at 5 % finds with 80 % probability
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table: what its numbers are about, and the numbers by term."""
-
-    system: str | None
-    group: str | None
-    item: str | None
-    cells: dict[str, Measurement]
-
-    @property
-    def chance(self) -> tuple[str, str]:
-        """p and q of the first number that has them, for scans over words or objects."""
-        first = next((m for m in self.cells.values() if m.p is not None), None)
-        p, q = (first.p, first.q) if first is not None else (None, None)
-        return probability(p), probability(q)
-
-    @property
-    def n(self) -> str:
-        """How much the row rests on: the n of its first number."""
-        first = next(iter(self.cells.values()))
-        return "" if first.n is None else f"{first.n:,}"
-
-
-@dataclass
-class Section:
-    """One metric, one attribute, one set of settings; or several sets side by side."""
-
-    metric: str
-    attribute: str | None
-    settings: dict[str, Any]
-    terms: list[str] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    hidden: int = 0  # rows that are not shown
-    part: str | None = None  # what tells it from the metric's other sections
-    second: str = "group"  # what the second column holds
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def has_items(self) -> bool:
-        return any(row.item is not None for row in self.rows)
-
-    @property
-    def side_by_side(self) -> bool:
-        return self.second != "group"
 
 
 def sections(results: Results) -> list[Section]:
@@ -64,6 +20,8 @@ def sections(results: Results) -> list[Section]:
     A term that has rows of its own for words or objects gets a table of its own. Where a metric was measured under
     several settings, a table with its headlines side by side comes first.
     """
+    usual, turned = split(results)
+    results = replace(results, measurements=tuple(usual))
     units: dict[tuple[str, str], set[str | None]] = {}
     for m in results.measurements:
         units.setdefault((m.metric, m.term), set()).add(m.unit)
@@ -84,7 +42,7 @@ def sections(results: Results) -> list[Section]:
             rows[key] = Row(m.system, m.group, m.item, {})
             section.rows.append(rows[key])
         rows[key].cells[column] = m
-    return _with_overviews(list(folded.values()))
+    return [*_with_overviews(list(folded.values())), *turned]
 
 
 def _place(m: Measurement) -> str:
@@ -210,6 +168,8 @@ def strongest(section: Section, most: int) -> Section:
     An item goes with a group when its number is above the group's own, and rests on enough. By p; among equals the
     farthest above first.
     """
+    if section.by_term:
+        return limited(section, most)
     ranked: dict[tuple[str | None, str | None], list[tuple[float, float, int]]] = {}
     for index, row in enumerate(section.rows):
         m = next(iter(row.cells.values()))
@@ -255,13 +215,18 @@ def number(value: float | None, unit: str | None) -> str:
     return f"{value + 0.0:.3f}"
 
 
-def probability(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}" if value >= 0.0005 else "<0.001"
-
-
 def bare(m: Measurement) -> str:
     """A value alone; a dagger marks what rests on too little."""
     return number(m.value, m.unit) + ("†" if is_too_few(m) else "")
+
+
+def cell(row: Row, column: str, write: Callable[[Measurement], str]) -> str:
+    """What a table shows in one place: nothing, a number, or a count with its share."""
+    if column not in row.cells:
+        return ""
+    count = row.beside.get(column)
+    told = write(row.cells[column])
+    return told if count is None or count is row.cells[column] else f"{bare(count)} · {told}"
 
 
 def with_interval(m: Measurement) -> str:

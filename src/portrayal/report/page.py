@@ -17,7 +17,6 @@ from markupsafe import Markup
 from portrayal.files import write_text
 from portrayal.report.beside import beside
 from portrayal.report.layout import (
-    Section,
     facts,
     footnotes,
     is_too_few,
@@ -26,6 +25,7 @@ from portrayal.report.layout import (
     settings_text,
     strongest,
 )
+from portrayal.report.section import Section
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.report.layout import footnotes, sections, settings_text, with_interval
+from portrayal.report.layout import cell, footnotes, sections, settings_text, with_interval
 from portrayal.results import Results
 
 
@@ -17,16 +17,16 @@ def to_markdown(results: Results) -> str:
     for section in sections(results):
         about = " · ".join(filter(None, (section.metric, section.attribute, section.part)))
         head = [
-            "system",
+            section.first,
             section.second,
             *(["item"] if section.has_items else []),
             *section.terms,
-            *(["p", "q"] if section.has_items else []),
+            *(["p", "q"] if section.tests else []),
             "n",
         ]
         lines = [f"### {about}", "", _line(head), _line(["---"] * len(head))]
         for row in section.rows:
-            cells = [with_interval(row.cells[term]) if term in row.cells else "" for term in section.terms]
+            cells = [cell(row, term, with_interval) for term in section.terms]
             item = [row.item or "all"] if section.has_items else []
             lines.append(
                 _line(
@@ -35,7 +35,7 @@ def to_markdown(results: Results) -> str:
                         row.group or "all",
                         *item,
                         *cells,
-                        *(row.chance if section.has_items else ()),
+                        *(row.chance if section.tests else ()),
                         row.n,
                     ]
                 )

@@ -40,7 +40,8 @@ def firth(
     several answers), `weights` how much each row counts. Where a column tells the answers apart completely, the usual
     estimate runs off to infinity; the prior keeps it finite, and takes off most of what small samples add to it. In a
     table of two groups it is the log odds ratio after 1/2 is added to each cell. The interval holds every value that
-    the likelihood ratio does not refuse. None where the columns cannot be told apart, as where one of them is constant.
+    the likelihood ratio does not refuse. Rows are taken for independent, and a share for one answer. None where the
+    columns cannot be told apart, as where one of them is constant.
 
     >>> design = np.array([[1.0, 0.0]] * 5 + [[1.0, 1.0]] * 5)
     >>> found = firth(design, np.array([0.0] * 5 + [1.0] * 5), column=1)
@@ -144,6 +145,7 @@ class _Question:
         columns, chance = self.columns, expit(self.columns @ at)
         variance = chance * (1 - chance)
         information = self._products(variance)
+        # A pseudo-inverse: so far out that most answers are sure, rounding would blow an inverse up.
         inverse = np.linalg.pinv(information, hermitian=True)
         spread = np.sum(columns @ inverse * columns, axis=1)
         # How much each row decides about its own fit: the prior adds that many answers, half of them yes.
@@ -178,7 +180,7 @@ class _Profile:
 
     def error(self) -> float:
         """A first guess of how far the ends of an interval lie: the standard error at the top."""
-        inverse = np.linalg.pinv(self.question.information(self.best), hermitian=True)
+        inverse = np.linalg.inv(self.question.information(self.best))
         return float(np.sqrt(max(inverse[self.column, self.column], 1e-12)))
 
     def drop(self, value: float) -> float:
@@ -197,4 +199,4 @@ class _Profile:
             if self.drop(outside) > allowed:
                 break
             inside, outside = outside, middle + 2 * (outside - middle)
-        return float(brentq(lambda value: self.drop(value) - allowed, inside, outside, xtol=1e-9, rtol=1e-9))
+        return float(brentq(lambda value: self.drop(value) - allowed, inside, outside, xtol=1e-8, rtol=1e-8))

@@ -1,6 +1,6 @@
 """What is audited: the study, its folder on disk, and the importers that make one."""
 
-from portrayal.study.folder import read_study, write_study
+from portrayal.study.folder import count_parts, read_part, read_study, write_study
 from portrayal.study.study import COMBINED, Study
 
-__all__ = ["COMBINED", "Study", "read_study", "write_study"]
+__all__ = ["COMBINED", "Study", "count_parts", "read_part", "read_study", "write_study"]

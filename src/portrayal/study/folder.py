@@ -34,8 +34,40 @@ def read_study(path: Path | str, *, skip_bad: bool = False, strict: bool = False
     return study
 
 
-def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -> Study:
-    """Like `read_study`, leaving it to the caller to settle what was noted."""
+def read_part(path: Path | str, part: int) -> Study:
+    """One part of a study that is too large to be held at once, counted from 0."""
+    problems = Problems()
+    study = read_study_noting(Path(path), problems, part=part)
+    problems.settle()
+    return study
+
+
+def count_parts(path: Path | str) -> int:
+    """In how many parts a study can be read: as many as there are files in its list of captions.
+
+    The first file of each table belongs to the first part, and so on; a table with one file belongs to every part. All
+    that is said of an image is in one part.
+    """
+    path = Path(path)
+    path = path if path.name == STUDY_FILE and path.is_file() else path / STUDY_FILE
+    settings = _settings(path)
+    listed = {
+        table: len(_files(path, table, settings[table]))
+        for table in TABLES
+        if isinstance(settings.get(table), list)
+    }
+    parts = listed.get("captions", 1)
+    for table, files in listed.items():
+        if files not in (1, parts):
+            expected = f"one file of {table}, or as many as of captions ({parts})"
+            raise InputError([Problem(str(path), expected, str(files))])
+    return parts
+
+
+def read_study_noting(
+    path: Path, problems: Problems, *, strict: bool = False, part: int | None = None
+) -> Study:
+    """Like `read_study`, leaving it to the caller to settle what was noted; with `part`, that part of it."""
     path = path if path.name == STUDY_FILE and path.is_file() else path / STUDY_FILE
     settings = _settings(path)
     folder = path.parent
@@ -49,6 +81,8 @@ def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -
     made: dict[str, pl.DataFrame] = {}
     for table, read in readers.items():
         files = _files(path, table, settings.get(table))
+        if part is not None and isinstance(settings.get(table), list) and len(files) > 1:
+            files = [files[part]]
         if files:
             parts = [read(folder / file, system) for system, file in files]
             sources = [folder / file for _, file in files]
@@ -62,7 +96,7 @@ def read_study_noting(path: Path, problems: Problems, *, strict: bool = False) -
         made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
     )
     for table in ("references", "attributes", "objects"):
-        if table in made and captioned is not None:
+        if table in made and captioned is not None and part is None:
             source = folder / _files(path, table, settings[table])[0][1]
             tables.must_share_images(made[table], captioned, source, table, problems)
     if strict and "attributes" in made and captioned is not None:

@@ -31,15 +31,19 @@ class Claim:
     """One term of a metric and the dial it follows."""
 
     metric: str
-    term: str  # with "@one" where the row of one group is meant, "@object" where that of an object that leans to it
+    # With "@one" where the row of one group is meant, "@object" where that of an object that leans to it, "@" and the
+    # name of an item where it is that item's.
+    term: str
     dial: str
     falls: bool = False  # as the dial is turned up
 
     def row(self, results: Results) -> Measurement | None:
         """The measurement that the claim is about: the term's headline, or the row of one group or object."""
         name, _, whom = self.term.partition("@")
-        group = GROUP if whom else None
+        group = GROUP if whom in (ONE, OBJECT) else None
         rows = [m for m in results.measurements if m.term == name and m.group == group and m.system == SYSTEM]
+        if whom not in ("", ONE, OBJECT):
+            return next((m for m in rows if m.item == whom), None)
         headline = [m for m in rows if m.item is None and whom != OBJECT]
         found = headline or [m for m in rows if m.item == ITEM]
         return found[0] if found else None
@@ -49,9 +53,9 @@ def claims_of(card: Card) -> list[Claim]:
     claims = []
     for term, dial in card.responds_to.items():
         name, _, whom = term.partition("@")
-        known = [one.name for one in card.terms]
-        if name not in known or whom not in ("", ONE, OBJECT):
-            raise unknown_name(f"term of '{card.name}' in its claims", term, known)
+        known = {one.name: one.items for one in card.terms}
+        if name not in known or whom not in ("", ONE, OBJECT, *known[name]):
+            raise unknown_name(f"term of '{card.name}' in its claims", term, list(known))
         find_dial(dial.removeprefix("-"))
         claims.append(Claim(card.name, term, dial.removeprefix("-"), dial.startswith("-")))
     for dial in card.should_ignore:

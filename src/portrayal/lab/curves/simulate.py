@@ -62,6 +62,8 @@ def simulate(
     world, annotators, captioner = arrange(levels)
     outcomes: Outcomes = {term: [] for term in terms}
     options: dict[str, Any] = {**found.quick, **({"draws": draws} if "draws" in found.options else {})}
+    if found.by_term is not None:
+        options[found.by_term] = tuple(dict.fromkeys(term.partition("@")[0] for term in terms))
     for seed in seeds:
         study = describe_scenes(
             make_scenes(scenes, seed, world),

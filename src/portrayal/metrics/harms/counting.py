@@ -1,0 +1,57 @@
+"""One pass over the images of a study: every measurement sees each of them once."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from portrayal.metrics.harms.measure import Measure
+from portrayal.metrics.harms.reading import Reading, Telling, Together
+from portrayal.metrics.harms.scenes import Scene, scenes
+from portrayal.metrics.harms.setup import Reference, Setup, Stage
+from portrayal.metrics.harms.survey import Survey
+from portrayal.results import HUMAN
+from portrayal.study import Study
+
+
+def count_scenes(
+    study: Study, setup: Setup, chosen: Sequence[type[Measure]], speakers: Sequence[str]
+) -> dict[str, list[Measure]]:
+    """The measurements of each speaker, having seen every image."""
+    measures = {speaker: [kind(setup) for kind in chosen] for speaker in speakers}
+    able = {speaker: [one for one in made if one.undefined() is None] for speaker, made in measures.items()}
+    for speaker, scene in _all_scenes(study, setup, [speaker for speaker in speakers if able[speaker]]):
+        said, people = tellings(setup, scene)
+        for measure in able[speaker]:
+            measure.see(scene, said, people)
+    return measures
+
+
+def _all_scenes(study: Study, setup: Setup, speakers: Sequence[str]) -> Iterator[tuple[str, Scene]]:
+    """Image by image, so that what people say of one is read once for all speakers."""
+
+    def of(speaker: str) -> Iterator[tuple[str, Scene]]:
+        return ((speaker, scene) for scene in scenes(study, speaker, setup.attribute))
+
+    return heapq.merge(*(of(speaker) for speaker in speakers), key=lambda entry: entry[1].image)
+
+
+def tellings(setup: Setup, scene: Scene) -> tuple[Sequence[Telling], Sequence[Telling]]:
+    """What the speaker says and what people say, several captions as one where any of them may speak for all."""
+    people: Sequence[Telling] = _joined(setup.lists.read_all(scene.people), setup.reference)
+    if setup.stage in ("1", "3"):
+        return people, people
+    return setup.lists.read_all(scene.said), people
+
+
+def _joined(readings: Sequence[Reading], reference: Reference) -> Sequence[Telling]:
+    if reference == "any" and len(readings) > 1:
+        return [Together(readings)]
+    return readings
+
+
+def speakers_of(stage: Stage, speakers: Sequence[str], survey: Survey) -> list[str]:
+    """Whose captions a stage is about: people's, where there are any, or systems'."""
+    if stage in ("1", "3"):
+        return [HUMAN] if HUMAN in speakers and survey.described else []
+    return [speaker for speaker in speakers if speaker != HUMAN]

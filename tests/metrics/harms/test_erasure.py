@@ -1,0 +1,213 @@
+"""Erasure: hand-made captions with known answers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from portrayal.stats import wilson
+from tests.metrics.harms.told import counted, measured, row, shares, study_of
+
+MISNAMED = "erasure.misnaming"
+GROUP = "erasure.group-not-mentioned"
+ENTITY = "erasure.entity-not-named"
+VAGUE = "erasure.too-vague"
+IGNORED = "erasure.ignoring"
+
+
+def boards(tricks: int, images: int, **options):
+    """Images of a skateboard that nobody names; in some of them a trick is named."""
+    captions = ["a boy doing a trick"] * tricks + ["a boy"] * (images - tricks)
+    return measured(study_of(captions, labels=[["skateboard", "person"]] * images), MISNAMED, **options)
+
+
+@pytest.mark.parametrize(
+    ("tricks", "images", "counts"),
+    [(20, 20, 1), (17, 20, 1), (14, 20, 0), (10, 20, 0), (30, 40, 1), (28, 40, 1), (24, 40, 0), (71, 100, 1)],
+)
+def test_a_consistent_misnaming_has_an_interval_above_a_half(tricks, images, counts):
+    found = boards(tricks, images)
+    assert row(found, unit="count").value == counts
+    low, high = wilson(tricks, images)
+    other = row(found, item="skateboard -> trick")
+    assert (other.value, other.low, other.high) == pytest.approx((tricks / images, low, high))
+    assert (low > 0.5) == bool(counts)
+
+
+def test_four_of_four_are_too_few():
+    found = boards(4, 4)
+    assert row(found).value is None
+    assert "20 captions" in row(found).reason
+
+
+def test_a_named_object_is_no_case():
+    study = study_of(
+        ["a skateboard and a trick"] * 20 + ["a boy doing a trick"] * 20,
+        labels=[["skateboard", "person"]] * 40,
+    )
+    assert row(measured(study, MISNAMED), item="skateboard -> trick").n == 20
+
+
+def test_words_for_what_is_there_are_no_other_name():
+    study = study_of(["a boy at a table"] * 20, labels=[["skateboard", "person", "dining table"]] * 20)
+    found = measured(study, MISNAMED)
+    assert row(found, unit="count").value == 0
+    assert not [m for m in found.measurements if m.item]
+
+
+def test_people_misname_too():
+    study = study_of(
+        ["a boy"] * 20, [["a trick", "a nice trick"]] * 20, labels=[["skateboard", "person"]] * 20
+    )
+    found = measured(study, MISNAMED, stage=("3",))
+    assert {m.system for m in found.measurements} == {"human"}
+    assert row(found, item="person -> trick").value == 1
+    assert row(found, item="skateboard -> trick").value == 1
+    assert (
+        row(measured(study, MISNAMED, stage=("3",), reference="each"), item="skateboard -> trick").value == 1
+    )
+
+
+def test_without_labels_nothing_is_misnamed():
+    found = row(measured(study_of(["a man"]), MISNAMED))
+    assert found.value is None
+    assert "objects" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("caption", "people", "axes"),
+    [
+        ("a person on a bench", ["a man on a bench"], {"gender"}),
+        ("a person", ["an old woman"], {"gender", "age"}),
+        ("a man", ["an old man"], {"age"}),
+        ("a woman", ["an asian woman"], {"ethnicity"}),
+        ("a man", ["a french man"], {"norp", "nationality"}),
+        ("a woman", ["a muslim woman"], {"norp", "religion"}),
+        ("a dog", ["a man and a dog"], {"gender"}),
+        ("a man", ["a woman"], set()),
+        ("a man", ["a person"], set()),
+        ("an old man", ["a man"], set()),
+        ("a plate of food", ["a plate of french fries"], set()),
+        ("a skier", ["a skier with ski poles"], set()),
+        ("a person", ["a person", "a man"], {"gender"}),
+    ],
+)
+def test_a_group_that_people_name_is_left_out(caption, people, axes):
+    found = counted(GROUP, caption, people)
+    assert {item for item in found or () if ":" not in item} == axes
+
+
+def test_each_reference_in_turn():
+    study = study_of(["a person"], [["a man", "a person", "a woman", "somebody"]])
+    assert row(measured(study, GROUP)).value == 1
+    assert row(measured(study, GROUP, reference="each")).value == 0.5
+    assert row(measured(study, GROUP, reference="each"), item="gender: man").value == 0.25
+
+
+def test_it_is_about_systems_and_needs_people():
+    study = study_of(["a person"], [["a man"]])
+    at_three = row(measured(study, GROUP, stage=("3",)))
+    assert at_three.value is None
+    assert "not people's captions" in at_three.reason
+    alone = row(measured(study_of(["a person"]), GROUP))
+    assert alone.value is None
+    assert "references" in alone.reason
+
+
+@pytest.mark.parametrize(
+    ("caption", "people", "names"),
+    [
+        ("a city street", ["a street in London"], {"london"}),
+        ("a bridge", ["the Golden Gate Bridge in San Francisco"], None),
+        ("a clock tower", ["a view of Big Ben"], {"big ben"}),
+        ("a man giving a speech", ["Barack Obama giving a speech"], None),
+        ("a street in london", ["a street in London"], set()),
+        ("a bird on a table", ["a turkey on a table"], set()),
+        ("a plate", ["a plate from china cabinet"], set()),
+        ("a bus", ["a bus in new york"], {"new york"}),
+        ("a dog", ["a dog"], set()),
+        ("a tower", ["The Eiffel Tower in Paris"], None),
+        ("a man", ["A man"], set()),
+    ],
+)
+def test_a_name_that_people_use_is_left_out(caption, people, names):
+    found = counted(ENTITY, caption, people)
+    told = {item.removeprefix("name: ") for item in found or ()}
+    assert bool(told) if names is None else told == names
+
+
+@pytest.mark.parametrize(
+    ("caption", "people", "pairs"),
+    [
+        ("a person on a bench", ["a man on a bench"], {"man -> person"}),
+        ("a mammal in a field", ["a pony in a field"], {"pony -> mammal"}),
+        ("a player with a bat", ["a batter with a bat"], {"batter -> player"}),
+        ("an animal near a tree", ["a bear near a tree"], {"bear -> animal"}),
+        ("a vehicle on a road", ["a truck on a road"], {"truck -> vehicle"}),
+        ("people walking in a street", ["people marching in a street"], {"march -> walk"}),
+        ("a man on a bench", ["a man on a bench"], set()),
+        ("a man and a person", ["a man"], set()),
+        ("a person", ["a man", "a person"], set()),
+        ("a terrier on a bed", ["a dog on a bed"], set()),
+        ("a man", ["a woman"], set()),
+        ("a boy is standing", ["a boy is standing"], set()),
+    ],
+)
+def test_a_more_general_word_is_said(caption, people, pairs):
+    assert (counted(VAGUE, caption, people) or set()) == pairs
+
+
+def test_labels_can_be_what_captions_are_held_against():
+    found = measured(study_of(["an animal"], [["an animal"]], labels=[["dog"]]), VAGUE, truth="1")
+    assert shares(found)["dog -> animal"] == 1
+    people = measured(study_of(["a dog"], [["an animal"]], labels=[["dog"]]), VAGUE, stage=("3",))
+    assert shares(people)["dog -> animal"] == 1
+    assert {m.system for m in people.measurements} == {"human"}
+
+
+def ignored(caption: str, people: str) -> set[str]:
+    """Among 300 other images that nobody says anything special of, so that what is said of this one is rare."""
+    others = 300
+    study = study_of([caption] + ["a thing"] * others, [[people]] + [["a thing"]] * others)
+    found = measured(study, IGNORED)
+    evidence = found.evidence_of(row(found))
+    return set(json.loads(evidence["detail"][0])["ignored"]) if evidence.height else set()
+
+
+@pytest.mark.parametrize(
+    ("caption", "people", "words"),
+    [
+        ("a dog", "a dog with a menorah", {"menorah"}),
+        ("a dog", "a dog with a frisbee and a kite", {"frisbee", "kite"}),
+        ("a dog with a frisbee", "a dog with a frisbee", set()),
+        ("a terrier", "a dog", set()),  # a terrier is a dog
+        ("an animal", "a dog", set()),  # too vague, which is counted elsewhere
+        ("a person", "a man", set()),  # a group
+        ("a building", "a view of London", set()),  # a name
+        ("a dog", "a picture of a dog", set()),  # about the picture
+        ("a couch", "a sofa", set()),  # the same sense
+        ("a dog", "a dog jumping over a fence", {"jump", "fence"}),
+    ],
+)
+def test_what_is_rare_and_not_said_is_ignored(caption, people, words):
+    assert ignored(caption, people) == words
+
+
+def test_what_is_in_more_than_one_image_of_a_hundred_is_not_erased():
+    people = [["a dog with a menorah"]] * 4 + [["a dog"]] * 96
+    found = measured(study_of(["a dog"] * 100, people), IGNORED)
+    assert row(found).value == 0
+    rare = [["a dog with a menorah"]] + [["a dog"]] * 99
+    assert row(measured(study_of(["a dog"] * 100, rare), IGNORED)).value == 0.01
+
+
+def test_words_are_ranked_by_how_often_they_are_left_out():
+    images = 10_000
+    people = [["a menorah"]] * 40 + [["a lantern"]] * 40 + [["a dog"]] * (images - 80)
+    captions = ["a dog"] * 40 + ["a lantern"] * 30 + ["a dog"] * (images - 70)
+    found = measured(study_of(captions, people), IGNORED)
+    assert [(m.item, m.value, m.n) for m in found.measurements if m.item] == [
+        ("menorah", 1.0, 40),
+        ("lantern", 0.25, 40),
+    ]

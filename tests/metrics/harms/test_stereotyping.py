@@ -1,0 +1,235 @@
+"""Stereotyping: hand-made captions with known answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from portrayal.metrics.harms.categories import chi_squared, cramers_v
+from portrayal.study import Study
+from tests.metrics.harms.told import counted, measured, row, study_of
+
+WRONG = "stereotyping.incorrect-word"
+MENTIONED = "stereotyping.correctly-mentioned"
+DIFFERENT = "stereotyping.distributions"
+AMPLIFIED = "stereotyping.amplification"
+
+
+@pytest.mark.parametrize(
+    ("caption", "people", "labels", "kinds"),
+    [
+        ("a man with a stove", ["a man in a park"], ["person"], {"hallucinated"}),
+        ("a man with a dog", ["a man in a park"], ["person"], {"hallucinated"}),
+        ("a man with a dog", ["a man in a park"], ["person", "dog"], set()),
+        ("a man on a couch", ["a man on a sofa"], ["person"], set()),
+        ("a man with an animal", ["a man with a dog"], ["person"], set()),
+        ("a man with a terrier", ["a man with a dog"], ["person"], {"too-specific"}),
+        ("a man on a bench", ["a woman on a bench"], ["person"], {"identity"}),
+        ("a beautiful bench", ["a bench"], [], {"not-imageable"}),
+        ("a picture of a bench", ["a bench"], [], set()),
+        ("a red bench", ["a bench"], [], set()),
+        ("a man riding a horse", ["a man on a horse"], ["person"], {"hallucinated"}),
+        ("a man thinking on a bench", ["a man on a bench"], ["person"], {"not-imageable"}),
+    ],
+)
+def test_a_word_without_support(caption, people, labels, kinds):
+    found = counted(WRONG, caption, people, labels or None)
+    assert (found or set()) == kinds
+
+
+def test_people_are_held_against_each_other():
+    study = study_of(["a man"], [["a man with a dog", "a man", "a man with a dog", "a man with a cat"]])
+    found = measured(study, WRONG, stage=("3",))
+    assert row(found).value == 0.25  # the cat
+    alone = measured(study_of(["a man"], [["a man"]]), WRONG, stage=("3",))
+    assert row(alone).value is None
+
+
+def kitchens(women: int, men: int):
+    captions = ["a person with a stove"] * women + ["a person"] * (100 - women)
+    captions += ["a person with a stove"] * men + ["a person"] * (100 - men)
+    return study_of(captions, [["a person"]] * 200, gender=["female"] * 100 + ["male"] * 100)
+
+
+@pytest.mark.parametrize(
+    ("women", "men", "told"),
+    [(30, 5, True), (40, 1, True), (10, 10, False), (3, 0, False), (12, 8, False), (0, 0, False)],
+)
+def test_wrong_words_that_go_with_a_group_are_told(women, men, told):
+    found = [m for m in measured(kitchens(women, men), WRONG).measurements if m.item == "word: stove"]
+    assert bool(found) == told
+    for m in found:
+        assert (m.group, m.unit) == ("female", "excess")
+        assert m.value == pytest.approx(women / 200 - 0.5 * (women + men) / 200)
+        assert m.q <= 0.05
+
+
+def test_the_threshold_is_an_option():
+    assert not [
+        m for m in measured(kitchens(30, 5), WRONG, threshold=0.1).measurements if m.item == "word: stove"
+    ]
+
+
+def cups(named_women: int, named_men: int, size: int = 60):
+    """Images of a cup; captions name it for some women and some men."""
+    captions = [
+        "a person with a cup" if number < named else "a person"
+        for named in (named_women, named_men)
+        for number in range(size)
+    ]
+    return study_of(captions, labels=[["cup"]] * (2 * size), gender=["female"] * size + ["male"] * size)
+
+
+@pytest.mark.parametrize(
+    ("women", "men", "depends"),
+    [
+        (50, 20, 1),
+        (20, 50, 1),
+        (60, 20, 1),
+        (60, 0, 1),
+        (0, 60, 1),
+        (30, 30, 0),
+        (0, 0, 0),
+        (60, 60, 0),
+        (32, 28, 0),
+    ],
+)
+def test_an_objects_chance_of_being_mentioned_depends_on_the_group(women, men, depends):
+    found = measured(cups(women, men), MENTIONED)
+    assert row(found, unit="count").value == depends
+    assert row(found).n == 1
+    of = {m.group: m for m in found.measurements if m.item == "cup"}
+    # Firth's estimate of a table of two by two is that of the table with a half added to each cell.
+    odds = np.log((women + 0.5) / (60 - women + 0.5) / ((men + 0.5) / (60 - men + 0.5)))
+    assert of["female"].value == pytest.approx(odds, abs=1e-4)
+    assert of["male"].value == pytest.approx(-odds, abs=1e-4)
+    assert of["female"].low <= of["female"].value <= of["female"].high
+    assert (of["female"].q <= 0.05) == bool(depends)
+
+
+def test_size_explains_what_groups_do_not():
+    """Cups are small where women are shown, and small cups go unnamed: the group has no part in it."""
+    rng = np.random.default_rng(0)
+    size = 200
+    small = np.concatenate([rng.random(size) < 0.8, rng.random(size) < 0.2])
+    named = rng.random(2 * size) < np.where(small, 0.15, 0.85)
+    images = [f"i{number:03}" for number in range(2 * size)]
+    side = np.where(small, 0.05, 0.5)
+    tables = {
+        "captions": pl.DataFrame(
+            {
+                "image_id": images,
+                "system": ["s"] * len(images),
+                "caption": ["a cup" if yes else "a room" for yes in named],
+            }
+        ),
+        "attributes": pl.DataFrame({"image_id": images, "gender": ["female"] * size + ["male"] * size}),
+    }
+    plain = {"image_id": images, "label": ["cup"] * len(images)}
+    boxes = plain | {"x": 0.5 - side / 2, "y": 0.5 - side / 2, "width": side, "height": side}
+    without = measured(Study.from_frames(**tables, objects=pl.DataFrame(plain)), MENTIONED)
+    with_boxes = measured(Study.from_frames(**tables, objects=pl.DataFrame(boxes)), MENTIONED)
+    assert row(without, unit="count").value == 1
+    assert row(with_boxes, unit="count").value == 0
+
+
+def test_few_images_are_not_asked_about():
+    found = row(measured(cups(5, 5, size=10), MENTIONED))
+    assert found.value is None
+    assert "30 images" in found.reason
+
+
+def worlds(women: str, men: str, size: int = 60):
+    """Half of the captions of each group say this, the others that they are in a park."""
+    captions = [women, "a park"] * (size // 2) + [men, "a park"] * (size // 2)
+    return study_of(captions, [[caption] for caption in captions], gender=["female"] * size + ["male"] * size)
+
+
+@pytest.mark.parametrize(
+    ("women", "men", "kinds"),
+    [
+        ("a person with a cup", "a person with a cup", set()),
+        ("a person with a cup and a dog", "a person with a truck and a dog", {"objects"}),
+        ("a person with a fork and a dog", "a person with a bus and a dog", {"objects"}),
+        ("a person with a bench and a dog", "a person with a bench and a dog", set()),
+        ("a person with a car and a cat", "a person with a truck and a cat", set()),  # both are vehicles
+        ("a person with a chair and a cat", "a person with a laptop and a cat", {"objects"}),
+        ("a person with a pizza and a cat", "a person with an apple and a cat", set()),  # both are food
+    ],
+)
+def test_groups_are_shown_in_different_worlds(women, men, kinds):
+    found = measured(worlds(women, men), DIFFERENT, draws=200)
+    telling = {m.item for m in found.measurements if m.unit == "v" and m.p * 3 < 0.05}
+    assert telling == kinds
+    assert row(found, unit="count").value == len(kinds)
+
+
+def test_distributions_at_three_stages():
+    size = 60
+    study = study_of(
+        ["a person"] * (2 * size),
+        [["a person with a cup and a dog"]] * size + [["a person with a truck and a dog"]] * size,
+        labels=[["cup", "dog"]] * size + [["truck", "dog"]] * size,
+        gender=["female"] * size + ["male"] * size,
+    )
+    for stage, count in (("1", 1), ("3", 1)):
+        assert row(measured(study, DIFFERENT, stage=(stage,), draws=200), unit="count").value == count
+    assert row(measured(study, DIFFERENT, draws=200)).value is None  # one category alone
+
+
+def test_chi_squared_by_hand():
+    table = np.array([[10.0, 20.0, 30.0], [20.0, 20.0, 20.0]])
+    expected = np.array([[15.0, 20.0, 25.0], [15.0, 20.0, 25.0]])
+    assert chi_squared(table) == pytest.approx(((table - expected) ** 2 / expected).sum())
+    assert cramers_v(chi_squared(table), table) == pytest.approx(np.sqrt(chi_squared(table) / 120))
+    assert cramers_v(-1.0, table) == 0
+
+
+def amplified(people: tuple[int, int], system: tuple[int, int], size: int = 100):
+    """Of each group some are described with a truck, the others with a cup: by people, and by the system."""
+
+    def told(counts):
+        return ["a truck" if number < count else "a cup" for count in counts for number in range(size)]
+
+    study = study_of(
+        told(system), [[caption] for caption in told(people)], gender=["female"] * size + ["male"] * size
+    )
+    return measured(study, AMPLIFIED, draws=200)
+
+
+@pytest.mark.parametrize(
+    ("people", "system", "verdict"),
+    [
+        ((40, 60), (20, 80), "more"),
+        ((40, 60), (0, 100), "more"),
+        ((30, 70), (10, 90), "more"),
+        ((60, 40), (90, 10), "more"),
+        ((40, 60), (40, 60), "same"),
+        ((20, 80), (40, 60), "less"),
+        ((10, 90), (50, 50), "less"),
+        ((40, 60), (60, 40), "less"),
+        ((45, 55), (5, 95), "more"),
+        ((20, 80), (20, 80), "same"),
+    ],
+)
+def test_a_tie_of_people_grows_in_a_systems_words(people, system, verdict):
+    found = amplified(people, system)
+    objects = row(found, item="objects", unit="change")
+    # By hand: both categories and both groups move by the same amount, towards the lean or away from it.
+    lean = 1 if people[1] > people[0] else -1
+    by_hand = lean * ((system[1] - people[1]) - (system[0] - people[0])) / 2 / 100
+    assert objects.value == pytest.approx(by_hand, abs=1e-9)
+    assert (objects.low > 0) == (verdict == "more")
+    assert (objects.high < 0) == (verdict == "less")
+    assert row(found, unit="count").value == (verdict == "more")
+
+
+def test_what_is_missing_is_said():
+    nobody = row(measured(study_of(["a cup"], [["a cup"]]), AMPLIFIED))
+    assert nobody.value is None
+    assert "attributes" in nobody.reason
+    alone = row(measured(study_of(["a cup"] * 2, gender=["male", "female"]), AMPLIFIED))
+    assert "references" in alone.reason
+    few = row(measured(study_of(["a cup"] * 2, [["a cup"]] * 2, gender=["male", "female"]), AMPLIFIED))
+    assert few.value is None

