@@ -38,6 +38,7 @@ _SURELY_NOUN = 10
 _SURELY_VERB = 30
 _ENOUGH = 100  # and how often, for verbs: nouns of captions are rare in novels
 _FINITE = 6  # "drops" and "tracks" are mostly nouns in captions; "stands" is seen often enough
+_REMEMBERED = 200_000  # tokens: English has fewer words, but captions may hold any number of names
 
 
 class Reading(NamedTuple):
@@ -115,9 +116,13 @@ class Tokens(dict[str, Token]):
             self._added.setdefault(first, []).append((tuple(rest), self.reading(lemma, "noun")))
 
     def __missing__(self, text: str) -> Token:
+        if text.isdigit():  # there is no end of numbers
+            return Token(DETERMINER)
         token = self._without_content(text) or self._with_content(text)
         token.singular = self._noun(text)
         token.compounds = self._compounds(text, token) or None
+        if len(self) >= _REMEMBERED:
+            self.clear()
         self[text] = token
         return token
 

@@ -19,6 +19,7 @@ from portrayal.errors import PortrayalError, unknown_name
 from portrayal.lexicon.tokens import tokenize
 
 Part = Literal["noun", "verb", "adjective", "adverb"]
+_REMEMBERED = 500_000  # forms of words; captions may hold any number of names
 PARTS: tuple[Part, ...] = ("noun", "verb", "adjective", "adverb")
 
 # Endings and what stands in their place, in WordNet's order (morphy(7)). Doubled consonants are among the exceptions.
@@ -104,6 +105,8 @@ class WordNet:
         """
         key = form, part
         if key not in self._of_form:
+            if len(self._of_form) >= _REMEMBERED:
+                self._of_form.clear()
             self._of_form[key] = self._find_lemma(form, part)
         return self._of_form[key]
 

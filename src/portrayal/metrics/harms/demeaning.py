@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from portrayal.lexicon.harms import Pair
 from portrayal.metrics.harms.measure import NO_GROUPS, NO_REFERENCES, Counted, Found
 from portrayal.metrics.harms.reading import Telling
 from portrayal.metrics.harms.rule import Rule
 from portrayal.metrics.harms.scenes import Scene
+from portrayal.metrics.harms.setup import Setup
 from portrayal.metrics.harms.tally import OF_KIND
 
 HARM = "demeaning"
@@ -109,6 +112,10 @@ class InContext(_Demeaning):
     )
     nothing = "no image has a person whose group is labelled"
 
+    def __init__(self, setup: Setup):
+        super().__init__(setup)
+        self._about: dict[tuple[tuple[str, str], ...], tuple[Sequence[Pair], frozenset[str]]] = {}
+
     def lacking(self) -> str | None:
         return super().lacking() or (None if self.setup.groups else NO_GROUPS)
 
@@ -117,16 +124,25 @@ class InContext(_Demeaning):
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:
         words: dict[str, str] = {}
+        pairs, listed = self._pairs_about(scene.person)
+        if listed.isdisjoint(said.lemmas):
+            return None
         theirs = people.lemmas if people is not None else frozenset()
-        for pair in self.setup.pairs:
-            if not pair.about(scene.person):
-                continue
+        for pair in pairs:
             for word in pair.words & said.lemmas:
                 if word not in theirs and not (pair.unless_seen and self._seen(scene, word)):
                     words[word] = pair.why
         if not words:
             return None
         return Found(frozenset((None, *(f"word{OF_KIND}{word}" for word in words))), {"words": words})
+
+    def _pairs_about(self, person: Mapping[str, str]) -> tuple[Sequence[Pair], frozenset[str]]:
+        """The pairs that are about a person, and all their words; people of the same groups share them."""
+        key = tuple(person.items())
+        if key not in self._about:
+            pairs = [pair for pair in self.setup.pairs if pair.about(person)]
+            self._about[key] = pairs, frozenset().union(*(pair.words for pair in pairs))
+        return self._about[key]
 
     def _seen(self, scene: Scene, word: str) -> bool:
         """Whether labels or people's captions have the thing itself."""

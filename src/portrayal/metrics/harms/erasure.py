@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -78,7 +77,7 @@ class Misnaming(Measure):
                     sample = self.behind.get(pair)
                     if sample is None:
                         sample = self.behind[pair] = Sample(OF_ITEM)
-                    detail = json.dumps({"unnamed": label, "named": other}, ensure_ascii=False)
+                    detail = {"unnamed": label, "named": other}
                     for part in one.parts:
                         sample.add(scene.image, part.caption, detail)
         for group in (None,) if scene.group is None else (None, scene.group):
@@ -381,8 +380,7 @@ class Ignoring(_AgainstEither):
         told = {word: rates.most_usual(word) for word in rates.labels(TOO_FEW)}
         known = {word: one for word, one in told.items() if one is not None}
         for word, one in sorted(known.items(), key=lambda entry: (-entry[1].value, entry[0]))[: setup.top]:
-            sample = self.tally.behind.get((word, None))
             findings.add(
                 term, Estimate(one.value, one.low, one.high, None, Estimate.of(None).replicates), system=speaker,
-                item=word, n=round(one.cases), unit="share", evidence=None if sample is None else sample.frame(),
+                item=word, n=round(one.cases), unit="share", evidence=self.tally.behind(word),
             )  # fmt: skip

@@ -19,6 +19,9 @@ NO_OBJECTS = "the study has no labels of objects"
 NO_GROUPS = "the study has no labels of the people shown (attributes)"
 
 
+_NOTHING: Mapping[str | None, float] = {}
+
+
 class Found(NamedTuple):
     """What a caption has: the items it counts for (None: in all), and why."""
 
@@ -73,7 +76,7 @@ class Counted(Measure):
 
     def __init__(self, setup: Setup):
         super().__init__(setup)
-        self.tally = Tally(setup.evidence)
+        self.tally = Tally(setup.evidence, setup.paired)
 
     def applies(self, scene: Scene) -> bool:  # noqa: ARG002
         """Whether an image could count."""
@@ -93,6 +96,15 @@ class Counted(Measure):
         if (self.held_against_people or self.setup.stage == "4-without-3") and not people:
             return
         against: Sequence[Telling | None] = people if self._compares else (None,)
+        if len(said) == 1 and len(against) == 1:  # the usual case, and a million times
+            only = self.found(scene, said[0], against[0])
+            if only is None:
+                self.tally.count(scene, _NOTHING)
+            else:
+                self.tally.count(
+                    scene, dict.fromkeys(only.items, 1.0), self._behind(scene, said[0], against[0], only)
+                )
+            return
         shares: dict[str | None, float] = {}
         behind: list[Caption] = []
         weight = 1 / (len(said) * len(against))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -82,7 +81,7 @@ class Attributes(Measure):
             if np.isfinite(number)
         }
         sample = self.behind.setdefault(group, Sample(self.setup.evidence))
-        detail = json.dumps({"group": group, "appearance": known}, ensure_ascii=False)
+        detail = {"group": group, "appearance": known}
         for one in said:
             for part in one.parts:
                 sample.add(scene.image, part.caption, detail)

@@ -63,6 +63,7 @@ class Setup:
     top: int
     evidence: int
     show_words: bool
+    paired: bool  # whether draws are kept, so that two audits can be compared in pairs
 
     def named(self, caption: str) -> tuple[str, ...]:
         """The groups of the attribute that a caption names."""

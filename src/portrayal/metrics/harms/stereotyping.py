@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -121,7 +120,7 @@ class IncorrectWord(Counted):
                 sample = self.behind.get((word, group))
                 if sample is None:
                     sample = self.behind[word, group] = Sample(OF_ITEM)
-                sample.add(scene.image, one.caption, json.dumps({"wrong": word}, ensure_ascii=False))
+                sample.add(scene.image, one.caption, {"wrong": word})
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:
         assert people is not None
@@ -269,7 +268,7 @@ class CorrectlyMentioned(Measure):
             if sample is None:
                 sample = self.behind[label, scene.group] = Sample(OF_ITEM)
             for one in said:
-                detail = json.dumps({"object": label, "named": named}, ensure_ascii=False)
+                detail = {"object": label, "named": named}
                 for part in one.parts:
                     sample.add(scene.image, part.caption, detail)
 
@@ -403,9 +402,7 @@ class Distributions(_OfCategories):
             told = category_shares([self.categories.of(one) for one in said])
         for kind in KINDS:
             self.rows[kind].append(told[kind])
-        detail = json.dumps(
-            {kind: sorted(told[kind]) for kind in KINDS} | {"group": scene.group}, ensure_ascii=False
-        )
+        detail = {kind: sorted(told[kind]) for kind in KINDS} | {"group": scene.group}
         for one in said:
             for part in one.parts:
                 self.sample.add(scene.image, part.caption, detail)
@@ -496,9 +493,7 @@ class Amplification(_OfCategories):
         for kind in KINDS:
             self.rows[kind].append(after[kind])
             self.before[kind].append(before[kind])
-        detail = json.dumps(
-            {kind: [sorted(before[kind]), sorted(after[kind])] for kind in KINDS}, ensure_ascii=False
-        )
+        detail = {kind: [sorted(before[kind]), sorted(after[kind])] for kind in KINDS}
         for one in said:
             for part in one.parts:
                 self.sample.add(scene.image, part.caption, detail)

@@ -24,6 +24,7 @@ class Survey:
 
     systems: dict[str, None] = field(default_factory=dict)
     groups: dict[str, set[str]] = field(default_factory=dict)  # attribute -> its groups
+    images: int = 0  # that are captioned
     described: int = 0  # images with captions of people
     labelled: int = 0  # images with labels of objects
     labels: Counter[str] = field(default_factory=Counter)  # label -> images
@@ -38,6 +39,7 @@ class Survey:
         return cls(
             systems=dict.fromkeys(study.systems),
             groups={name: set(study.groups(name)) for name in study.attribute_names},
+            images=study.captions["image_id"].n_unique(),
             described=study.references["image_id"].n_unique(),
             labelled=labelled["image_id"].n_unique(),
             labels=Counter(dict(by_label.iter_rows())),
@@ -49,6 +51,7 @@ class Survey:
         self.systems |= other.systems
         for attribute, groups in other.groups.items():
             self.groups.setdefault(attribute, set()).update(groups)
+        self.images += other.images
         self.described += other.described
         self.labelled += other.labelled
         self.labels.update(other.labels)

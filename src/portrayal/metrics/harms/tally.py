@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,8 @@ OF_ITEM = 40  # captions kept behind one word: there are thousands of words, and
 OF_KIND = ": "  # between a kind and one of its words ("gender: man")
 Caption = tuple[str, Mapping[str, Any]]  # a caption and why it counts
 
+_Ranked = tuple[str, Mapping[str, Any], int]
+_HIGHEST = 2**32
 _Key = tuple[str | None, str | None]  # item, group
 
 
@@ -30,29 +32,35 @@ class Sample:
     """Some captions out of many: which ones depends on nothing but the captions, not on the order they come in."""
 
     most: int
-    kept: list[tuple[int, str, str, str]] = field(default_factory=list)  # rank, image, caption, detail
-    seen: int = 0
+    kept: list[tuple[int, str, str, Mapping[str, Any]]] = field(
+        default_factory=list
+    )  # rank, image, caption, why
+    bar: int = _HIGHEST  # a caption that ranks behind it is not among those that stay
 
-    def add(self, image: str, caption: str, detail: str) -> None:
-        self.seen += 1
-        self.kept.append((_rank(image, caption), image, caption, detail))
-        if len(self.kept) >= 2 * self.most:
-            self._cut()
+    def add(self, image: str, caption: str, why: Mapping[str, Any], rank: int | None = None) -> None:
+        rank = rank_of(image, caption) if rank is None else rank
+        if rank <= self.bar:
+            self.kept.append((rank, image, caption, why))
+            if len(self.kept) >= 2 * self.most:
+                self._cut()
 
     def merge(self, other: Sample) -> None:
-        self.seen += other.seen
         self.kept += other.kept
         self._cut()
 
     def frame(self) -> pl.DataFrame:
+        """As evidence has it."""
         self._cut()
-        rows = sorted((image, caption, detail) for _, image, caption, detail in self.kept)
+        rows = sorted(
+            (image, caption, json.dumps(why, ensure_ascii=False)) for _, image, caption, why in self.kept
+        )
         columns = ("image_id", "caption", "detail")
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String()), orient="row")
 
     def _cut(self) -> None:
         if len(self.kept) > self.most:
-            self.kept = sorted(self.kept)[: self.most]
+            self.kept = sorted(self.kept, key=lambda row: row[:3])[: self.most]
+            self.bar = self.kept[-1][0]
 
 
 def kind_of(item: str) -> str:
@@ -65,72 +73,93 @@ def kind_of(item: str) -> str:
     return kind if colon else ""
 
 
-def _rank(image: str, caption: str) -> int:
-    digest = hashlib.blake2b(f"{image}\x1f{caption}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+def rank_of(image: str, caption: str) -> int:
+    """A number that looks random and is always the same."""
+    return zlib.crc32(f"{image}\x1f{caption}".encode("utf-8", "surrogatepass"))
+
+
+@dataclass
+class _Sums:
+    """What was counted for one item and group."""
+
+    sample: Sample
+    total: float = 0.0
+    squares: float = 0.0
+
+    def merge(self, other: _Sums) -> None:
+        self.total += other.total
+        self.squares += other.squares
+        self.sample.merge(other.sample)
 
 
 @dataclass
 class Tally:
     """How many captions of how many images count, for all people and for each group, and for each item.
 
-    An image counts for the share of its captions that do. Sums are kept, not images; but up to `PAIRED` of them their
-    shares are kept too, for draws.
+    An image counts for the share of its captions that do. Sums are kept, not images, unless they are to be `paired`:
+    then their shares are kept too, for draws.
     """
 
     evidence: int
+    paired: bool = True
     trials: dict[str | None, int] = field(default_factory=dict)
-    sums: dict[_Key, float] = field(default_factory=dict)
-    squares: dict[_Key, float] = field(default_factory=dict)
+    sums: dict[_Key, _Sums] = field(default_factory=dict)
     shares: dict[str | None, list[tuple[str, float]]] = field(default_factory=dict)
-    behind: dict[_Key, Sample] = field(default_factory=dict)
 
     def count(
         self, scene: Scene, found: Mapping[str | None, float], captions: Iterable[Caption] = ()
     ) -> None:
         """One image: the share of its captions that count, in all (item None) and for each item."""
-        groups = (None,) if scene.group is None else (None, scene.group)
-        whole = found.get(None, 0.0)
-        written = [(caption, json.dumps(detail, ensure_ascii=False)) for caption, detail in captions]
-        for group in groups:
-            self.trials[group] = self.trials.get(group, 0) + 1
-            if self.trials[None] <= PAIRED:  # for all people comes first
-                self.shares.setdefault(group, []).append((scene.image, whole))
-            for item, share in found.items():
-                if share:
-                    self._add((item, group), share, scene.image, written)
+        trials, group = self.trials, scene.group
+        trials[None] = trials.get(None, 0) + 1
+        if group is not None:
+            trials[group] = trials.get(group, 0) + 1
+        if self.paired:
+            whole = (scene.image, found.get(None, 0.0))
+            for whom in (None,) if group is None else (None, group):
+                self.shares.setdefault(whom, []).append(whole)
+        if not found:
+            return
+        ranked = [(caption, why, rank_of(scene.image, caption)) for caption, why in captions]
+        for item, share in found.items():
+            if share:
+                self._add((item, None), share, scene.image, ranked)
+                if group is not None:
+                    self._add((item, group), share, scene.image, ranked)
 
-    def _add(self, key: _Key, share: float, image: str, captions: Sequence[tuple[str, str]]) -> None:
-        self.sums[key] = self.sums.get(key, 0.0) + share
-        self.squares[key] = self.squares.get(key, 0.0) + share * share
-        most = self.evidence if key[0] is None else min(self.evidence, OF_ITEM)
-        sample = self.behind.get(key)
-        if sample is None:
-            sample = self.behind[key] = Sample(most)
-        for caption, detail in captions:
-            sample.add(image, caption, detail)
+    def _add(self, key: _Key, share: float, image: str, captions: Sequence[_Ranked]) -> None:
+        sums = self.sums.get(key)
+        if sums is None:
+            most = self.evidence if key[0] is None else min(self.evidence, OF_ITEM)
+            sums = self.sums[key] = _Sums(Sample(most))
+        sums.total += share
+        sums.squares += share * share
+        for caption, why, rank in captions:
+            if rank <= sums.sample.bar:
+                sums.sample.add(image, caption, why, rank)
 
     def merge(self, other: Tally) -> None:
         """Add what was counted over other images."""
         for group, trials in other.trials.items():
             self.trials[group] = self.trials.get(group, 0) + trials
-        for mine, theirs in ((self.sums, other.sums), (self.squares, other.squares)):
-            for key, number in theirs.items():
-                mine[key] = mine.get(key, 0.0) + number
+        for key, theirs in other.sums.items():
+            mine = self.sums.get(key)
+            if mine is None:
+                self.sums[key] = theirs
+            else:
+                mine.merge(theirs)
         for group, shares in other.shares.items():
             self.shares.setdefault(group, []).extend(shares)
-        if self.trials.get(None, 0) > PAIRED:
-            self.shares.clear()
-        for key, sample in other.behind.items():
-            if key in self.behind:
-                self.behind[key].merge(sample)
-            else:
-                self.behind[key] = sample
+
+    def behind(self, item: str | None, group: str | None = None) -> pl.DataFrame | None:
+        """The captions behind a number, as evidence has them."""
+        sums = self.sums.get((item, group))
+        return None if sums is None else sums.sample.frame()
 
     def words(self, top: int = TOP, but: Sequence[str] = ()) -> list[str]:
         """The items there are, by how often they are said, the most usual ones of each kind."""
         found = {item for item, group in self.sums if item is not None and group is None} - set(but)
-        ranked = sorted(found, key=lambda item: (-self.sums[item, None], item))
+        ranked = sorted(found, key=lambda item: (-self.sums[item, None].total, item))
         shown: list[str] = []
         per_kind: dict[str, int] = {}
         for item in ranked:
@@ -176,14 +205,13 @@ class Tally:
         draw: Resampler | None,
         n_unit: str,
     ) -> None:
-        key, n = (item, group), self.trials[group]
-        total, squares = self.sums.get(key, 0.0), self.squares.get(key, 0.0)
+        n = self.trials[group]
+        total, squares = self._totals(item, (group,))
         low, high = wilson_of_sums(total, squares, n)
         share = min(total / n, 1.0)
         se = float(np.sqrt(max(squares / n - share * share, 0.0) / n))
         share_draws = self._draws(group, draw) if item is None and draw is not None else np.empty(0)
-        sample = self.behind.get(key)
-        evidence = None if sample is None else sample.frame()
+        evidence = self.behind(item, group)
         p = None if group is None else self._against_others(item, group)
         for unit, scale in (("share", 1.0), ("count", float(n))):
             value = share if unit == "share" else total
@@ -194,9 +222,14 @@ class Tally:
                 resampler=draw if unit == "share" else None,
             )  # fmt: skip
 
+    def _totals(self, item: str | None, groups: Sequence[str | None]) -> tuple[float, float]:
+        """Sums over images of shares and of their squares."""
+        found = [self.sums[item, group] for group in groups if (item, group) in self.sums]
+        return sum(sums.total for sums in found), sum(sums.squares for sums in found)
+
     def _resampler(self, seed: int, draws: int) -> Resampler | None:
         shares = self.shares.get(None, [])
-        if len(shares) != self.trials[None] or len(shares) < 2:
+        if len(shares) < 2:
             return None
         return resampler(tuple(sorted(image for image, _ in shares)), seed, draws)
 
@@ -218,8 +251,7 @@ class Tally:
         means, errors = [], []
         for names in ((group,), others):
             n = sum(self.trials[name] for name in names)
-            total = sum(self.sums.get((item, name), 0.0) for name in names)
-            squares = sum(self.squares.get((item, name), 0.0) for name in names)
+            total, squares = self._totals(item, names)
             # One more on either side: where nothing was found its spread would be 0, and any difference certain.
             mean = (total + 0.5) / (n + 1)
             means.append(mean)
