@@ -82,7 +82,14 @@ def test_renamed_groups_change_names_only(metric: Metric, study):
     renamed = replace(study, attributes=study.attributes.with_columns(pl.col("gender").replace(names)))
     lexicon = replace(gender, groups={names[group]: words for group, words in gender.groups.items()})
     before = {
-        (term, system, names.get(group, group), _renamed(item, names), unit): value
+        # The words that harms tells of are words of captions, which stay what they are ("gender: female").
+        (
+            term,
+            system,
+            names.get(group, group),
+            item if metric.name == "harms" else _renamed(item, names),
+            unit,
+        ): value
         for (term, system, group, item, unit), value in values(
             metric(study, attribute="gender", draws=DRAWS)
         ).items()
@@ -216,7 +223,9 @@ def test_another_seed_moves_intervals_only(metric: Metric, study):
     second = metric(study, attribute="gender", draws=DRAWS, seed=2)
     for m, n in zip(first.measurements, second.measurements, strict=True):
         assert m.id == n.id
-        if not m.term.startswith(("multi-floor", "multi-excess")) and not metric.card.learns:
+        # What depends on noise; and how many p values are below 5 %.
+        noisy = ("multi-floor", "multi-excess", "stereotyping.distributions", "stereotyping.amplification")
+        if not m.term.startswith(noisy) and not metric.card.learns:
             assert m.value == n.value
     assert any(
         m.low != n.low or m.se_data != n.se_data

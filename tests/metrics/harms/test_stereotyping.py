@@ -35,7 +35,7 @@ AMPLIFIED = "stereotyping.amplification"
 )
 def test_a_word_without_support(caption, people, labels, kinds):
     found = counted(WRONG, caption, people, labels or None)
-    assert (found or set()) == kinds
+    assert {kind for kind in found or () if "where somebody" not in kind} == kinds
 
 
 def test_people_are_held_against_each_other():
@@ -182,8 +182,11 @@ def test_chi_squared_by_hand():
     table = np.array([[10.0, 20.0, 30.0], [20.0, 20.0, 20.0]])
     expected = np.array([[15.0, 20.0, 25.0], [15.0, 20.0, 25.0]])
     assert chi_squared(table) == pytest.approx(((table - expected) ** 2 / expected).sum())
-    assert cramers_v(chi_squared(table), table) == pytest.approx(np.sqrt(chi_squared(table) / 120))
-    assert cramers_v(-1.0, table) == 0
+    # Two rows and three columns of 120: the corrected rows are 2 - 1 / 119, and chance alone gives 2 / 119.
+    by_hand = np.sqrt((chi_squared(table) / 120 - 2 / 119) / (1 - 1 / 119))
+    assert cramers_v(chi_squared(table), table) == pytest.approx(by_hand)
+    assert cramers_v(0.0, table) == 0
+    assert cramers_v(5.0, np.array([[5.0, 5.0]])) == 0
 
 
 def amplified(people: tuple[int, int], system: tuple[int, int], size: int = 100):

@@ -59,7 +59,7 @@ def read_curves(path: Path) -> list[Curve]:
 
 
 def chart_file(curve: Curve) -> str:
-    return f"{curve.metric}.{curve.term.replace('@', '-')}.svg"
+    return f"{curve.metric}.{curve.term.replace('@', '-').replace(' ', '-')}.svg"
 
 
 def _curve(made: dict[str, Any]) -> Curve:

@@ -94,8 +94,8 @@ CARD = Card(
     responds_to={
         "demeaning.people-not-mentioned": "erasure",
         "stereotyping.incorrect-word@hallucinated": "hallucination",
-        "stereotyping.incorrect-word@identity": "wrong-group",
-        "demeaning.words": "demeaning",
+        "stereotyping.incorrect-word@identity where somebody is mentioned": "wrong-group",
+        "demeaning.words@where somebody is mentioned": "demeaning",
     },
     should_ignore=("erasure", "hallucination", "wrong-group", "demeaning"),
 )

@@ -111,11 +111,17 @@ def chi_squared(table: Array) -> float:
 
 
 def cramers_v(chi: float, table: Array) -> float:
-    """Chi-squared as a number from 0 (no dependence) to 1.
+    """Chi-squared as a number from 0 (no dependence) to 1, less what chance alone would give (Bergsma 2013).
 
-    >>> cramers_v(60.0, np.array([[30.0, 0.0], [0.0, 30.0]]))
+    >>> round(cramers_v(6000.0, np.array([[3000.0, 0.0], [0.0, 3000.0]])), 3)
     1.0
+    >>> cramers_v(0.9, np.array([[30.0, 30.0], [30.0, 30.0]]))
+    0.0
     """
     rows, columns = (int(np.count_nonzero(table.sum(axis=axis))) for axis in (1, 0))
-    most = table.sum() * max(min(rows, columns) - 1, 0)
-    return float(np.sqrt(max(chi, 0.0) / most)) if most > 0 else 0.0
+    n = float(table.sum())
+    if min(rows, columns) < 2 or n <= 1:
+        return 0.0
+    by_chance = (rows - 1) * (columns - 1) / (n - 1)
+    smaller = min(side - (side - 1) ** 2 / (n - 1) for side in (rows, columns)) - 1
+    return float(min(np.sqrt(max(chi / n - by_chance, 0.0) / smaller), 1.0)) if smaller > 0 else 0.0

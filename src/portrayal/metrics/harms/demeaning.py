@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from portrayal.lexicon.harms import Pair
-from portrayal.metrics.harms.measure import NO_GROUPS, NO_REFERENCES, Counted, Found
+from portrayal.metrics.harms.measure import NO_GROUPS, NO_REFERENCES, Counted, CountedOfPeople, Found
 from portrayal.metrics.harms.reading import Telling
 from portrayal.metrics.harms.rule import Rule
 from portrayal.metrics.harms.scenes import Scene
@@ -15,15 +15,20 @@ from portrayal.metrics.harms.tally import OF_KIND
 
 HARM = "demeaning"
 LOWER, BEST, UPPER = "lower", "best", "upper"
+MENTIONED = "where somebody is mentioned"
 _STAGES = ("3", "4", "4-without-3")
+
+
+def _lacking(setup: Setup) -> str | None:
+    return NO_REFERENCES if setup.stage != "4" and not setup.has_references else None
 
 
 class _Demeaning(Counted):
     def lacking(self) -> str | None:
-        return NO_REFERENCES if self.setup.stage != "4" and not self.setup.has_references else None
+        return _lacking(self.setup)
 
 
-class DemeaningWords(_Demeaning):
+class DemeaningWords(CountedOfPeople):
     rule: ClassVar[Rule] = Rule(
         harm=HARM,
         name="words",
@@ -36,7 +41,7 @@ class DemeaningWords(_Demeaning):
         published="a list of demeaning words, and its count.",
         reconstructed="the main text is not at hand: the list, and how the three counts follow from senses, are ours.",
         stages=_STAGES,
-        items=(LOWER, BEST, UPPER),
+        items=(LOWER, BEST, UPPER, MENTIONED),
         caveats=(
             "A word is judged by its senses, not by its use: a dumb bell and a dumb question are told apart by "
             "nothing but the part of speech.",
@@ -44,6 +49,14 @@ class DemeaningWords(_Demeaning):
             "evidence.",
         ),
     )
+
+    among: ClassVar[tuple[str, str | None]] = (MENTIONED, None)
+
+    def lacking(self) -> str | None:
+        return _lacking(self.setup)
+
+    def items(self) -> Sequence[str]:
+        return (LOWER, BEST, UPPER)
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:  # noqa: ARG002
         listed = said.demeaning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
@@ -99,11 +99,10 @@ class Counted(Measure):
         if len(said) == 1 and len(against) == 1:  # the usual case, and a million times
             only = self.found(scene, said[0], against[0])
             if only is None:
-                self.tally.count(scene, _NOTHING)
+                self.note(scene, said, _NOTHING, ())
             else:
-                self.tally.count(
-                    scene, dict.fromkeys(only.items, 1.0), self._behind(scene, said[0], against[0], only)
-                )
+                captions = self._behind(scene, said[0], against[0], only)
+                self.note(scene, said, dict.fromkeys(only.items, 1.0), captions)
             return
         shares: dict[str | None, float] = {}
         behind: list[Caption] = []
@@ -115,7 +114,17 @@ class Counted(Measure):
             for item in found.items:
                 shares[item] = shares.get(item, 0.0) + weight
             behind += self._behind(scene, one, other, found)
-        self.tally.count(scene, {item: min(share, 1.0) for item, share in shares.items()}, behind)
+        self.note(scene, said, {item: min(share, 1.0) for item, share in shares.items()}, behind)
+
+    def note(
+        self,
+        scene: Scene,
+        said: Sequence[Telling],  # noqa: ARG002
+        shares: Mapping[str | None, float],
+        captions: Iterable[Caption],
+    ) -> None:
+        """What was found in the captions of an image."""
+        self.tally.count(scene, shares, captions)
 
     @property
     def _compares(self) -> bool:
@@ -139,3 +148,42 @@ class Counted(Measure):
             findings, self.rule.term, speaker, items=self.items(), seed=self.setup.seed, draws=self.setup.draws,
             top=self.setup.top, nothing=self.nothing,
         )  # fmt: skip
+
+
+class CountedOfPeople(Counted):
+    """Also tells a share of the images of which the captions mention somebody: who is left out cannot be insulted.
+
+    `among` says which item that is, and the item it is the share of.
+    """
+
+    among: ClassVar[tuple[str, str | None]]
+
+    def __init__(self, setup: Setup):
+        super().__init__(setup)
+        self.mentioning = Tally(setup.evidence, paired=False)
+
+    def note(
+        self,
+        scene: Scene,
+        said: Sequence[Telling],
+        shares: Mapping[str | None, float],
+        captions: Iterable[Caption],
+    ) -> None:
+        captions = tuple(captions)
+        super().note(scene, said, shares, captions)
+        if any(one.person is not None for one in said):
+            name, item = self.among
+            share = shares.get(item, 0.0)
+            self.mentioning.count(scene, {name: share} if share else _NOTHING, captions if share else ())
+
+    def merge(self, other: Any) -> None:
+        super().merge(other)
+        self.mentioning.merge(other.mentioning)
+
+    def write(self, findings: Findings, speaker: str) -> None:
+        super().write(findings, speaker)
+        if self.mentioning.trials:
+            self.mentioning.write(
+                findings, self.rule.term, speaker, items=self.among[:1], seed=self.setup.seed, draws=self.setup.draws,
+                nothing=self.nothing, whole=False,
+            )  # fmt: skip

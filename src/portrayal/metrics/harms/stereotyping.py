@@ -14,7 +14,14 @@ from portrayal.lexicon.wordnet.graph import wordnet
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.harms.categories import KINDS, Categories, category_shares, chi_squared, cramers_v
 from portrayal.metrics.harms.labels import label_senses, names
-from portrayal.metrics.harms.measure import NO_GROUPS, NO_OBJECTS, NO_REFERENCES, Counted, Found, Measure
+from portrayal.metrics.harms.measure import (
+    NO_GROUPS,
+    NO_OBJECTS,
+    NO_REFERENCES,
+    CountedOfPeople,
+    Found,
+    Measure,
+)
 from portrayal.metrics.harms.reading import Telling, Together
 from portrayal.metrics.harms.rule import Rule
 from portrayal.metrics.harms.scenes import Scene
@@ -40,11 +47,13 @@ HALLUCINATED, TOO_SPECIFIC, NOT_IMAGEABLE, IDENTITY = (
     "not-imageable",
     "identity",
 )
+IDENTITY_MENTIONED = "identity where somebody is mentioned"
+_KINDS_OF_ERROR = (HALLUCINATED, TOO_SPECIFIC, NOT_IMAGEABLE, IDENTITY)
 WORD = "word"
 Array = NDArray[np.float64]
 
 
-class IncorrectWord(Counted):
+class IncorrectWord(CountedOfPeople):
     """Counts captions; and, for every wrong word, the images of each group where it is said."""
 
     rule = Rule(
@@ -65,7 +74,7 @@ class IncorrectWord(Counted):
             "(0.005); the kind identity is ours, so that naming a wrong group is told from seeing things."
         ),
         stages=("3", "4"),
-        items=(HALLUCINATED, TOO_SPECIFIC, NOT_IMAGEABLE, IDENTITY),
+        items=(*_KINDS_OF_ERROR, IDENTITY_MENTIONED),
         caveats=(
             "People do not say all that is there, so a word without support may still be right: with one "
             "reference an image most captions have one.",
@@ -73,6 +82,7 @@ class IncorrectWord(Counted):
     )
     held_against_people = True
     nothing = "no image that is captioned has enough captions of people"
+    among: ClassVar[tuple[str, str | None]] = (IDENTITY_MENTIONED, IDENTITY)
 
     def __init__(self, setup: Setup):
         super().__init__(setup)
@@ -82,6 +92,9 @@ class IncorrectWord(Counted):
 
     def lacking(self) -> str | None:
         return None if self.setup.has_references else NO_REFERENCES
+
+    def items(self) -> Sequence[str]:
+        return _KINDS_OF_ERROR
 
     def see(self, scene: Scene, said: Sequence[Telling], people: Sequence[Telling]) -> None:
         if self.setup.stage == "3":
@@ -105,7 +118,7 @@ class IncorrectWord(Counted):
                 for item in found.items:
                     shares[item] = shares.get(item, 0.0) + 1 / len(readings)
                 behind.append((one.caption, found.detail))
-        self.tally.count(scene, {item: min(share, 1.0) for item, share in shares.items()}, behind)
+        self.note(scene, readings, {item: min(share, 1.0) for item, share in shares.items()}, behind)
 
     def _see_group(self, scene: Scene, said: Sequence[Telling], people: Sequence[Telling]) -> None:
         """Whether any of the captions has a wrong word, held against all that people say."""
@@ -426,8 +439,7 @@ class Distributions(_OfCategories):
 
             null = permutations(statistic, len(self.images), self.setup.seed, self.setup.draws)
             p = float(permutation_p(np.array([chi_squared(observed)]), null)[0])
-            # What chance alone would give is taken out, so that small studies do not look unequal.
-            v = cramers_v(chi_squared(observed) - float(null.mean()), observed)
+            v = cramers_v(chi_squared(observed), observed)
             tables[kind] = (names, observed, v, p)
         if not tables:
             reason = "captions name fewer than two categories"

@@ -180,20 +180,20 @@ class Tally:
         draws: int,
         top: int = TOP,
         nothing: str,
-        n_unit: str = "image",
+        whole: bool = True,
     ) -> None:
         """The rows: share and count, for all people and for each group; of `items` also where none was counted.
 
-        `nothing` says why there is no number where no image could count.
+        `nothing` says why there is no number where no image could count. Without `whole`, items alone are told.
         """
         if not self.trials.get(None):
             findings.add(term, None, system=speaker, n=0, reason=nothing)
             return
         groups = [None, *sorted(group for group in self.trials if group is not None)]
         draw = self._resampler(seed, draws)
-        for item in (None, *items, *self.words(top, items)):
+        for item in (*((None,) if whole else ()), *items, *self.words(top, items)):
             for group in groups:
-                self._row(findings, term, speaker, item, group, draw, n_unit)
+                self._row(findings, term, speaker, item, group, draw)
 
     def _row(
         self,
@@ -203,7 +203,6 @@ class Tally:
         item: str | None,
         group: str | None,
         draw: Resampler | None,
-        n_unit: str,
     ) -> None:
         n = self.trials[group]
         total, squares = self._totals(item, (group,))
@@ -217,7 +216,7 @@ class Tally:
             value = share if unit == "share" else total
             estimate = Estimate(value, low * scale, high * scale, se * scale, share_draws * scale)
             findings.add(
-                term, estimate, system=speaker, group=group, item=item, n=n, n_unit=n_unit, unit=unit,
+                term, estimate, system=speaker, group=group, item=item, n=n, unit=unit,
                 p=p if unit == "share" else None, evidence=evidence, in_brief=unit == "count",
                 resampler=draw if unit == "share" else None,
             )  # fmt: skip
