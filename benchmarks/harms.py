@@ -87,5 +87,6 @@ def report(what: str, folder: str, terms: tuple[str, ...]) -> None:
     counted = {m.n for m in found.measurements if m.group is None and m.item is None}
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"  {what}: {max(counted):,} captions in {seconds:.1f} s on {cores} cores, {most:.2f} GiB where they are added up"
+        f"  {what}: {max(counted):,} captions in {seconds:.1f} s on {cores} cores, "
+        f"{most:.2f} GiB where they are added up"
     )

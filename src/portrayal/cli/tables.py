@@ -48,11 +48,10 @@ def _same(one: Section, other: Section) -> bool:
 def _show_section(section: Section) -> None:
     """A column per term, as precise as the terminal is wide; a line per number where it is too narrow for that."""
     item = ["item"] if section.has_items else []
-    grouped = any(row.group is not None for row in section.rows) or not section.by_term
-    head = [section.first, *([section.second] if grouped else []), *item]
+    head = [section.first, *([section.second] if section.grouped else []), *item]
 
     def about(row: Row) -> list[str]:
-        whom = [row.group or "all"] if grouped else []
+        whom = [row.group or "all"] if section.grouped else []
         return [row.system or "", *whom, *([row.item or "all"] if item else [])]
 
     for write in (with_interval, bare):

@@ -37,7 +37,10 @@ def _sections(several: Sequence[Measurement]) -> list[Section]:
         stage = m.settings.get(STAGE)
         return m.system or "" if len(stages) == 1 else f"{m.system} ({stage})"
 
-    columns = list(dict.fromkeys(column(m) for m in several))
+    ordered = sorted(
+        several, key=lambda m: str(m.settings.get(STAGE))
+    )  # stable: systems as they were measured
+    columns = list(dict.fromkeys(column(m) for m in ordered))
     summary = Section(first.metric, first.attribute, settings, columns, part=SUMMARY, first="measurement")
     parts: dict[str, Section] = {}
     rows: dict[tuple[Any, ...], Row] = {}
@@ -47,10 +50,10 @@ def _sections(several: Sequence[Measurement]) -> list[Section]:
         if not whole:
             if m.term not in parts:
                 parts[m.term] = Section(
-                    first.metric, first.attribute, settings, columns, part=m.term, first="in"
+                    first.metric, first.attribute, settings, columns, part=m.term, first="unit"
                 )
             section = parts[m.term]
-        label = m.term if whole else "" if m.unit in ("share", "count") else m.unit or ""
+        label = m.term if whole else "share" if m.unit == "count" else m.unit or ""
         key = (section.part, label, m.group, m.item)
         if key not in rows:
             rows[key] = Row(label, m.group, m.item, {})

@@ -158,7 +158,8 @@ def _once(evidence: dict[str, Any]) -> dict[str, Any]:
 
 def _shown_evidence(results: Results, sections: list[Section]) -> dict[str, Any]:
     """For each number on the page some of its captions, spread evenly over all of them."""
-    ids = [m.id for section in sections for row in section.rows for m in row.cells.values()]
+    rows = [row for section in sections for row in section.rows]
+    ids = [m.id for row in rows for m in (*row.cells.values(), *row.beside.values())]
     place, count = pl.int_range(pl.len()).over("id"), pl.len().over("id")
     step = ((count - 1) // SHOWN_EVIDENCE + 1).cast(pl.Int64)
     picked = results.evidence.filter(pl.col("id").is_in(ids)).filter(place % step == 0)

@@ -31,8 +31,8 @@ class Row:
 
     @property
     def n(self) -> str:
-        """How much the row rests on: the n of its first number."""
-        first = next(iter(self.cells.values()))
+        """How much the row rests on: the n of its first number that has one."""
+        first = next((m for m in self.cells.values() if m.n), next(iter(self.cells.values())))
         return "" if first.n is None else f"{first.n:,}"
 
 
@@ -55,6 +55,11 @@ class Section:
     def by_term(self) -> bool:
         """Whether its columns are systems, and its lines terms or their parts."""
         return self.first != "system"
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it has a column for groups, or whatever the second column holds."""
+        return not self.by_term or any(row.group is not None for row in self.rows)
 
     @property
     def tests(self) -> bool:

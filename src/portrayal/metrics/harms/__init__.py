@@ -104,7 +104,7 @@ CARD = Card(
 @metric(
     CARD,
     slow=True,
-    audit={"stage": STAGES},
+    audit={"stage": ("3", "4"), "top": 10, "evidence": 500},
     every_attribute=True,
     by_term="measurement",
 )

@@ -147,7 +147,10 @@ class InContext(_Demeaning):
                     words[word] = pair.why
         if not words:
             return None
-        return Found(frozenset((None, *(f"word{OF_KIND}{word}" for word in words))), {"words": words})
+        return Found(
+            frozenset((None, *(f"word{OF_KIND}{word}" for word in words))),
+            {"words": list(words), "why": list(words.values())},
+        )
 
     def _pairs_about(self, person: Mapping[str, str]) -> tuple[Sequence[Pair], frozenset[str]]:
         """The pairs that are about a person, and all their words; people of the same groups share them."""

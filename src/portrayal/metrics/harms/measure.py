@@ -76,7 +76,7 @@ class Counted(Measure):
 
     def __init__(self, setup: Setup):
         super().__init__(setup)
-        self.tally = Tally(setup.evidence, setup.paired)
+        self.tally = Tally(setup.evidence, setup.paired, frozenset(self.items()))
 
     def applies(self, scene: Scene) -> bool:  # noqa: ARG002
         """Whether an image could count."""
@@ -160,7 +160,7 @@ class CountedOfPeople(Counted):
 
     def __init__(self, setup: Setup):
         super().__init__(setup)
-        self.mentioning = Tally(setup.evidence, paired=False)
+        self.mentioning = Tally(setup.evidence, paired=False, split=frozenset(self.among[:1]))
 
     def note(
         self,

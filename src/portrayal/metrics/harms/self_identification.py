@@ -65,4 +65,5 @@ def axes_found(axes: dict[str, tuple[str, ...]]) -> Found:
     for axis, words in axes.items():
         if axis != NORP_AXIS or not whole:
             items |= {f"{axis}{OF_KIND}{word}" for word in words}
-    return Found(frozenset(items), {"words": {axis: list(words) for axis, words in axes.items()}})
+    every = list(dict.fromkeys(word for words in axes.values() for word in words))
+    return Found(frozenset(items), {"words": every, "axes": list(axes)})

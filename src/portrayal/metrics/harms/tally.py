@@ -102,6 +102,7 @@ class Tally:
 
     evidence: int
     paired: bool = True
+    split: frozenset[str] = frozenset()  # items that are told for each group
     trials: dict[str | None, int] = field(default_factory=dict)
     sums: dict[_Key, _Sums] = field(default_factory=dict)
     shares: dict[str | None, list[tuple[str, float]]] = field(default_factory=dict)
@@ -124,7 +125,7 @@ class Tally:
         for item, share in found.items():
             if share:
                 self._add((item, None), share, scene.image, ranked)
-                if group is not None:
+                if group is not None and (item is None or item in self.split):
                     self._add((item, group), share, scene.image, ranked)
 
     def _add(self, key: _Key, share: float, image: str, captions: Sequence[_Ranked]) -> None:
@@ -182,7 +183,8 @@ class Tally:
         nothing: str,
         whole: bool = True,
     ) -> None:
-        """The rows: share and count, for all people and for each group; of `items` also where none was counted.
+        """The rows: share and count, for all people and for each group; of `items` also where none was counted, and of
+        other words for all people.
 
         `nothing` says why there is no number where no image could count. Without `whole`, items alone are told.
         """
@@ -191,9 +193,13 @@ class Tally:
             return
         groups = [None, *sorted(group for group in self.trials if group is not None)]
         draw = self._resampler(seed, draws)
-        for item in (*((None,) if whole else ()), *items, *self.words(top, items)):
+        for item in (*((None,) if whole else ()), *items):
             for group in groups:
                 self._row(findings, term, speaker, item, group, draw)
+        for item in self.words(
+            top, items
+        ):  # of all people: by group there would be more words than anybody reads
+            self._row(findings, term, speaker, item, None, draw)
 
     def _row(
         self,
