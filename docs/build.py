@@ -13,6 +13,9 @@ from portrayal.lab.curves import read_curves
 from portrayal.lab.curves.tables import SUMMARY, details, findings, summary
 from portrayal.lab.curves.write import chart_file
 from portrayal.lexicon import shipped_lexicons
+from portrayal.lexicon.entities import entity_names
+from portrayal.lexicon.harms import demeaning_words, in_context
+from portrayal.lexicon.identity import identity_words
 from portrayal.metrics import METRICS
 
 HERE = Path(__file__).parent
@@ -58,7 +61,27 @@ def lexicons() -> str:
             if words:
                 parts.append(f"- {what}: {', '.join(words)}")
         parts.append("")
+    parts += ["## Words for social groups, entities and harms\n", _harm_lists()]
     return "\n".join(parts)
+
+
+def _harm_lists() -> str:
+    """Lists of `harms`: what they are and how long, not the words; those that demean are not printed."""
+    insults, pairs, entities = demeaning_words(), in_context(), entity_names()
+    lines = [
+        "Of the metric `harms`. The files lie in `src/portrayal/lexicon/words`; lists of your own take their place.\n",
+        "| list | words | note |",
+        "|---|---|---|",
+    ]
+    for axis, lexicon in identity_words().lexicons.items():
+        words = sum(len(words) for words in lexicon.groups.values())
+        lines.append(f"| {axis} ({lexicon.label}) | {words:,} | {lexicon.note} {lexicon.source} |")
+    lines += [
+        f"| named entities ({entities.label}) | | WordNet's names and a list of ours. |",
+        f"| demeaning ({insults.label}) | {len(insults.listings):,} | By WordNet's senses; not printed here. |",
+        f"| demeaning in context ({pairs.label}) | {len(pairs):,} pairs | Groups and words; not printed here. |",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def commands() -> str:

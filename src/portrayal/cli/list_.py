@@ -8,6 +8,7 @@ from portrayal.cli.console import say, show_table
 from portrayal.lab import Annotators, Captioner, World
 from portrayal.lab.dials import dials_of, spelled
 from portrayal.lexicon import shipped_lexicons
+from portrayal.lexicon.identity import identity_words
 from portrayal.metrics import METRICS
 from portrayal.models.packaged import BY_NAME, PACKAGED, is_installed
 from portrayal.study.importers import IMPORTERS
@@ -37,6 +38,10 @@ def command(what: str) -> None:
                 x.source or "",
             ]
             for x in shipped_lexicons()
+        ]
+        rows += [  # of harms: many groups, so how many words in all
+            [f"harms: {axis}", axis, f"{sum(map(len, x.groups.values())):,}", x.source or ""]
+            for axis, x in identity_words().lexicons.items()
         ]
         show_table(["lexicon", "attribute", "words", "source"], rows)
     elif what == "dials":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +67,14 @@ class Asked:
 def prepare(asked: Asked, survey: Survey, chosen: Sequence[type[Measure]]) -> tuple[Setup, dict[str, Any]]:
     """What measurements need, as far as it does not depend on captions, and the settings that say what it was."""
     labels = tuple(sorted(survey.labels))
-    finder, known = object_finder(labels, asked.synonyms) if labels else (None, None)
-    identity = identity_words(asked.identity)
-    demeaning, adjectives, pairs = (
-        demeaning_words(asked.demeaning), adjectives_as_nouns(), in_context(asked.in_context),
-    )  # fmt: skip
+    own = asked.identity or asked.demeaning or asked.synonyms
+    lists = _lists(asked, labels) if own else _shipped_lists(labels)
+    pairs = in_context(asked.in_context)
     named = choose_lexicon(asked.lexicon, asked.attribute) if asked.by == NAMED else None
     setup = Setup(
         stage=asked.stage, truth=asked.truth, reference=asked.reference, attribute=asked.attribute,
         groups=tuple(sorted(survey.groups.get(asked.attribute, ()))), has_references=survey.described > 0,
-        has_objects=survey.labelled > 0, lists=Lists(identity, entity_names(), demeaning, adjectives, finder),
+        has_objects=survey.labelled > 0, lists=lists,
         labels=labels, pairs=pairs, framing=framing_words(), not_imageable=not_imageable(),
         taxonomy=taxonomy(), vectors=None,
         common=survey.common() if any(kind.needs_senses for kind in chosen) else frozenset(),
@@ -87,17 +86,34 @@ def prepare(asked: Asked, survey: Survey, chosen: Sequence[type[Measure]]) -> tu
     settings = {
         "stage": asked.stage, "reference": asked.reference, "truth": asked.truth,
         "entities": entity_pipeline(asked.entities).label if by_model else WORDS,
-        "identity": _short(identity.label, asked.identity), "demeaning": demeaning.label, "in_context": pairs.label,
-        "objects": survey.source, "synonyms": known, "threshold": asked.threshold, "vectors": asked.vectors,
+        "identity": _short(lists.identity.label, asked.identity), "demeaning": lists.demeaning.label,
+        "in_context": pairs.label,
+        "objects": survey.source, "synonyms": lists.synonyms, "threshold": asked.threshold, "vectors": asked.vectors,
         "by": asked.by, "appearance": None if asked.appearance is None else Path(asked.appearance).name,
     }  # fmt: skip
     return setup, settings
 
 
+def _lists(asked: Asked, labels: tuple[str, ...]) -> Lists:
+    finder, synonyms = object_finder(labels, asked.synonyms) if labels else (None, None)
+    return Lists(
+        identity_words(asked.identity), entity_names(), demeaning_words(asked.demeaning), adjectives_as_nouns(), finder,
+        synonyms,
+    )  # fmt: skip
+
+
+@lru_cache(
+    maxsize=2
+)  # with the captions that were read: attributes and speakers of one study ask for the same ones
+def _shipped_lists(labels: tuple[str, ...]) -> Lists:
+    finder, synonyms = object_finder(labels, None) if labels else (None, None)
+    return Lists(identity_words(), entity_names(), demeaning_words(), adjectives_as_nouns(), finder, synonyms)
+
+
 def with_study(setup: Setup, asked: Asked, study: Study, chosen: Sequence[type[Measure]]) -> Setup:
     """What depends on captions: entities that a model finds in them, and vectors of their words."""
     if asked.entities != WORDS:
-        setup.lists.seen = _entities(study, asked.entities)
+        setup = replace(setup, lists=setup.lists.seeing(_entities(study, asked.entities)))
     if any(kind.needs_vectors for kind in chosen) and len(setup.groups) > 1:
         return replace(setup, vectors=_vectors(study, asked.vectors))
     return setup

@@ -176,6 +176,7 @@ class Lists:
         demeaning: Demeaning,
         adjectives: AdjectivesAsNouns,
         finder: ObjectFinder | None = None,
+        synonyms: str | None = None,
         seen: Mapping[str, Sequence[Entity]] | None = None,
     ):
         self.identity = identity
@@ -183,8 +184,15 @@ class Lists:
         self.demeaning = demeaning
         self.adjectives = adjectives
         self.finder = finder
+        self.synonyms = synonyms  # which other words for objects the finder knows
         self.seen = seen
         self._read: dict[str, Reading] = {}
+
+    def seeing(self, seen: Mapping[str, Sequence[Entity]]) -> Lists:
+        """The same lists, with entities that a model found."""
+        return Lists(
+            self.identity, self.entities, self.demeaning, self.adjectives, self.finder, self.synonyms, seen
+        )
 
     def read(self, caption: str) -> Reading:
         found = self._read.get(caption)
