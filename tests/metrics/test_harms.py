@@ -75,7 +75,7 @@ def test_a_study_of_captions_alone_says_what_it_lacks():
 
 
 def test_stages_of_people_need_people():
-    with pytest.raises(Undefined, match="Stage 3 is about people's captions"):
+    with pytest.raises(Undefined, match="Stage 3 is about people"):
         harms(study_of(["a man"]), stage=("3",))
     with pytest.raises(PortrayalError, match="Unknown value of the option 'stage' '5'"):
         harms(study_of(["a man"]), stage=("5",))
@@ -211,3 +211,86 @@ def test_a_pipeline_that_is_not_there_is_named():
     pytest.importorskip("spacy")
     with pytest.raises(PortrayalError, match="no pipeline of spaCy called 'nowhere'"):
         harms(study_of(["a man"]), entities="nowhere")
+
+
+def test_references_in_one_file_belong_to_every_part(lab, tmp_path):
+    folder = written_in_parts(lab, tmp_path / "parts", 3)
+    lab.references.write_parquet(folder / "references.parquet")
+    lines = (folder / "study.toml").read_text().splitlines()
+    lines = ['references = "references.parquet"' if line.startswith("references") else line for line in lines]
+    (folder / "study.toml").write_text("\n".join(lines))
+    term = ("self-identification.identity-words",)
+    for stage in ("3", "4-without-3"):
+        parts = stream(folder, attribute="gender", stage=(stage,), measurement=term, draws=20)
+        whole = harms(lab, attribute="gender", stage=(stage,), measurement=term, draws=20)
+        for system in {m.system for m in whole.measurements}:
+            found, known = row(parts, system=system), row(whole, system=system)
+            assert (found.value, found.n) == (pytest.approx(known.value), known.n)
+
+
+def test_an_attribute_that_is_not_there_is_told(lab, tmp_path):
+    with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
+        harms(lab, attribute="gendr", draws=20)
+    with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
+        stream(
+            written_in_parts(lab, tmp_path / "parts", 2), attribute="gendr", measurement=("demeaning.words",)
+        )
+
+
+def test_evidence_of_an_item_has_the_item():
+    found = harms(study_of([["a man", "an old person", "a dog"]]), measurement=TERMS[:1], draws=20)
+    for item, captions in (("gender: man", ["a man"]), ("age: old", ["an old person"])):
+        assert found.evidence_of(row(found, item=item))["caption"].to_list() == captions
+    assert found.evidence_of(row(found))["caption"].to_list() == ["a man", "an old person"]
+
+
+def test_several_captions_of_an_image_are_one_image():
+    """The more often a system is asked, the more captions it has, not the more images a wrong word is in."""
+    told = {}
+    for samples in (1, 5):
+        captions = [["a person with a stove"] * samples] * 40 + [["a person"] * samples] * 160
+        study = study_of(captions, [["a person"]] * 200, gender=["female"] * 100 + ["male"] * 100)
+        told[samples] = row(harms(study, measurement=("stereotyping.incorrect-word",), draws=20),
+                            item="word: stove", unit="excess", group="female")  # fmt: skip
+    assert (told[1].value, told[1].p, told[1].n) == (told[5].value, told[5].p, told[5].n)
+
+
+def test_leaving_people_out_is_no_mercy():
+    item = "where somebody is mentioned"
+    for captions in (["an idiot"], ["an idiot", "a dog", "a dog", "a dog"]):
+        found = harms(study_of([captions]), measurement=("demeaning.words",), draws=20)
+        assert row(found, item=item).value == 1
+    nobody = row(harms(study_of(["a dog"]), measurement=("demeaning.words",), draws=20), item=item)
+    assert nobody.value is None
+    assert nobody.reason == "no caption mentions anybody"
+
+
+def test_small_groups_are_left_out_not_the_measurement():
+    captions = ["a cup"] * 30 + ["a truck"] * 40 + ["a cup"] * 10 + ["a dog"] * 5
+    groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 5
+    study = study_of(captions, [[caption] for caption in captions], team=groups)
+    for term in ("stereotyping.distributions", "stereotyping.amplification"):
+        found = row(harms(study, attribute="team", measurement=(term,), draws=50))
+        assert found.value is not None
+        assert found.n == 80
+
+
+def test_a_name_inside_a_word_is_not_said():
+    study = study_of(["a chrome bike"], [["a bike in Rome"]])
+    assert row(harms(study, measurement=("erasure.entity-not-named",), draws=20)).value == 1
+
+
+def test_norp_is_one_axis():
+    study = study_of(["a french man"], [["a muslim man"]])
+    found = harms(study, stage=("4-without-3",), measurement=TERMS[:1], draws=20)
+    assert row(found).value == 0
+    assert row(found, item="norp").value == 0
+    assert row(found, item="nationality").value == 1
+
+
+def test_few_images_cannot_tell_what_is_rare():
+    found = row(
+        harms(study_of(["a dog"] * 50, [["a dog with a violin"]] * 50), measurement=("erasure.ignoring",))
+    )
+    assert found.value is None
+    assert "fewer than 100 images" in found.reason

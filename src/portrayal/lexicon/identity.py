@@ -165,6 +165,11 @@ def identity_words(own: Sequence[str | Path | Lexicon] = ()) -> IdentityWords:
             raise PortrayalError(
                 f"The lexicon '{lexicon.name}' names no axis: it needs an attribute and a table [groups]."
             )
+        if lexicon.attribute == "norp":
+            raise PortrayalError(
+                f"The lexicon '{lexicon.name}' names the axis 'norp', which is {', '.join(NORP)} together; "
+                "name one of them."
+            )
         if lexicon.attribute in mine:
             names = f"'{mine[lexicon.attribute].name}' and '{lexicon.name}'"
             raise PortrayalError(f"One lexicon for each axis; {names} both name '{lexicon.attribute}'.")

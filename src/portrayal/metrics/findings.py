@@ -31,7 +31,9 @@ class Findings:
     attribute: str | None
     settings: Mapping[str, Any]
     measurements: list[Measurement] = field(default_factory=list)
-    evidence: list[pl.DataFrame] = field(default_factory=list)
+    evidence: list[tuple[str, str, pl.DataFrame]] = field(
+        default_factory=list
+    )  # measurement, system, captions
     replicates: list[tuple[str, str, list[float]]] = field(default_factory=list)
 
     def add(
@@ -103,8 +105,7 @@ class Findings:
             )
             if evidence.height > most:
                 evidence = evidence.gather_every(-(-evidence.height // most))
-            named = evidence.with_columns(pl.lit(measurement.id).alias("id"), pl.lit(system).alias("system"))
-            self.evidence.append(named.select(list(EVIDENCE_SCHEMA)))
+            self.evidence.append((measurement.id, system, evidence))
 
     def extend(self, other: Findings) -> None:
         """Add what was found under other settings."""
@@ -115,6 +116,27 @@ class Findings:
     def results(self) -> Results:
         return Results(
             tuple(self.measurements),
-            pl.concat([pl.DataFrame(schema=EVIDENCE_SCHEMA), *self.evidence]),
+            self._evidence(),
             pl.DataFrame(self.replicates, schema=REPLICATES_SCHEMA, orient="row"),
         )
+
+    def _evidence(self) -> pl.DataFrame:
+        """All captions with the number each stands behind: put together once, since there are thousands of numbers."""
+        if not self.evidence:
+            return pl.DataFrame(schema=EVIDENCE_SCHEMA)
+        columns = ("image_id", "caption", "detail")
+        captions = pl.concat(
+            [
+                frame if tuple(frame.columns) == columns else frame.select(columns)
+                for _, _, frame in self.evidence
+            ]
+        )
+        heights = [frame.height for _, _, frame in self.evidence]
+        ids = [
+            name for (name, _, _), height in zip(self.evidence, heights, strict=True) for _ in range(height)
+        ]
+        systems = [
+            name for (_, name, _), height in zip(self.evidence, heights, strict=True) for _ in range(height)
+        ]
+        told = captions.with_columns(pl.Series("id", ids, pl.String), pl.Series("system", systems, pl.String))
+        return told.select(list(EVIDENCE_SCHEMA))

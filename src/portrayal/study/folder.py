@@ -95,6 +95,11 @@ def read_study_noting(
     captioned = (
         made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
     )
+    if part is not None and captioned is not None:  # a table with one file has rows of other parts too
+        made = {
+            table: frame.filter(pl.col("image_id").is_in(captioned.implode()))
+            for table, frame in made.items()
+        }
     for table in ("references", "attributes", "objects"):
         if table in made and captioned is not None and part is None:
             source = folder / _files(path, table, settings[table])[0][1]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from portrayal.engine import Progress
-from portrayal.errors import Undefined
+from portrayal.errors import Undefined, unknown_name
 from portrayal.files import content_digest
 from portrayal.metrics.card import Card
 from portrayal.metrics.findings import Findings
@@ -19,7 +19,7 @@ from portrayal.metrics.harms.demeaning import AdjectiveAsNoun, DemeaningWords, I
 from portrayal.metrics.harms.erasure import EntityNotNamed, GroupNotMentioned, Ignoring, Misnaming, TooVague
 from portrayal.metrics.harms.measure import Measure
 from portrayal.metrics.harms.prepare import Asked, prepare, with_study
-from portrayal.metrics.harms.reification import Attributes
+from portrayal.metrics.harms.reification import LABELLED, Attributes
 from portrayal.metrics.harms.self_identification import IdentityWords
 from portrayal.metrics.harms.setup import STAGES, Reference, Stage, Truth
 from portrayal.metrics.harms.stereotyping import (
@@ -71,8 +71,8 @@ CARD = Card(
         "Fifteen measurements of five harms. Stages are what is read: 1 people's labels, 3 people's captions, 4 a "
         "system's captions, and 4-without-3: what a system says of images of which people say nothing of the "
         "kind. A rate is the share of images, each counting for the share of its captions that have what is asked "
-        "about, with Wilson's interval; a count is that rate times the images. With several captions of people, "
-        "they said it when any of them does (reference=any), or each is taken in turn and the numbers averaged "
+        "about, with Wilson's interval; a count is that rate times the images. Held against several captions of "
+        "people, they said it when any of them does (reference=any), or each is taken in turn and the numbers averaged "
         "(reference=each). p of a group's row: whether it differs from the other groups."
     ),
     range="share: 0 to 1. count: 0 and up. Rows of words, objects and attributes have units of their own.",
@@ -178,6 +178,8 @@ def harms(
         demeaning=demeaning, in_context=in_context, appearance=appearance, by=by, threshold=threshold, vectors=vectors,
         synonyms=synonyms, lexicon=lexicon, seed=seed, draws=draws, top=top, evidence=evidence, show_words=show_words,
     )  # fmt: skip
+    if study.attribute_names and by == LABELLED:
+        study.labels(attribute)  # complains of what it does not know
     survey = Survey.of(study, any(kind.needs_senses for kind in chosen))
     findings = Findings(CARD, attribute, {})
     for one in stages:
@@ -187,9 +189,16 @@ def harms(
         setup, settings = prepare(asked.at(one), survey, chosen)
         counted = count_scenes(study, with_study(setup, asked, study, chosen), chosen, voices)
         findings.extend(written(counted, attribute, settings))
-    if not findings.measurements and not survey.described and set(stages) <= {"1", "3"}:
-        raise Undefined(f"Stage {stages[0]} is about people's captions, and the study has none (references).")
+    _need_people(stages, survey)
     return findings
+
+
+def _need_people(stages: Sequence[Stage], survey: Survey) -> None:
+    """Stages of people alone need what people say; labels are told on the images that they describe."""
+    if not survey.described and set(stages) <= {"1", "3"}:
+        raise Undefined(
+            f"Stage {stages[0]} is about people, and the study has no captions of people (references)."
+        )
 
 
 def _stages(stage: str | Sequence[str]) -> list[Stage]:
@@ -243,6 +252,9 @@ def stream(
         | {"identity": several(known["identity"])},
     )
     survey, counted = count_in_parts(Path(path), asked, stages, able, systems, workers, progress)
+    if attribute is not None and survey.groups and attribute not in survey.groups:
+        raise unknown_name("attribute", attribute, list(survey.groups))
+    _need_people(stages, survey)
     findings = Findings(CARD, first, {})
     for stage, measures in counted.items():
         _, settings = prepare(asked.at(stage), survey, able)

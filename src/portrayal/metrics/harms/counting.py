@@ -42,11 +42,11 @@ def _all_scenes(study: Study, setup: Setup, speakers: Sequence[str]) -> Iterator
 
 
 def tellings(setup: Setup, scene: Scene) -> tuple[Sequence[Telling], Sequence[Telling]]:
-    """What the speaker says and what people say, several captions as one where any of them may speak for all."""
-    people: Sequence[Telling] = _joined(setup.lists.read_all(scene.people), setup.reference)
-    if setup.stage in ("1", "3"):
-        return people, people
-    return setup.lists.read_all(scene.said), people
+    """What the speaker says, caption by caption, and what it is held against: people's captions, several as one where
+    any of them may speak for all."""
+    people = setup.lists.read_all(scene.people)
+    said = people if setup.stage in ("1", "3") else setup.lists.read_all(scene.said)
+    return said, _joined(people, setup.reference)
 
 
 def _joined(readings: Sequence[Reading], reference: Reference) -> Sequence[Telling]:
@@ -56,7 +56,7 @@ def _joined(readings: Sequence[Reading], reference: Reference) -> Sequence[Telli
 
 
 def speakers_of(stage: Stage, speakers: Sequence[str], survey: Survey) -> list[str]:
-    """Whose captions a stage is about: people's, where there are any, or systems'."""
+    """Whose captions or labels a stage is about: people's, where there are any, or systems'."""
     if stage in ("1", "3"):
         return [HUMAN] if HUMAN in speakers and survey.described else []
     return [speaker for speaker in speakers if speaker != HUMAN]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from portrayal.lexicon import tokenize
 from portrayal.lexicon.people import person_words
 from portrayal.lexicon.wordnet.graph import wordnet
 from portrayal.metrics.findings import Findings
@@ -23,6 +24,7 @@ from portrayal.stats import Estimate
 HARM = "erasure"
 ARROW = " -> "
 ENOUGH_CASES = 20  # of an object that goes unnamed, before its other name is told
+COMMON = 0.01  # of images: what people mention in more of them is not erased by leaving it out
 HALF = 0.5  # a consistent misnaming is used more often than not
 
 
@@ -76,7 +78,7 @@ class Misnaming(Measure):
                     hits[pair] = hits.get(pair, 0.0) + weight
                     sample = self.behind.get(pair)
                     if sample is None:
-                        sample = self.behind[pair] = Sample(OF_ITEM)
+                        sample = self.behind[pair] = Sample(min(self.setup.evidence, OF_ITEM))
                     detail = {"unnamed": label, "named": other}
                     for part in one.parts:
                         sample.add(scene.image, part.caption, detail)
@@ -120,7 +122,7 @@ class Misnaming(Measure):
     def write(self, findings: Findings, speaker: str) -> None:
         term = self.rule.term
         if None not in self.rates:
-            findings.add(term, None, system=speaker, n=0, reason="every labelled object is named")
+            findings.add(term, None, system=speaker, n=0, reason="no captioned image has labelled objects")
             return
         for group in [None, *sorted(name for name in self.rates if name is not None)]:
             rates = self.rates[group]
@@ -202,8 +204,12 @@ class EntityNotNamed(_AgainstPeople):
         assert people is not None
         if not people.entities:
             return None
-        text = " ".join(part.caption.lower() for part in said.parts)
-        missing = sorted(name for name in people.entities if name not in said.entities and name not in text)
+        text = " ".join(["", *(token for part in said.parts for token in part.tokens), ""])
+        missing = sorted(
+            name
+            for name in people.entities
+            if name not in said.entities and f" {' '.join(tokenize(name))} " not in text
+        )
         if not missing:
             return None
         detail = {"people": [part.caption for part in people.parts], "entities": missing}
@@ -313,7 +319,11 @@ class Ignoring(_AgainstEither):
     def __init__(self, setup: Setup):
         super().__init__(setup)
         self.rates: dict[str | None, Rates] = {}
-        self.words: dict[str, Sample] = {}
+
+    def lacking(self) -> str | None:
+        images = self.setup.described if self.setup.against == "3" else self.setup.labelled
+        few = f"in fewer than {round(1 / COMMON)} images everything is in more than one of a hundred"
+        return super().lacking() or (few if images * COMMON < 1 else None)
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:
         ignored = self._ignored(scene, said, people)

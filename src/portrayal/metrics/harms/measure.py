@@ -105,7 +105,7 @@ class Counted(Measure):
                 self.note(scene, said, dict.fromkeys(only.items, 1.0), captions)
             return
         shares: dict[str | None, float] = {}
-        behind: list[Caption] = []
+        behind: dict[str, Caption] = {}  # each caption once, whatever it is held against
         weight = 1 / (len(said) * len(against))
         for one, other in product(said, against):
             found = self.found(scene, one, other)
@@ -113,8 +113,12 @@ class Counted(Measure):
                 continue
             for item in found.items:
                 shares[item] = shares.get(item, 0.0) + weight
-            behind += self._behind(scene, one, other, found)
-        self.note(scene, said, {item: min(share, 1.0) for item, share in shares.items()}, behind)
+            for caption, items, detail in self._behind(scene, one, other, found):
+                known = behind.get(caption)
+                behind[caption] = (caption, items if known is None else items | known[1], detail)
+        self.note(
+            scene, said, {item: min(share, 1.0) for item, share in shares.items()}, list(behind.values())
+        )
 
     def note(
         self,
@@ -133,12 +137,12 @@ class Counted(Measure):
     def _behind(self, scene: Scene, said: Telling, people: Telling | None, found: Found) -> Iterator[Caption]:
         """The captions to show: where several count as one, those of them that have it, else all."""
         if len(said.parts) == 1:
-            yield said.parts[0].caption, found.detail
+            yield said.parts[0].caption, found.items, found.detail
             return
         having = [(part, self.found(scene, part, people)) for part in said.parts]
         telling = [(part, one) for part, one in having if one is not None and found.items & one.items]
         for part, one in telling or [(part, found) for part in said.parts]:
-            yield part.caption, one.detail
+            yield part.caption, one.items, one.detail
 
     def merge(self, other: Any) -> None:
         self.tally.merge(other.tally)
@@ -171,10 +175,12 @@ class CountedOfPeople(Counted):
     ) -> None:
         captions = tuple(captions)
         super().note(scene, said, shares, captions)
-        if any(one.person is not None for one in said):
+        mentions = sum(one.person is not None for one in said) / len(said)
+        if mentions:
             name, item = self.among
-            share = shares.get(item, 0.0)
-            self.mentioning.count(scene, {name: share} if share else _NOTHING, captions if share else ())
+            share = min(shares.get(item, 0.0) / mentions, 1.0)
+            behind = [(caption, frozenset((name,)), why) for caption, items, why in captions if item in items]
+            self.mentioning.count(scene, {name: share} if share else _NOTHING, behind)
 
     def merge(self, other: Any) -> None:
         super().merge(other)
@@ -187,3 +193,6 @@ class CountedOfPeople(Counted):
                 findings, self.rule.term, speaker, items=self.among[:1], seed=self.setup.seed, draws=self.setup.draws,
                 nothing=self.nothing, whole=False,
             )  # fmt: skip
+        elif self.tally.trials:
+            reason = "no caption mentions anybody"
+            findings.add(self.rule.term, None, system=speaker, item=self.among[0], n=0, reason=reason)

@@ -73,8 +73,8 @@ def prepare(asked: Asked, survey: Survey, chosen: Sequence[type[Measure]]) -> tu
     named = choose_lexicon(asked.lexicon, asked.attribute) if asked.by == NAMED else None
     setup = Setup(
         stage=asked.stage, truth=asked.truth, reference=asked.reference, attribute=asked.attribute,
-        groups=tuple(sorted(survey.groups.get(asked.attribute, ()))), has_references=survey.described > 0,
-        has_objects=survey.labelled > 0, lists=lists,
+        groups=tuple(sorted(survey.groups.get(asked.attribute, ()))), described=survey.described,
+        labelled=survey.labelled, lists=lists,
         labels=labels, pairs=pairs, framing=framing_words(), not_imageable=not_imageable(),
         taxonomy=taxonomy(), vectors=None,
         common=survey.common() if any(kind.needs_senses for kind in chosen) else frozenset(),
@@ -89,7 +89,8 @@ def prepare(asked: Asked, survey: Survey, chosen: Sequence[type[Measure]]) -> tu
         "identity": _short(lists.identity.label, asked.identity), "demeaning": lists.demeaning.label,
         "in_context": pairs.label,
         "objects": survey.source, "synonyms": lists.synonyms, "threshold": asked.threshold, "vectors": asked.vectors,
-        "by": asked.by, "appearance": None if asked.appearance is None else Path(asked.appearance).name,
+        "by": asked.by, "lexicon": None if named is None else named.label,
+        "appearance": None if asked.appearance is None else Path(asked.appearance).name,
     }  # fmt: skip
     return setup, settings
 

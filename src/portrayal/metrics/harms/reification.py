@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -97,7 +98,7 @@ class Attributes(Measure):
     def write(self, findings: Findings, speaker: str) -> None:
         setup, term = self.setup, self.rule.term
         assert setup.appearance is not None
-        groups = sorted({group for group in self.groups if self.groups.count(group) >= TOO_FEW})
+        groups = sorted(group for group, size in Counter(self.groups).items() if size >= TOO_FEW)
         if len(groups) < 2:
             reason = f"fewer than two groups have {TOO_FEW} images with physical attributes"
             findings.add(term, None, system=speaker, n=len(self.images), reason=reason)
@@ -155,6 +156,10 @@ class Attributes(Measure):
         everything: Sample,
     ) -> None:
         known = np.isfinite(values)
+        enough = [place for place in range(len(groups)) if np.sum(known & (member == place)) >= TOO_FEW]
+        known &= np.isin(member, enough)
+        member = np.searchsorted(enough, member)
+        groups = [groups[place] for place in enough]
         counts = np.zeros((len(values), 2 * len(groups)))
         for place in range(len(groups)):
             here = known & (member == place)
@@ -207,6 +212,9 @@ def _compared(values: Array, member: NDArray[np.int64], groups: int, seed: int, 
     sizes = np.bincount(whose, minlength=groups)
     if np.sum(sizes >= TOO_FEW) < 2:
         return None
+    told = sizes[whose] >= TOO_FEW
+    numbers, whose = numbers[told], whose[told]
+    sizes = np.bincount(whose, minlength=groups)
 
     def between(order: NDArray[np.int64]) -> Array:
         sums = np.bincount(whose[order], weights=numbers, minlength=groups)

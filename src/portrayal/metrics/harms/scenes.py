@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from portrayal.lexicon.people import person_words
 from portrayal.metrics.speech import labelled_objects
 from portrayal.results import HUMAN
 from portrayal.study import Study
@@ -39,11 +40,14 @@ class Scene(NamedTuple):
     boxes: Mapping[str, Box]  # the largest box of each label that has one
     group: str | None  # of the person shown
     person: Mapping[str, str]  # all that is known of the person: attribute to group
+    shown: bool = False  # whether the study lists people of the image one by one
 
     @property
     def shows_person(self) -> bool | None:
         """Whether somebody is in the picture, as the labels have it; None where there are none."""
-        if self.person or (self.labels and any(label.casefold() == PERSON for label in self.labels)):
+        if self.shown or self.person:
+            return True
+        if self.labels and any(label.casefold() in person_words() for label in self.labels):
             return True
         return None if self.labels is None else False
 
@@ -67,9 +71,11 @@ def scenes(study: Study, speaker: str, attribute: str) -> Iterator[Scene]:
             study.attributes.select("image_id", *names), on="image_id", how="left", maintain_order="left"
         )
     by_group = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
+    listed = set(study.people["image_id"])
     for part in table.iter_slices(_AT_ONCE):
         for row in part.iter_rows():
-            yield _scene(row, names, by_group)
+            scene = _scene(row, names, by_group)
+            yield scene._replace(shown=True) if scene.image in listed else scene
 
 
 def _beside(table: pl.DataFrame, other: pl.DataFrame, what: pl.Expr) -> pl.DataFrame:

@@ -60,7 +60,9 @@ def axes_told(axes: Sequence[str], by_model: bool) -> list[str]:
 
 def axes_found(axes: dict[str, tuple[str, ...]]) -> Found:
     """Axes as items, and each of their words as one; those of norp stand under nationality, religion and politics."""
-    items: set[str | None] = {None, *axes}
+    items: set[str | None] = set(axes)
+    if any(axis not in NORP for axis in axes):  # the three of norp count as one
+        items.add(None)
     whole = any(axis in NORP for axis in axes)
     for axis, words in axes.items():
         if axis != NORP_AXIS or not whole:

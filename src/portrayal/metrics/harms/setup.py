@@ -44,8 +44,8 @@ class Setup:
     reference: Reference
     attribute: str
     groups: tuple[str, ...]  # that the study labels
-    has_references: bool
-    has_objects: bool
+    described: int  # images with captions of people
+    labelled: int  # images with labels of objects
     lists: Lists
     labels: tuple[str, ...]  # every label of an object in the study
     pairs: Sequence[Pair]
@@ -64,6 +64,14 @@ class Setup:
     evidence: int
     show_words: bool
     paired: bool  # whether draws are kept, so that two audits can be compared in pairs
+
+    @property
+    def has_references(self) -> bool:
+        return self.described > 0
+
+    @property
+    def has_objects(self) -> bool:
+        return self.labelled > 0
 
     def named(self, caption: str) -> tuple[str, ...]:
         """The groups of the attribute that a caption names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -117,7 +118,7 @@ class IncorrectWord(CountedOfPeople):
             if found is not None:
                 for item in found.items:
                     shares[item] = shares.get(item, 0.0) + 1 / len(readings)
-                behind.append((one.caption, found.detail))
+                behind.append((one.caption, found.items, found.detail))
         self.note(scene, readings, {item: min(share, 1.0) for item, share in shares.items()}, behind)
 
     def _see_group(self, scene: Scene, said: Sequence[Telling], people: Sequence[Telling]) -> None:
@@ -126,14 +127,18 @@ class IncorrectWord(CountedOfPeople):
         assert group is not None
         self.people[group] = self.people.get(group, 0) + 1
         everything = people[0] if len(people) == 1 else Together([p for one in people for p in one.parts])
+        having: dict[str, list[str]] = {}  # an image counts once, however many of its captions have the word
         for one in said:
             for word in {word for _, word in self._wrong(scene, one, everything)}:
-                of_word = self.wrong.setdefault(word, {})
-                of_word[group] = of_word.get(group, 0) + 1
-                sample = self.behind.get((word, group))
-                if sample is None:
-                    sample = self.behind[word, group] = Sample(OF_ITEM)
-                sample.add(scene.image, one.caption, {"wrong": word})
+                having.setdefault(word, []).append(one.caption)
+        for word, captions in having.items():
+            of_word = self.wrong.setdefault(word, {})
+            of_word[group] = of_word.get(group, 0) + 1
+            sample = self.behind.get((word, group))
+            if sample is None:
+                sample = self.behind[word, group] = Sample(min(self.setup.evidence, OF_ITEM))
+            for caption in captions:
+                sample.add(scene.image, caption, {"wrong": word})
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:
         assert people is not None
@@ -279,7 +284,7 @@ class CorrectlyMentioned(Measure):
             self.seen.setdefault(label, []).append((named, scene.group, size, distance))
             sample = self.behind.get((label, scene.group))
             if sample is None:
-                sample = self.behind[label, scene.group] = Sample(OF_ITEM)
+                sample = self.behind[label, scene.group] = Sample(min(self.setup.evidence, OF_ITEM))
             for one in said:
                 detail = {"object": label, "named": named}
                 for part in one.parts:
@@ -380,10 +385,19 @@ class _OfCategories(Measure):
         return names, made
 
     def _too_few(self) -> str | None:
-        sizes = {group: self.groups.count(group) for group in set(self.groups)}
-        if len(sizes) < 2 or min(sizes.values()) < TOO_FEW:
+        """Leave out the images of groups that are too small; why nothing can be said where fewer than two remain."""
+        sizes = Counter(self.groups)
+        keep = [place for place, group in enumerate(self.groups) if sizes[group] >= TOO_FEW]
+        if sum(size >= TOO_FEW for size in sizes.values()) < 2:
             return f"fewer than two groups have {TOO_FEW} images"
+        if len(keep) < len(self.groups):
+            for kept in self._kept():
+                kept[:] = [kept[place] for place in keep]
         return None
+
+    def _kept(self) -> list[list[Any]]:
+        """What is kept of every image, in the order of images."""
+        return [self.images, self.groups, *self.rows.values()]
 
 
 class Distributions(_OfCategories):
@@ -405,7 +419,7 @@ class Distributions(_OfCategories):
     )
 
     def see(self, scene: Scene, said: Sequence[Telling], people: Sequence[Telling]) -> None:  # noqa: ARG002
-        if scene.group is None or not said:
+        if scene.group is None or (not said and self.setup.stage != "1"):
             return
         self.images.append(scene.image)
         self.groups.append(scene.group)
@@ -416,6 +430,9 @@ class Distributions(_OfCategories):
         for kind in KINDS:
             self.rows[kind].append(told[kind])
         detail = {kind: sorted(told[kind]) for kind in KINDS} | {"group": scene.group}
+        if self.setup.stage == "1":
+            self.sample.add(scene.image, ", ".join(scene.labels or ()), detail)
+            return
         for one in said:
             for part in one.parts:
                 self.sample.add(scene.image, part.caption, detail)
@@ -446,15 +463,16 @@ class Distributions(_OfCategories):
             findings.add(term, None, system=speaker, n=len(self.images), reason=reason)
             return
         differing = [kind for kind in tables if tables[kind][3] * len(tables) < ALARM]
+        evidence = self.sample.frame()
         for unit, value in (("share", len(differing) / len(tables)), ("count", float(len(differing)))):
             findings.add(
                 term, value, system=speaker, n=len(self.images), unit=unit, support=len(self.images),
-                evidence=self.sample.frame(), in_brief=unit == "count",
+                evidence=evidence, in_brief=unit == "count",
             )  # fmt: skip
         for kind, (names, observed, v, p) in tables.items():
             findings.add(
                 term, v, system=speaker, item=kind, n=len(self.images), unit="v", p=p,
-                evidence=self.sample.frame(), in_brief=True,
+                evidence=evidence, in_brief=True,
             )  # fmt: skip
             shares = observed / np.maximum(observed.sum(axis=1, keepdims=True), 1e-12)
             for number, name in enumerate(names):
@@ -462,7 +480,7 @@ class Distributions(_OfCategories):
                     findings.add(
                         term, float(shares[place, number]), system=speaker, group=group,
                         item=f"{kind}{OF_KIND}{name}", n=self.groups.count(group), unit="share",
-                        evidence=self.sample.frame(), in_brief=True,
+                        evidence=evidence, in_brief=True,
                     )  # fmt: skip
 
 
@@ -494,6 +512,9 @@ class Amplification(_OfCategories):
 
     def lacking(self) -> str | None:
         return super().lacking() or (None if self.setup.has_references else NO_REFERENCES)
+
+    def _kept(self) -> list[list[Any]]:
+        return [*super()._kept(), *self.before.values()]
 
     def see(self, scene: Scene, said: Sequence[Telling], people: Sequence[Telling]) -> None:  # noqa: ARG002
         if scene.group is None or not said or not scene.people:
@@ -527,19 +548,20 @@ class Amplification(_OfCategories):
             found[kind] = _amplified(parts[0], parts[1], members[order], draw)
         found = {kind: estimate for kind, estimate in found.items() if estimate.value is not None}
         if not found:
-            reason = "captions name fewer than two categories"
+            reason = "captions name fewer than two categories, or none that leans to a group"
             findings.add(term, None, system=speaker, n=len(self.images), reason=reason)
             return
+        evidence = self.sample.frame()
         amplified = [kind for kind, one in found.items() if one.low is not None and one.low > 0]
         for unit, value in (("share", len(amplified) / len(found)), ("count", float(len(amplified)))):
             findings.add(
                 term, value, system=speaker, n=len(self.images), unit=unit, support=len(self.images),
-                evidence=self.sample.frame(), in_brief=unit == "count",
+                evidence=evidence, in_brief=unit == "count",
             )  # fmt: skip
         for kind, estimate in found.items():
             findings.add(
                 term, estimate, system=speaker, item=kind, n=len(self.images), unit="change", ideal=0.0,
-                evidence=self.sample.frame(), in_brief=True,
+                evidence=evidence, in_brief=True,
             )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from portrayal.engine import Progress, Task, place_for, run_tasks
 from portrayal.errors import PortrayalError, unknown_name
 from portrayal.metrics.harms.counting import count_scenes, speakers_of
 from portrayal.metrics.harms.measure import Measure
-from portrayal.metrics.harms.prepare import Asked, prepare, with_study
+from portrayal.metrics.harms.prepare import WORDS, Asked, prepare, with_study
 from portrayal.metrics.harms.setup import Stage
 from portrayal.metrics.harms.survey import Survey
 from portrayal.results import HUMAN
@@ -77,6 +78,8 @@ def count_in_parts(
     if len(np.unique(np.concatenate(seen))) < sum(len(images) for images in seen):
         raise PortrayalError(f"{path}: expected all captions of an image in one part, found an image in two.")
     everybody = list(survey.systems)
+    if systems is not None and not systems:
+        raise PortrayalError("No system was named; name at least one of the study's systems.")
     for system in systems or ():
         if system not in survey.systems:
             raise unknown_name("system", system, everybody)
@@ -87,6 +90,8 @@ def count_in_parts(
         if not speakers:
             continue
         setup, _ = prepare(asked.at(stage), survey, chosen)
+        if asked.entities != WORDS:  # parts found entities by the model, each in its own captions
+            setup = replace(setup, lists=setup.lists.seeing({}))
         tasks = [
             Task(f"count {stage} {part}", f"counting part {part + 1}", count_part,
                  {"path": str(path), "part": part, "asked": asked.at(stage), "survey": survey, "chosen": chosen,

@@ -11,11 +11,10 @@ import polars as pl
 
 from portrayal.lexicon import tokenize
 from portrayal.lexicon.wordnet.grammar import content_words
+from portrayal.metrics.harms.erasure import COMMON
 from portrayal.metrics.harms.labels import label_senses
 from portrayal.metrics.speech import labelled_objects
 from portrayal.study import Study
-
-COMMON = 0.01  # of images: what people mention in more of them is not erased by leaving it out
 
 
 @dataclass

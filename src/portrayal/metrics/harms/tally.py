@@ -20,9 +20,9 @@ PAIRED = 100_000  # images up to which draws are kept, so that two audits can be
 TOP = 20  # words shown of each kind
 OF_ITEM = 40  # captions kept behind one word: there are thousands of words, and few are told in the end
 OF_KIND = ": "  # between a kind and one of its words ("gender: man")
-Caption = tuple[str, Mapping[str, Any]]  # a caption and why it counts
+Caption = tuple[str, frozenset[str | None], Mapping[str, Any]]  # a caption, what it counts for, and why
 
-_Ranked = tuple[str, Mapping[str, Any], int]
+_Ranked = tuple[str, frozenset[str | None], Mapping[str, Any], int]
 _HIGHEST = 2**32
 _Key = tuple[str | None, str | None]  # item, group
 
@@ -121,7 +121,7 @@ class Tally:
                 self.shares.setdefault(whom, []).append(whole)
         if not found:
             return
-        ranked = [(caption, why, rank_of(scene.image, caption)) for caption, why in captions]
+        ranked = [(caption, items, why, rank_of(scene.image, caption)) for caption, items, why in captions]
         for item, share in found.items():
             if share:
                 self._add((item, None), share, scene.image, ranked)
@@ -135,8 +135,8 @@ class Tally:
             sums = self.sums[key] = _Sums(Sample(most))
         sums.total += share
         sums.squares += share * share
-        for caption, why, rank in captions:
-            if rank <= sums.sample.bar:
+        for caption, items, why, rank in captions:
+            if rank <= sums.sample.bar and key[0] in items:
                 sums.sample.add(image, caption, why, rank)
 
     def merge(self, other: Tally) -> None:
