@@ -24,7 +24,7 @@ from portrayal.lexicon.harms import (
 from portrayal.lexicon.wordnet.grammar import content_words
 from tests.conftest import cannot_run
 
-FOLDER = Path(harms.__file__).parent / "words" / "harms"
+FOLDER = Path(harms.__file__).parent.parent / "words" / "harms"
 FILES = sorted(FOLDER.glob("*.toml"))
 LOADERS = {
     "adjective_as_noun": adjectives_as_nouns,

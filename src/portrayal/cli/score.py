@@ -65,31 +65,19 @@ def _command(metric: Metric) -> click.Command:
         stream: bool = False,
         **options: Any,
     ) -> None:
+        shared: dict[str, Any] = {
+            "attribute": attribute,
+            "systems": systems,
+            "seed": seed,
+            "workers": workers,
+        }
         if stream:
             with progress(metric.name) as tell:
-                results = metric.stream(
-                    study,
-                    attribute=attribute,
-                    systems=systems,
-                    seed=seed,
-                    workers=workers,
-                    progress=tell,
-                    **options,
-                )
-            _show(results, json_file, style)
-            return
-        read = load_study(study, skip_bad)
-        with progress(metric.name) if workers > 1 or metric.at_once(options) else nullcontext() as tell:
-            results = score(
-                read,
-                metric,
-                attribute=attribute,
-                systems=systems,
-                seed=seed,
-                workers=workers,
-                progress=tell,
-                **options,
-            )
+                results = metric.stream(study, **shared, progress=tell, **options)
+        else:
+            read = load_study(study, skip_bad)
+            with progress(metric.name) if workers > 1 or metric.at_once(options) else nullcontext() as tell:
+                results = score(read, metric, **shared, progress=tell, **options)
         _show(results, json_file, style)
 
     run.params += metric_options(metric)

@@ -17,7 +17,7 @@ from portrayal.metrics.harms.scenes import Scene
 from portrayal.metrics.harms.self_identification import axes_found, axes_told
 from portrayal.metrics.harms.setup import Setup
 from portrayal.metrics.harms.sums import Rates
-from portrayal.metrics.harms.tally import OF_ITEM, OF_KIND, Sample
+from portrayal.metrics.harms.tally import OF_KIND, Samples
 from portrayal.results import TOO_FEW
 from portrayal.stats import Estimate
 
@@ -53,7 +53,7 @@ class Misnaming(Measure):
     def __init__(self, setup: Setup):
         super().__init__(setup)
         self.rates: dict[str | None, Rates] = {}
-        self.behind: dict[tuple[str, str], Sample] = {}
+        self.behind = Samples(setup.evidence)  # of an object and its other word
 
     def lacking(self) -> str | None:
         if not self.setup.has_objects:
@@ -76,12 +76,8 @@ class Misnaming(Measure):
                 for other in others:
                     pair = label, other
                     hits[pair] = hits.get(pair, 0.0) + weight
-                    sample = self.behind.get(pair)
-                    if sample is None:
-                        sample = self.behind[pair] = Sample(min(self.setup.evidence, OF_ITEM))
-                    detail = {"unnamed": label, "named": other}
                     for part in one.parts:
-                        sample.add(scene.image, part.caption, detail)
+                        self.behind[pair].add(scene.image, part.caption, {"unnamed": label, "named": other})
         for group in (None,) if scene.group is None else (None, scene.group):
             self.rates.setdefault(group, Rates()).add(cases, hits)
 
@@ -113,11 +109,7 @@ class Misnaming(Measure):
     def merge(self, other: Any) -> None:
         for group, rates in other.rates.items():
             self.rates.setdefault(group, Rates()).merge(rates)
-        for pair, sample in other.behind.items():
-            if pair in self.behind:
-                self.behind[pair].merge(sample)
-            else:
-                self.behind[pair] = sample
+        self.behind.merge(other.behind)
 
     def write(self, findings: Findings, speaker: str) -> None:
         term = self.rule.term
@@ -129,18 +121,21 @@ class Misnaming(Measure):
             best = {label: rates.most_usual(label) for label in rates.labels(ENOUGH_CASES)}
             found = {label: one for label, one in best.items() if one is not None}
             passing = [label for label, one in found.items() if one.low > HALF]
-            evidence = Sample(self.setup.evidence)
-            for label in passing:
-                evidence.merge(self.behind[label, found[label].other])
             if not best:
                 reason = f"no labelled object goes unnamed in {ENOUGH_CASES} captions or more"
                 findings.add(term, None, system=speaker, group=group, n=0, n_unit="object", reason=reason)
                 continue
-            for unit, value in (("share", len(passing) / len(best)), ("count", float(len(passing)))):
-                findings.add(
-                    term, value, system=speaker, group=group, n=len(best), n_unit="object", unit=unit,
-                    support=TOO_FEW, evidence=evidence.frame(),
-                )  # fmt: skip
+            evidence = self.behind.of([(label, found[label].other) for label in passing], self.setup.evidence)
+            self.verdicts(
+                findings,
+                speaker,
+                len(passing),
+                len(best),
+                evidence,
+                n=len(best),
+                n_unit="object",
+                group=group,
+            )
             ranked = sorted(found.items(), key=lambda entry: (-entry[1].value, entry[0]))
             for label, one in ranked[: self.setup.top] if group is None else ():
                 findings.add(

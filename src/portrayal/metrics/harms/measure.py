@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
+import polars as pl
+
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.harms.reading import Telling
 from portrayal.metrics.harms.rule import Rule
 from portrayal.metrics.harms.scenes import Scene
 from portrayal.metrics.harms.setup import STAGE_NAMES, Setup
 from portrayal.metrics.harms.tally import Caption, Tally
+from portrayal.results import TOO_FEW
 
 NO_REFERENCES = "the study has no captions of people (references)"
 NO_OBJECTS = "the study has no labels of objects"
@@ -66,6 +69,25 @@ class Measure(ABC):
     @abstractmethod
     def write(self, findings: Findings, speaker: str) -> None:
         """The rows."""
+
+    def verdicts(
+        self,
+        findings: Findings,
+        speaker: str,
+        counted: int,
+        asked: int,
+        evidence: pl.DataFrame,
+        *,
+        n: int,
+        n_unit: str = "image",
+        group: str | None = None,
+    ) -> None:
+        """The headline of a measurement that asks of several things whether each holds: how many of them do."""
+        for unit, value in (("share", counted / asked), ("count", float(counted))):
+            findings.add(
+                self.rule.term, value, system=speaker, group=group, n=n, n_unit=n_unit, unit=unit, support=TOO_FEW,
+                evidence=evidence, in_brief=unit == "count",
+            )  # fmt: skip
 
 
 class Counted(Measure):

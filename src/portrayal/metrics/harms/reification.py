@@ -122,11 +122,9 @@ class Attributes(Measure):
             reason = "no physical attribute is known of enough people of two groups"
             findings.add(term, None, system=speaker, n=len(images), reason=reason)
             return
-        for unit, value in (("share", sum(differing) / asked), ("count", float(sum(differing)))):
-            findings.add(
-                term, value, system=speaker, n=asked, n_unit="attribute", unit=unit, support=TOO_FEW,
-                evidence=everything.frame(), in_brief=unit == "count",
-            )  # fmt: skip
+        self.verdicts(
+            findings, speaker, sum(differing), asked, everything.frame(), n=asked, n_unit="attribute"
+        )
         for column, name in enumerate(setup.appearance.names):
             if q[column] is not None:
                 self._attribute(

@@ -27,7 +27,7 @@ from portrayal.metrics.harms.reading import Telling, Together
 from portrayal.metrics.harms.rule import Rule
 from portrayal.metrics.harms.scenes import Scene
 from portrayal.metrics.harms.setup import Setup
-from portrayal.metrics.harms.tally import OF_ITEM, OF_KIND, Sample
+from portrayal.metrics.harms.tally import OF_KIND, Sample, Samples
 from portrayal.metrics.ties import a_to_t, lean_of
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
@@ -89,7 +89,7 @@ class IncorrectWord(CountedOfPeople):
         super().__init__(setup)
         self.people: dict[str, int] = {}
         self.wrong: dict[str, dict[str, int]] = {}
-        self.behind: dict[tuple[str, str], Sample] = {}
+        self.behind = Samples(setup.evidence)  # of a word, or an object, and a group
 
     def lacking(self) -> str | None:
         return None if self.setup.has_references else NO_REFERENCES
@@ -134,11 +134,8 @@ class IncorrectWord(CountedOfPeople):
         for word, captions in having.items():
             of_word = self.wrong.setdefault(word, {})
             of_word[group] = of_word.get(group, 0) + 1
-            sample = self.behind.get((word, group))
-            if sample is None:
-                sample = self.behind[word, group] = Sample(min(self.setup.evidence, OF_ITEM))
             for caption in captions:
-                sample.add(scene.image, caption, {"wrong": word})
+                self.behind[word, group].add(scene.image, caption, {"wrong": word})
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:
         assert people is not None
@@ -203,11 +200,7 @@ class IncorrectWord(CountedOfPeople):
             for group, images in groups.items():
                 of_word = self.wrong.setdefault(word, {})
                 of_word[group] = of_word.get(group, 0) + images
-        for key, sample in other.behind.items():
-            if key in self.behind:
-                self.behind[key].merge(sample)
-            else:
-                self.behind[key] = sample
+        self.behind.merge(other.behind)
 
     def write(self, findings: Findings, speaker: str) -> None:
         super().write(findings, speaker)
@@ -262,7 +255,7 @@ class CorrectlyMentioned(Measure):
         super().__init__(setup)
         # object -> rows of (named, group, size, distance); size and distance None without a box
         self.seen: dict[str, list[tuple[float, str, float | None, float | None]]] = {}
-        self.behind: dict[tuple[str, str], Sample] = {}
+        self.behind = Samples(setup.evidence)  # of a word, or an object, and a group
 
     def lacking(self) -> str | None:
         if not self.setup.has_objects:
@@ -282,13 +275,10 @@ class CorrectlyMentioned(Measure):
                 size = float(np.log(box.width * box.height))
                 distance = float(np.hypot(box.x + box.width / 2 - 0.5, box.y + box.height / 2 - 0.5))
             self.seen.setdefault(label, []).append((named, scene.group, size, distance))
-            sample = self.behind.get((label, scene.group))
-            if sample is None:
-                sample = self.behind[label, scene.group] = Sample(min(self.setup.evidence, OF_ITEM))
             for one in said:
-                detail = {"object": label, "named": named}
                 for part in one.parts:
-                    sample.add(scene.image, part.caption, detail)
+                    detail = {"object": label, "named": named}
+                    self.behind[label, scene.group].add(scene.image, part.caption, detail)
 
     def merge(self, other: Any) -> None:
         raise NotImplementedError("a regression cannot be added up")
@@ -316,14 +306,10 @@ class CorrectlyMentioned(Measure):
             one for one, chance in zip(asked, q, strict=True) if chance is not None and chance <= ALARM
         ]
         counted = sorted({label for label, _, _, _ in telling})
-        evidence = Sample(self.setup.evidence)
-        for label, group, _, _ in telling:
-            evidence.merge(self.behind[label, group])
-        for unit, value in (("share", len(counted) / len(objects)), ("count", float(len(counted)))):
-            findings.add(
-                term, value, system=speaker, n=len(objects), n_unit="object", unit=unit, support=TOO_FEW,
-                evidence=evidence.frame(),
-            )  # fmt: skip
+        evidence = self.behind.of([(label, group) for label, group, _, _ in telling], self.setup.evidence)
+        self.verdicts(
+            findings, speaker, len(counted), len(objects), evidence, n=len(objects), n_unit="object"
+        )
         for (label, group, n, found), chance in zip(asked, q, strict=True):
             estimate = Estimate(found.value, found.low, found.high, None, np.empty(0))
             findings.add(
@@ -464,11 +450,7 @@ class Distributions(_OfCategories):
             return
         differing = [kind for kind in tables if tables[kind][3] * len(tables) < ALARM]
         evidence = self.sample.frame()
-        for unit, value in (("share", len(differing) / len(tables)), ("count", float(len(differing)))):
-            findings.add(
-                term, value, system=speaker, n=len(self.images), unit=unit, support=len(self.images),
-                evidence=evidence, in_brief=unit == "count",
-            )  # fmt: skip
+        self.verdicts(findings, speaker, len(differing), len(tables), evidence, n=len(self.images))
         for kind, (names, observed, v, p) in tables.items():
             findings.add(
                 term, v, system=speaker, item=kind, n=len(self.images), unit="v", p=p,
@@ -553,11 +535,7 @@ class Amplification(_OfCategories):
             return
         evidence = self.sample.frame()
         amplified = [kind for kind, one in found.items() if one.low is not None and one.low > 0]
-        for unit, value in (("share", len(amplified) / len(found)), ("count", float(len(amplified)))):
-            findings.add(
-                term, value, system=speaker, n=len(self.images), unit=unit, support=len(self.images),
-                evidence=evidence, in_brief=unit == "count",
-            )  # fmt: skip
+        self.verdicts(findings, speaker, len(amplified), len(found), evidence, n=len(self.images))
         for kind, estimate in found.items():
             findings.add(
                 term, estimate, system=speaker, item=kind, n=len(self.images), unit="change", ideal=0.0,

@@ -63,6 +63,29 @@ class Sample:
             self.bar = self.kept[-1][0]
 
 
+class Samples(dict[Any, Sample]):
+    """Some captions behind each of many things."""
+
+    def __init__(self, evidence: int):
+        super().__init__()
+        self.most = min(evidence, OF_ITEM)
+
+    def __missing__(self, key: Any) -> Sample:
+        self[key] = Sample(self.most)
+        return self[key]
+
+    def merge(self, other: Samples) -> None:
+        for key, sample in other.items():
+            self[key].merge(sample)
+
+    def of(self, keys: Iterable[Any], most: int) -> pl.DataFrame:
+        """The captions behind several of them together."""
+        together = Sample(most)
+        for key in keys:
+            together.merge(self[key])
+        return together.frame()
+
+
 def kind_of(item: str) -> str:
     """The kind that a word is told under; "" where there is but one.
 
