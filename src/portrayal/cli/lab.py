@@ -18,7 +18,7 @@ from portrayal.lab.curves import curves, write_curves
 from portrayal.lab.curves.tables import SHORT, findings, short
 from portrayal.lab.curves.write import CURVES_FILE
 from portrayal.lab.dials import Dial, dials_of, spelled
-from portrayal.lab.folder import MANIFEST_FILE, Recipe, write_lab
+from portrayal.lab.folder import LOOKS_FILE, MANIFEST_FILE, Recipe, write_lab
 from portrayal.lab.pictures import SIZE, contact_sheet, world_rows
 
 JOURNAL = ".curves-journal"
@@ -86,7 +86,9 @@ def _dial_options(kind: type) -> Callable[[F], F]:
 )
 @seed_option
 @click.option(
-    "--images", is_flag=True, help=f"Draw the scenes too, and write {MANIFEST_FILE} for CounterBias."
+    "--images",
+    is_flag=True,
+    help=f"Draw the scenes too, and write {MANIFEST_FILE} for CounterBias and {LOOKS_FILE} for reification.",
 )
 @click.option(
     "--size",

@@ -18,13 +18,14 @@ from portrayal.files import write_text
 from portrayal.lab.annotators import Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, Captioner
 from portrayal.lab.make import describe_scenes
-from portrayal.lab.pictures import SIZE, draw, person_boxes
+from portrayal.lab.pictures import SIZE, draw, looks, person_boxes
 from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes, scene_name
 from portrayal.study import Study, write_study
 from portrayal.study.folder import STUDY_FILE, refuse_to_overwrite
 
 RECIPE_FILE = "lab.json"
 MANIFEST_FILE = "manifest.csv"
+LOOKS_FILE = "looks.csv"
 IMAGES = "images"
 SCHEMA = "portrayal.lab/1"
 
@@ -84,6 +85,7 @@ def _write(recipe: Recipe, folder: Path) -> Study:
     if recipe.pictures is not None:
         draw_scenes(scenes, folder / IMAGES, recipe.pictures)
         write_text(folder / MANIFEST_FILE, manifest(scenes))
+        write_text(folder / LOOKS_FILE, looks_table(scenes))
         study = replace(study, people=_people(scenes), images=folder / IMAGES)
     write_study(study, folder)
     write_text(folder / RECIPE_FILE, json.dumps({"schema": SCHEMA, **asdict(recipe)}, indent=1) + "\n")
@@ -102,7 +104,7 @@ def _written_by(recipe: Recipe) -> set[str]:
     }
     if recipe.pictures is not None:
         pictures = {f"{IMAGES}/{scene_name(number)}.png" for number in range(recipe.scenes)}
-        names |= {MANIFEST_FILE, "people.csv", *pictures}
+        names |= {MANIFEST_FILE, LOOKS_FILE, "people.csv", *pictures}
     return names
 
 
@@ -140,6 +142,18 @@ def manifest(scenes: Sequence[Scene]) -> str:
         rows.writerow((image, group, scene.activity, "activity"))
         if scene.occupation is not None:
             rows.writerow((image, group, scene.occupation, "occupation"))
+    return text.getvalue()
+
+
+def looks_table(scenes: Sequence[Scene]) -> str:
+    """How people are drawn in each picture, as `score harms --appearance` reads it. Nobody is guessed at: the one who
+    draws a beard knows that it is there.
+    """
+    text = io.StringIO()
+    drawn = [{"image_id": scene.identifier} | looks(scene) for scene in scenes]
+    rows = csv.DictWriter(text, list(drawn[0]), lineterminator="\n")
+    rows.writeheader()
+    rows.writerows(drawn)
     return text.getvalue()
 
 

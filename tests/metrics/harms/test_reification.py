@@ -6,7 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+import portrayal
 from portrayal.errors import InputError
+from portrayal.lab import FAITHFUL, Captioner, World
+from portrayal.lab.folder import LOOKS_FILE, Recipe, write_lab
 from portrayal.metrics.harms.appearance import read_appearance
 from tests.metrics.harms.told import measured, row, study_of
 
@@ -115,3 +118,79 @@ def test_a_bad_table_is_told_by_its_row(tmp_path, text, complaint):
     file.write_text(text)
     with pytest.raises(InputError, match=complaint):
         read_appearance(file)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Pictures of the lab: who drew them knows what people look like, so the truth is known."""
+    folder = tmp_path_factory.mktemp("drawn")
+    recipe = Recipe(
+        400,
+        1,
+        World(androgynous=0.2),
+        captioners=(FAITHFUL, Captioner("blind", wrong_group=0.5)),
+        pictures=16,
+    )
+    write_lab(recipe, folder)
+    return folder, recipe.make_scenes()
+
+
+def test_the_labs_table_of_looks_has_what_was_drawn(drawn):
+    folder, scenes = drawn
+    looks = read_appearance(folder / LOOKS_FILE)
+    column = looks.names.index("long_hair")
+    for scene in scenes:
+        expected = scene.person["gender"] == "female" and not scene.androgynous
+        assert looks.rows[scene.identifier][column] == float(expected)
+
+
+def test_labels_of_gender_go_with_the_signs_that_were_drawn_and_no_others(drawn):
+    folder, scenes = drawn
+    found = measured(
+        portrayal.read_study(folder),
+        TERM,
+        appearance=str(folder / LOOKS_FILE),
+        systems=["faithful"],
+        draws=300,
+    )
+    signed = {
+        group: [not s.androgynous for s in scenes if s.person["gender"] == group]
+        for group in ("female", "male")
+    }
+    hair = row(found, unit="difference", item="long_hair", system="faithful")
+    assert hair.value == pytest.approx(np.mean(signed["female"]))
+    assert hair.q < 0.05
+    differing = {
+        m.item for m in found.measurements if m.unit == "difference" and m.q is not None and m.q < 0.05
+    }
+    assert {"long_hair", "dress", "beard"} <= differing
+    assert not {"height", "dark_hair", "red_shirt"} & differing
+
+
+def test_groups_that_a_captioner_names_go_with_looks_as_far_as_it_looks(drawn):
+    folder, _ = drawn
+    found = measured(
+        portrayal.read_study(folder), TERM, appearance=str(folder / LOOKS_FILE), by="named", draws=300
+    )
+    looking = row(found, unit="difference", item="long_hair", system="faithful")
+    guessing = row(found, unit="difference", item="long_hair", system="blind")
+    assert looking.value > 0.6
+    assert guessing.value < 0.3
+    assert guessing.q is None or guessing.q > looking.q
+
+
+def test_looks_by_age_are_not_looks_by_gender(drawn):
+    folder, _ = drawn
+    found = measured(
+        portrayal.read_study(folder),
+        TERM,
+        attribute="age",
+        appearance=str(folder / LOOKS_FILE),
+        systems=["faithful"],
+        draws=300,
+    )
+    differing = {
+        m.item for m in found.measurements if m.unit == "difference" and m.q is not None and m.q < 0.05
+    }
+    assert {"height", "grey_hair"} <= differing
+    assert not {"long_hair", "dress", "red_shirt"} & differing

@@ -46,6 +46,14 @@ class Figure:
         return self.x + side * self.scale, FEET - up * self.scale
 
     @property
+    def hair(self) -> Colour:
+        return _HAIR[self.look // 2 % (len(_HAIR) if self.age == "old" else len(_HAIR) - 1)]
+
+    @property
+    def beard(self) -> bool:
+        return self.gender == "male" and self.age == "old" and bool(self.look // 8 % 2)
+
+    @property
     def box(self) -> tuple[float, float, float, float]:
         """What the person may cover: left, top, right, bottom."""
         sides = [
@@ -59,7 +67,7 @@ class Figure:
 
 def draw_person(brush: Brush, figure: Figure) -> None:
     skin = _SKIN[figure.skin][figure.look % 2]
-    hair = _HAIR[figure.look // 2 % (4 if figure.age == "old" else 3)]
+    hair = figure.hair
     outfit = _OUTFITS.get(figure.outfit or "")
     shirt = outfit.shirt if outfit and outfit.shirt else _SHIRT[figure.colour]
     trousers = outfit.trousers if outfit and outfit.trousers else _TROUSERS
@@ -126,14 +134,26 @@ def _head(brush: Brush, figure: Figure, skin: Colour, hair: Colour) -> None:
         brush.pie(x, y - 1.2 * size, radius + 0.6 * size, 190, 350, hair)
     else:
         brush.pie(x, y - 1.5 * size, radius + 0.6 * size, 188, 352, hair)
-        if figure.age == "old" and figure.look // 8 % 2:
+        if figure.beard:
             brush.pie(x, y + 1.6 * size, radius * 0.86, 25, 155, hair)
     for side in (-1, 1):
         brush.disc(x + side * 2.8 * size, y + 0.3 * size, 0.95 * size, "#2a2320")
-    smile = (
-        "#f3d9cf" if figure.look // 8 % 2 and figure.gender == "male" and figure.age == "old" else "#7d3b32"
-    )
-    brush.arc(x, y + 2.2 * size, 2.6 * size, 25, 155, smile, 0.9 * size)
+    brush.arc(x, y + 2.2 * size, 2.6 * size, 25, 155, "#f3d9cf" if figure.beard else "#7d3b32", 0.9 * size)
+
+
+def appearance(figure: Figure) -> dict[str, float]:
+    """How a person is drawn, in numbers: 1 or 0 for what is there or not, and the height beside a grown person's."""
+    outfit = _OUTFITS.get(figure.outfit or "")
+    signs = {
+        "long_hair": figure.gender == "female",
+        "dress": figure.gender == "female" and not (outfit and outfit.robe),
+        "beard": figure.beard,
+        "grey_hair": figure.hair == _HAIR[-1],
+        "dark_hair": figure.hair == _HAIR[0],
+        "hat": outfit is not None and outfit.hat is not _nothing,
+        "red_shirt": figure.colour == "red" and not (outfit and outfit.shirt),
+    }
+    return {name: float(there) for name, there in signs.items()} | {"height": figure.scale}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from PIL import Image
 from portrayal.errors import PortrayalError
 from portrayal.lab.pictures.brush import Brush
 from portrayal.lab.pictures.extras import SPOTS, draw_extra
-from portrayal.lab.pictures.people import Figure, draw_person
+from portrayal.lab.pictures.people import Figure, appearance, draw_person
 from portrayal.lab.pictures.places import draw_place
 from portrayal.lab.pictures.props import look_of, resting_hands
 from portrayal.lab.world import DRAWN_ACTIVITIES, OCCUPATIONS, Scene
@@ -55,6 +55,12 @@ def person_boxes(scene: Scene) -> list[Box]:
             left, right = 1 - right, 1 - left
         boxes.append((round(left, 6), round(top, 6), round(right - left, 6), round(bottom - top, 6)))
     return boxes
+
+
+def looks(scene: Scene) -> dict[str, float]:
+    """How the people of a picture are drawn, in numbers: the mean over those who are in it."""
+    drawn = [appearance(figure) for figure in _figures(scene)]
+    return {name: round(sum(one[name] for one in drawn) / len(drawn), 4) for name in drawn[0]}
 
 
 def _figures(scene: Scene) -> list[Figure]:
