@@ -106,7 +106,7 @@ def test_an_audit_lists_what_it_did_not_measure(study):
     assert [skip["attribute"] for skip in results.provenance["skipped"]] == ["skin"]
     without = portrayal.Study.from_frames(captions=read.captions)
     results = portrayal.audit(without, quick=True)
-    assert {m.metric for m in results.measurements} == {"cooccurrence", "harms"}
+    assert {m.metric for m in results.measurements} == {"cooccurrence", "harms", "quality"}
     reasons = {skip["metric"]: skip["reason"] for skip in results.provenance["skipped"]}
     assert (
         reasons["naming-ratio"]

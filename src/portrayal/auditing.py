@@ -120,7 +120,7 @@ def _tasks(
 ) -> list[Task[Results]]:
     """A task per speaker: long enough to be worth sending, short enough to keep every core busy."""
     made = []
-    for attribute, speaker in product(attributes, study.speakers):
+    for attribute, speaker in product(attributes, metric.voices(study)):
         arguments = {**shared, "attribute": attribute, "speaker": speaker}
         name = f"{metric.name} · {attribute} · {speaker}"
         made.append(Task(_key(study, arguments), name, measure, arguments))
@@ -140,7 +140,7 @@ def describe(study: Study) -> dict[str, object]:
     return {
         "name": study.name,
         "digest": study.digest,
-        "systems": list(study.systems),
+        "systems": list(dict.fromkeys((*study.systems, *study.rankers))),
         "images": study.image_ids.len(),
         "captions": study.captions.height,
         "references": study.references.height,

@@ -69,7 +69,7 @@ def test_the_same_seed_writes_the_same_bytes_in_another_process(tmp_path):
             capture_output=True,
         )
     assert digest(tmp_path / "one") == digest(tmp_path / "two")
-    assert len(digest(tmp_path / "one")) == 25 + 9
+    assert len(digest(tmp_path / "one")) == 25 + 10
 
 
 def test_dials_on_the_command_line_reach_the_captioner(command, tmp_path):

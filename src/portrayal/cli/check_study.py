@@ -8,7 +8,7 @@ import click
 
 from portrayal.cli.console import say, show_table
 from portrayal.cli.options import skip_bad_option, study_argument
-from portrayal.cli.studies import tell_skipped
+from portrayal.cli.studies import tell_skipped, told_rankings
 from portrayal.errors import Problems
 from portrayal.metrics import METRICS
 from portrayal.study import Study
@@ -52,8 +52,9 @@ def _show_contents(study: Study) -> None:
                 f"{words:,}" if words else "–",
             ]
         )
-    show_table(["speaker", "images", "captions", "vocabulary"], rows, {1, 2, 3})
-    say()
+    if rows:
+        show_table(["speaker", "images", "captions", "vocabulary"], rows, {1, 2, 3})
+        say()
     groups = []
     for attribute in study.attribute_names:
         groups += [[attribute, group, f"{n:,}"] for group, n in study.group_counts(attribute).items()]
@@ -61,6 +62,8 @@ def _show_contents(study: Study) -> None:
         show_table(["attribute", "group", "images"], groups, {2})
     if study.objects.height:
         say(f"objects: {study.objects.height:,} labels of {study.objects['label'].n_unique():,} kinds")
+    if study.rankings.height:
+        say(told_rankings(study))
     if study.images is not None:
         say(
             f"pictures: {len(set(study.pictures) & set(study.image_ids)):,} of {study.image_ids.len():,} images"

@@ -9,7 +9,7 @@ import click
 
 from portrayal.cli.console import say
 from portrayal.cli.options import out_option, skip_bad_option
-from portrayal.cli.studies import tell_skipped
+from portrayal.cli.studies import tell_skipped, told_rankings
 from portrayal.errors import Problems
 from portrayal.study import Study, importers, write_study
 from portrayal.study.folder import refuse_to_overwrite
@@ -19,10 +19,16 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command("import")
 @click.argument("kind")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option("--references", type=_FILE, metavar="FILE", help="People's captions of the same images.")
 @click.option("--attributes", type=_FILE, metavar="FILE", help="Labels of the people shown.")
 @click.option("--objects", type=_FILE, metavar="FILE", help="Objects in the images.")
+@click.option(
+    "--rankings",
+    multiple=True,
+    metavar="FILE",
+    help="What a search gives: query, item, score, and columns for groups (repeatable, NAME=FILE).",
+)
 @click.option(
     "--images",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -39,6 +45,7 @@ def command(
     references: Path | None,
     attributes: Path | None,
     objects: Path | None,
+    rankings: tuple[str, ...],
     images: Path | None,
     names: tuple[str, ...],
     name: str | None,
@@ -47,8 +54,13 @@ def command(
 ) -> None:
     """Make a study of KIND (table, coco, lic or gender-score) from SOURCE: a file, several, or a folder.
 
-    A system is named by its file, or as you say with NAME=FILE.
+    A system is named by its file, or as you say with NAME=FILE. With --rankings SOURCE may be left out: a search that
+    writes no captions is a study too.
     """
+    if not sources and not (kind == "table" and rankings):
+        raise click.UsageError(
+            "Missing argument 'SOURCE...' (only 'import table --rankings FILE' can do without)."
+        )
     refuse_to_overwrite(out)
     problems = Problems(skip_bad)
     request = importers.Request(
@@ -56,6 +68,7 @@ def command(
         references=references,
         attributes=attributes,
         objects=objects,
+        rankings=rankings,
         images=images,
         attribute_names=names,
         name=name or out.resolve().name,
@@ -71,8 +84,12 @@ def command(
 
 
 def _summary(study: Study) -> str:
-    images = study.captions["image_id"].n_unique()
-    parts = [f"{len(study.systems)} systems, {images:,} images, {study.captions.height:,} captions"]
+    parts = []
+    if study.captions.height or not study.rankings.height:
+        images = study.captions["image_id"].n_unique()
+        parts.append(f"{len(study.systems)} systems, {images:,} images, {study.captions.height:,} captions")
+    if study.rankings.height:
+        parts.append(told_rankings(study))
     if study.references.height:
         parts.append(f"references for {study.references['image_id'].n_unique():,} images")
     if study.attribute_names:

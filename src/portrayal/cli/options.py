@@ -116,7 +116,10 @@ def _option(parameter: inspect.Parameter) -> click.Option:
         return click.Option([f"{flag}/--no-{flag[2:]}"], default=default, show_default=shown, help=text)
     several = next((get_args(kind)[0] for kind in kinds if get_origin(kind) is tuple), None)
     if several is int:  # numbers stand in one text, names come one by one
-        return click.Option([flag], callback=numbers, metavar="N,N", default=default, help=text)
+        usual = None if default is None else ",".join(map(str, default))
+        return click.Option(
+            [flag], callback=numbers, metavar="N,N", default=usual, show_default=usual is not None, help=text
+        )
     if several is not None:
         kind = _type(several)
         return click.Option([flag], type=kind, multiple=True, default=default, show_default=True, help=text)

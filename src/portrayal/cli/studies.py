@@ -18,6 +18,17 @@ def load_study(path: Path, skip_bad: bool) -> Study:
     return study
 
 
+def told_rankings(study: Study) -> str:
+    """What the study's rankings are, in a few words."""
+    lists = study.rankings.select("system", "query").n_unique()
+    own = [name for name in study.ranked_attributes if name in study.rankings.columns]
+    groups = f", with groups of {', '.join(own)}" if own else ""
+    return (
+        f"rankings: {lists:,} lists of {study.rankings['image_id'].n_unique():,} items for "
+        f"{study.rankings['query'].n_unique():,} queries by {', '.join(study.rankers)}{groups}"
+    )
+
+
 def tell_skipped(problems: Problems) -> None:
     """Under --skip-bad nothing is lost in silence."""
     if problems.rows:

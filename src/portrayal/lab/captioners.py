@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from portrayal.lab.annotators import another_group
 from portrayal.lab.dials import Dial, Rates, check_dials, rate_of
@@ -75,18 +76,40 @@ class Captioner:
     repetition: Annotated[
         float, Dial("share of captions that are stock sentences", "every caption is made anew")
     ] = 0.6
+    ranking_lean: Annotated[
+        Rates,
+        Dial(
+            "how much higher it ranks people when it is searched, whatever for (1: four standard deviations of its "
+            "scores); for all groups alike it changes nothing",
+            "who is shown does not matter",
+            per_group=True,
+        ),
+    ] = 0.0
 
     def __post_init__(self) -> None:
         check_dials(self, ATTRIBUTES[LEANING])
 
     def describe(self, scenes: Sequence[Scene], seed: int) -> list[str]:
         """A caption of every scene. The numbers depend on the captioner's name and the seed alone."""
-        u = np.random.default_rng([seed, 3, *self.name.encode()]).random((len(scenes), len(DECISIONS)))
+        u = self._decisions(scenes, seed)
         usual, stock = self._habits(), self._habits(few=True)
         return [
             self._caption(scene, stock if row[_STOCK] < self.repetition else usual, row)
             for scene, row in zip(scenes, u.tolist(), strict=True)
         ]
+
+    def activities(self, scenes: Sequence[Scene], seed: int) -> list[str]:
+        """What its captions say that people do, scene by scene."""
+        u = self._decisions(scenes, seed)[:, _ACTIVITY]
+        return [self._activity(scene, chance) for scene, chance in zip(scenes, u.tolist(), strict=True)]
+
+    def _decisions(self, scenes: Sequence[Scene], seed: int) -> NDArray[np.float64]:
+        return np.random.default_rng([seed, 3, *self.name.encode()]).random((len(scenes), len(DECISIONS)))
+
+    def _activity(self, scene: Scene, u: float) -> str:
+        if u < self.amplification:
+            return ACTIVITIES[scene.activity].leaning_to(scene.person[LEANING], otherwise=scene.activity)
+        return scene.activity
 
     def _habits(self, few: bool = False) -> Habits:
         length = 0.0 if few else self.length
@@ -109,9 +132,7 @@ class Captioner:
 
     def _caption(self, scene: Scene, habits: Habits, u: Sequence[float]) -> str:
         shown = scene.person[LEANING]
-        activity = scene.activity
-        if u[_ACTIVITY] < self.amplification:
-            activity = ACTIVITIES[scene.activity].leaning_to(shown, otherwise=scene.activity)
+        activity = self._activity(scene, u[_ACTIVITY])
         group: str | None = shown
         if u[_GUESS] < self.guessed_group:
             group = _group_of(scene.activity, otherwise=shown)
@@ -150,6 +171,7 @@ DEMO_CAPTIONERS = (
         hallucination={"female": 0.05, "male": 0.05}, demeaning={"female": 0.01, "male": 0.0},
     ),
     Captioner(
-        "cautious", amplification=0.1, wrong_group=0.01, neutral=0.8, erasure={"female": 0.06, "male": 0.02}
+        "cautious", amplification=0.1, wrong_group=0.01, neutral=0.8, erasure={"female": 0.06, "male": 0.02},
+        ranking_lean={"male": 0.3},
     ),
 )  # fmt: skip

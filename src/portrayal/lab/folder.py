@@ -73,7 +73,10 @@ def write_lab(recipe: Recipe, folder: Path) -> Study:
             (folder / name).unlink(missing_ok=True)
         for name in sorted(after, key=lambda name: name == STUDY_FILE):  # what names the others comes last
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (Path(made) / name).replace(folder / name)
+            if (Path(made) / name).exists():
+                (Path(made) / name).replace(folder / name)
+            else:  # a table without rows has no file
+                (folder / name).unlink(missing_ok=True)
         if recipe.pictures is None and (folder / IMAGES).is_dir() and not any((folder / IMAGES).iterdir()):
             (folder / IMAGES).rmdir()
     return study if recipe.pictures is None else replace(study, images=folder / IMAGES)
@@ -101,6 +104,7 @@ def _written_by(recipe: Recipe) -> set[str]:
         "captions.parquet",
         "references.parquet",
         "objects.parquet",
+        "rankings.parquet",
     }
     if recipe.pictures is not None:
         pictures = {f"{IMAGES}/{scene_name(number)}.png" for number in range(recipe.scenes)}

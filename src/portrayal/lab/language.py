@@ -63,6 +63,12 @@ def object_label(activity: str) -> str | None:
     return label
 
 
+def query(activity: str) -> str:
+    """How somebody who searches for an activity asks for it, naming no group."""
+    words = _ACTIVITIES[activity]
+    return f"a person {words['verbs'][0]} {words['things'][0]}"
+
+
 @dataclass(frozen=True)
 class Habits:
     """How one speaker writes: chances of saying something, from 0 (never) to 1 (always)."""

@@ -1,4 +1,4 @@
-"""A study from the lab: scenes, what five annotators and several captioners say of them, and the labels."""
+"""A study from the lab: scenes, what annotators and captioners say of them, how these rank them, and the labels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import polars as pl
 from portrayal.lab.annotators import ANNOTATORS, Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, Captioner
 from portrayal.lab.language import object_label
+from portrayal.lab.rankings import rank_scenes
 from portrayal.lab.world import ATTRIBUTES, Scene, World, make_scenes
 from portrayal.results import HUMAN
 from portrayal.study import Study, tables
@@ -38,8 +39,11 @@ def describe_scenes(
     captioners: Sequence[Captioner] = DEMO_CAPTIONERS,
     name: str = "the lab's world",
     references: bool = True,
+    rankings: bool = True,
 ) -> Study:
-    """What is said of these scenes, with their labels, as a study; without `references`, people are not asked."""
+    """What is said of these scenes, with their labels, as a study; without `references`, people are not asked, without
+    `rankings`, nobody searches.
+    """
     ids = [scene.identifier for scene in scenes]
     written = (annotators or Annotators()).describe(scenes, seed) if references else []
     told = [captioner.describe(scenes, seed) for captioner in captioners]
@@ -66,6 +70,7 @@ def describe_scenes(
             | {attribute: [scene.person[attribute] for scene in scenes] for attribute in ATTRIBUTES}
         ),
         objects=_objects(scenes, seed),
+        rankings=rank_scenes(captioners if rankings else (), scenes, seed),
     )
 
 

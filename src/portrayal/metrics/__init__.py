@@ -10,10 +10,13 @@ from portrayal.metrics.error import error
 from portrayal.metrics.gender_estimation import gender_estimation
 from portrayal.metrics.gender_score import gender_score
 from portrayal.metrics.harms import harms
+from portrayal.metrics.leakage import leakage
 from portrayal.metrics.lic import lic
 from portrayal.metrics.metric import Metric
 from portrayal.metrics.naming_ratio import naming_ratio
 from portrayal.metrics.object_distance import object_distance
+from portrayal.metrics.quality import quality
+from portrayal.metrics.retrieval_skew import retrieval_skew
 from portrayal.metrics.word_odds import word_odds
 
 METRICS: dict[str, Metric] = {
@@ -25,11 +28,14 @@ METRICS: dict[str, Metric] = {
         amplification,
         word_odds,
         lic,
+        leakage,
         object_distance,
         gender_score,
         gender_estimation,
         cloze,
         harms,
+        quality,
+        retrieval_skew,
     )
 }
 
@@ -51,8 +57,11 @@ __all__ = [
     "gender_estimation",
     "gender_score",
     "harms",
+    "leakage",
     "lic",
     "naming_ratio",
     "object_distance",
+    "quality",
+    "retrieval_skew",
     "word_odds",
 ]

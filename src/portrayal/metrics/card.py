@@ -41,7 +41,7 @@ class Card:
     question: str
     formula: str
     range: str
-    needs: tuple[str, ...]  # tables of the study: captions, references, attributes, objects
+    needs: tuple[str, ...]  # tables of the study: captions, references, attributes, objects, rankings
     paper: str
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]
@@ -64,6 +64,13 @@ class Card:
 
     def term(self, name: str) -> Term:
         return next(term for term in self.terms if term.name == name)
+
+    def claimed(self, claim: str) -> tuple[str, str]:
+        """The term of a claim and of whom it speaks ("z@one": z, one); a term's own name may hold an "@" (tr@1)."""
+        name, _, whom = (
+            (claim, "", "") if claim in {term.name for term in self.terms} else claim.rpartition("@")
+        )
+        return (name, whom) if name else (whom, "")
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

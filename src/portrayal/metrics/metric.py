@@ -24,6 +24,7 @@ _MISSING = {
     "references": "the study has no captions of people (references)",
     "attributes": "the study has no labels of the people shown (attributes)",
     "objects": "the study has no labels of objects",
+    "rankings": "the study has no rankings of items by a system",
 }
 
 
@@ -76,7 +77,7 @@ class Metric:
         self.checked(options)
         if systems is not None:
             study = study.only(systems)
-        voices = study.speakers if speakers is None else tuple(speakers)
+        voices = self.voices(study) if speakers is None else tuple(speakers)
         parts: list[Results] = []
         skipped: list[dict[str, str | None]] = []
         for name in self.attributes_of(study, attribute, options.get("lexicon")):
@@ -139,12 +140,22 @@ class Metric:
                     )
         return options
 
+    def voices(self, study: Study) -> tuple[str, ...]:
+        """Whom it measures: those who speak, or where it is about rankings, those who rank."""
+        return study.rankers if "rankings" in self.card.needs else study.speakers
+
+    def _labels(self, study: Study) -> tuple[str, ...]:
+        """The attributes whose labels it can use: rankings may bring their own."""
+        return study.ranked_attributes if "rankings" in self.card.needs else study.attribute_names
+
     def missing(self, study: Study) -> str | None:
         """Why this study does not allow the metric, or None when it does."""
         for need in self.card.needs:
             if need == "captions" and not study.captions.height:
                 return _MISSING[need]
-            if need == "attributes" and not study.attribute_names:
+            if need == "rankings" and not study.rankings.height:
+                return _MISSING[need]
+            if need == "attributes" and not self._labels(study):
                 return _MISSING[need]
             if need == "references" and not study.references.height:
                 return _MISSING[need]
@@ -160,11 +171,13 @@ class Metric:
         if missing:
             raise Undefined(f"The metric '{self.name}' cannot run: {missing}.")
         if attribute is not None:
-            if "attributes" in self.card.needs:
+            if "rankings" in self.card.needs:
+                study.ranked(attribute)
+            elif "attributes" in self.card.needs:
                 study.labels(attribute)  # complains of what it does not know
             return (attribute,)
         if "attributes" in self.card.needs or (self.every_attribute and study.attribute_names):
-            return study.attribute_names
+            return self._labels(study)
         if lexicon is not None:
             words = load_lexicon(lexicon)
             return (words.attribute or words.name,)

@@ -26,6 +26,7 @@ from portrayal.report.layout import (
     strongest,
 )
 from portrayal.report.section import Section
+from portrayal.report.tradeoff import tradeoffs
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
@@ -69,6 +70,7 @@ def render(results: Results) -> str:
         totals=_totals(results),
         examples=_examples(results, pictures),
         beside=compared,
+        tradeoffs=tradeoffs(results),
         compared=json_for_html(compared),
         data=json_for_html(_once(_shown_evidence(results, shown))),
         pictures=json_for_html(pictures),

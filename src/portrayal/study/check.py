@@ -11,7 +11,7 @@ from portrayal.study.study import Study
 def remarks(study: Study) -> list[str]:
     """Things that are not errors but change what the numbers mean, one sentence each."""
     found: list[str] = []
-    if not study.captions.height:
+    if not study.captions.height and not study.rankings.height:
         found.append("the study has no captions of a system.")
     if study.left_out:
         found.append(f"{study.left_out:,} bad rows were left out when it was read.")
@@ -43,6 +43,13 @@ def remarks(study: Study) -> list[str]:
         for group, n in counts.items():
             if n < TOO_FEW:
                 found.append(f"the group '{group}' of {attribute} has {n:,} images, too few to rank.")
+    for attribute in study.ranked_attributes:
+        lists = study.ranked(attribute)
+        unknown = lists.filter(pl.col(attribute).is_null())["image_id"].n_unique()
+        if unknown:
+            found.append(
+                f"{unknown:,} ranked items have no label for {attribute}; they keep their places and count nowhere."
+            )
     if study.references.height:
         missing = study.captions.join(study.references, on="image_id", how="anti")["image_id"].n_unique()
         if missing:

@@ -173,16 +173,16 @@ def kind_name(value: object) -> str | None:
 
 
 def whole_number(value: object) -> int | None:
-    number = _finite(value)
+    number = finite(value)
     return int(number) if number is not None and 0 <= number < 2**31 and number.is_integer() else None
 
 
 def fraction(value: object) -> float | None:
-    number = _finite(value)
+    number = finite(value)
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _finite(value: object) -> float | None:
+def finite(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -56,6 +56,7 @@ def count_parts(path: Path | str) -> int:
         for table in TABLES
         if isinstance(settings.get(table), list)
     }
+    listed.pop("rankings", None)  # a list is about images of all parts, so it belongs to none
     parts = listed.get("captions", 1)
     for table, files in listed.items():
         if files not in (1, parts):
@@ -77,7 +78,10 @@ def read_study_noting(
         "attributes": lambda file, _: tables.attributes(read_raw(file, problems), problems),
         "people": lambda file, _: tables.people(read_raw(file, problems), problems),
         "objects": lambda file, _: tables.objects(read_raw(file, problems), problems),
+        "rankings": lambda file, system: tables.rankings(read_raw(file, problems), system, problems),
     }
+    if part is not None:
+        del readers["rankings"]
     made: dict[str, pl.DataFrame] = {}
     for table, read in readers.items():
         files = _files(path, table, settings.get(table))
@@ -90,8 +94,9 @@ def read_study_noting(
                 made[table] = tables.joined_attributes(parts, sources, problems)
             else:
                 made[table] = pl.concat(parts, how="diagonal")
-    if "captions" in made:
-        tables.refuse_repeats(made["captions"], path, problems)
+    for table in ("captions", "rankings"):
+        if table in made:
+            tables.refuse_repeats(made[table], path, problems)
     captioned = (
         made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
     )
@@ -100,10 +105,12 @@ def read_study_noting(
             table: frame.filter(pl.col("image_id").is_in(captioned.implode()))
             for table, frame in made.items()
         }
+    about = [made[table].select("image_id") for table in ("captions", "rankings") if table in made]
     for table in ("references", "attributes", "objects"):
         if table in made and captioned is not None and part is None:
             source = folder / _files(path, table, settings[table])[0][1]
-            tables.must_share_images(made[table], captioned, source, table, problems)
+            known = pl.concat(about).get_column("image_id").unique(maintain_order=True)
+            tables.must_share_images(made[table], known, source, table, problems)
     if strict and "attributes" in made and captioned is not None:
         sources = [folder / file for _, file in _files(path, "attributes", settings["attributes"])]
         # Read again for its lines, which several files would not share; what is wrong with it was noted before.
@@ -194,7 +201,7 @@ def _files(path: Path, table: str, named: object) -> list[tuple[str | None, str]
         return [(None, file) for file in named]
     if (
         isinstance(named, dict)
-        and table == "captions"
+        and table in ("captions", "rankings")
         and all(isinstance(file, str) for file in named.values())
     ):
         return list(named.items())

@@ -1,4 +1,4 @@
-"""What is audited: captions, references, the people shown, the objects seen."""
+"""What is audited: captions, references, the people shown, the objects seen, the lists a search gives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from portrayal.study.formats.raw import RawTable
 from portrayal.study.identifiers import picture_files
 
 COMBINED = "+"  # between attributes whose groups are crossed: "gender+age"
-TABLES = ("captions", "references", "attributes", "people", "objects")
+_ABOUT_IMAGES = ("captions", "references", "attributes", "people", "objects")
+TABLES = (*_ABOUT_IMAGES, "rankings")
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: what is derived from a study is cached by it
@@ -32,6 +33,7 @@ class Study:
     attributes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.ATTRIBUTES))
     people: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.PEOPLE))
     objects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.OBJECTS))
+    rankings: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=tables.RANKINGS))
     vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     images: Path | None = None
     left_out: int = 0  # bad rows that were left out when the study was read or imported
@@ -46,6 +48,7 @@ class Study:
         attributes: Any = None,
         people: Any = None,
         objects: Any = None,
+        rankings: Any = None,
         vocabularies: Mapping[str, Sequence[str]] | None = None,
         images: Path | str | None = None,
         skip_bad: bool = False,
@@ -66,6 +69,7 @@ class Study:
             "attributes": (attributes, lambda raw: tables.attributes(raw, problems)),
             "people": (people, lambda raw: tables.people(raw, problems)),
             "objects": (objects, lambda raw: tables.objects(raw, problems)),
+            "rankings": (rankings, lambda raw: tables.rankings(raw, "system", problems)),
         }
         made: dict[str, Any] = {
             table: read(of_frame(frame, Path(f"<{table}>")))
@@ -82,6 +86,11 @@ class Study:
         return tuple(self.captions.get_column("system").unique(maintain_order=True))
 
     @cached_property
+    def rankers(self) -> tuple[str, ...]:
+        """The systems that ranked items, whether or not they wrote captions too."""
+        return tuple(self.rankings.get_column("system").unique(maintain_order=True))
+
+    @cached_property
     def speakers(self) -> tuple[str, ...]:
         """The systems, and `human` where people's captions are there too."""
         return (*self.systems, HUMAN) if self.references.height else self.systems
@@ -93,9 +102,18 @@ class Study:
         return tuple(name for name in columns if name != "image_id" and not name.endswith(tables.CERTAINTY))
 
     @cached_property
+    def ranked_attributes(self) -> tuple[str, ...]:
+        """What may be known of ranked items: the columns that rankings have for it, and the study's attributes."""
+        if not self.rankings.height:
+            return ()
+        own = [name for name in self.rankings.columns if name not in tables.RANKINGS]
+        named = [name for name in own if not name.endswith(tables.CERTAINTY)]
+        return tuple(dict.fromkeys((*named, *self.attribute_names)))
+
+    @cached_property
     def image_ids(self) -> pl.Series:
         """The images of the study: those that are captioned, described by people, or labelled."""
-        columns: list[pl.DataFrame] = [getattr(self, table).select("image_id") for table in TABLES]
+        columns: list[pl.DataFrame] = [getattr(self, table).select("image_id") for table in _ABOUT_IMAGES]
         return pl.concat(columns).unique(maintain_order=True).get_column("image_id")
 
     @cached_property
@@ -135,6 +153,27 @@ class Study:
         labelled = self.attributes.select("image_id", *parts).drop_nulls()
         return labelled.select("image_id", pl.concat_str(parts, separator=COMBINED).alias(attribute))
 
+    def ranked(self, attribute: str) -> pl.DataFrame:
+        """`query`, `system`, `image_id`, `score` and the group of every ranked item, missing where it is not known.
+
+        A column of the rankings themselves goes before the study's attribute of that name.
+
+        >>> import polars as pl
+        >>> lists = {"query": ["a nurse"] * 2, "item": ["1", "2"], "score": [0.9, 0.7], "gender": ["male", None]}
+        >>> Study.from_frames(rankings=pl.DataFrame(lists)).ranked("gender").rows()
+        [('a nurse', 'system', '1', 0.9, 'male'), ('a nurse', 'system', '2', 0.7, None)]
+        """
+        known = self.ranked_attributes
+        parts = [attribute] if attribute in known else attribute.split(COMBINED)
+        unknown = [part for part in parts if part not in known]
+        if unknown or len(set(parts)) < len(parts):
+            raise unknown_name("attribute", unknown[0] if unknown else attribute, known)
+        items = self.rankings
+        for part in parts:
+            if part not in items.columns:
+                items = items.join(self.labels(part), on="image_id", how="left", maintain_order="left")
+        return items.select(*tables.RANKINGS, pl.concat_str(parts, separator=COMBINED).alias(attribute))
+
     def spoken(self, speaker: str) -> pl.DataFrame:
         """`image_id`, `sample`, `caption` of one system, or of people where the speaker is `human`."""
         if speaker == HUMAN:
@@ -146,20 +185,24 @@ class Study:
 
     def only(self, systems: Sequence[str]) -> Study:
         """The same study with some of its systems, in the order given."""
+        known = dict.fromkeys((*self.systems, *self.rankers))
         for system in systems:
-            if system not in self.systems:
-                raise unknown_name("system", system, self.systems)
-        parts = [self.captions.filter(pl.col("system") == system) for system in dict.fromkeys(systems)]
-        if not parts:
+            if system not in known:
+                raise unknown_name("system", system, known)
+        if not systems:
             raise PortrayalError("No system was named; name at least one of the study's systems.")
+        captions, rankings = (
+            pl.concat([table.filter(pl.col("system") == system) for system in dict.fromkeys(systems)])
+            for table in (self.captions, self.rankings)
+        )
         kept = {name: words for name, words in self.vocabularies.items() if name in systems}
-        return replace(self, captions=pl.concat(parts), vocabularies=kept)
+        return replace(self, captions=captions, rankings=rankings, vocabularies=kept)
 
     @cached_property
     def digest(self) -> str:
         """A short name for the study's contents: equal contents in equal order, equal digest."""
         digest = hashlib.sha256()
-        for table in TABLES:
+        for table in TABLES if self.rankings.height else _ABOUT_IMAGES:
             digest.update(table.encode() + getattr(self, table).write_csv().encode())
         for system in sorted(self.vocabularies):
             digest.update("\n".join([system, *self.vocabularies[system]]).encode())

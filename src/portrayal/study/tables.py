@@ -15,6 +15,7 @@ from portrayal.study.checked import (
     KINDS,
     Checked,
     any_text,
+    finite,
     fraction,
     full_text,
     group_name,
@@ -36,11 +37,13 @@ OBJECTS = {
     "confidence": pl.Float64(),
     **BOX,
 }
+RANKINGS = {"query": pl.String(), "system": pl.String(), "image_id": pl.String(), "score": pl.Float64()}
 CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
 
 _CAPTION = ("caption", "pred", "text")
 _CAPTION_LISTS = ("captions", VALUES)
 _LABEL = ("label", "object")
+_ITEM = ("image_id", "item", *(name for name in IDS if name != "image_id"))
 _LABEL_LISTS = ("labels", "objects", VALUES)
 
 
@@ -131,10 +134,12 @@ def joined_attributes(
     return joined
 
 
-def refuse_repeats(captions: pl.DataFrame, path: object, problems: Problems) -> None:
-    """Within one file this was checked with its lines; here two files gave the same system's caption."""
-    key = ["image_id", "system", "sample"]
-    repeated = captions.filter(captions.select(key).is_duplicated())
+def refuse_repeats(frame: pl.DataFrame, path: object, problems: Problems) -> None:
+    """Within one file this was checked with its lines; here two files gave the same system's caption, or ranked the
+    same item for the same query.
+    """
+    key = ["query", "system", "image_id"] if "query" in frame.columns else ["image_id", "system", "sample"]
+    repeated = frame.filter(frame.select(key).is_duplicated())
     if repeated.height:
         row = repeated.row(0, named=True)
         found = f"image {row['image_id']} of system {row['system']!r} in more than one file"
@@ -171,10 +176,31 @@ def objects(raw: RawTable, problems: Problems) -> pl.DataFrame:
     return table.frame(OBJECTS)
 
 
+def rankings(raw: RawTable, system: str | None, problems: Problems, only: Sequence[str] = ()) -> pl.DataFrame:
+    """What a search gives: for every query its items, each with a score. Other columns say what group an item is of."""
+    table = Checked(raw, problems)
+    table.text("query", ("query",), "a query")
+    if "system" in raw.columns:
+        table.text("system", ("system",), "a system's name")
+    else:
+        table.fill("system", system or raw.path.stem)
+    table.take("image_id", _ITEM, "an item or image id", image_id)
+    table.take("score", ("score",), "a score as a finite number", finite)
+    others = (*RANKINGS, *_ITEM, *_CAPTION, *_CAPTION_LISTS, "sample", "rank")
+    named = [name for name in only if name in raw.columns]
+    names = _attribute_columns(table, named, known=others, required=False) if named or not only else []
+    for name in names:
+        if not name.endswith(CERTAINTY):
+            table.one_spelling(name)
+    table.forbid("system", HUMAN, f"another name: '{HUMAN}' stands for people's captions")
+    table.unique("query", "system", "image_id")
+    return table.frame(RANKINGS | _attribute_types(names))
+
+
 def must_share_images(
     frame: pl.DataFrame, images: pl.Series, path: object, what: str, problems: Problems
 ) -> None:
-    """A table of which no row is about a captioned image is a mistake, most often in how ids are written."""
+    """A table of which no row is about an image of the study is a mistake, most often in how ids are written."""
     if frame.height and images.len() and not frame.get_column("image_id").is_in(images.implode()).any():
         raise problems.stop(
             path,
@@ -183,7 +209,9 @@ def must_share_images(
         )
 
 
-def _attribute_columns(table: Checked, only: Sequence[str], known: Sequence[str]) -> list[str]:
+def _attribute_columns(
+    table: Checked, only: Sequence[str], known: Sequence[str], required: bool = True
+) -> list[str]:
     """Take the attribute columns: those asked for, else every column that is not something else."""
     others = {VALUES, *IDS, *known}
     names = [name for name in table.raw.columns if name not in others]
@@ -194,7 +222,7 @@ def _attribute_columns(table: Checked, only: Sequence[str], known: Sequence[str]
                     table.raw.path, f"a column '{name}'", f"the columns {', '.join(names)}"
                 )
         names = [name for name in names if name in only or name.removesuffix(CERTAINTY) in only]
-    if not names:
+    if not names and required:
         raise table.problems.stop(table.raw.path, "a column for at least one attribute", "image ids only")
     for name in names:
         if name.endswith(CERTAINTY):

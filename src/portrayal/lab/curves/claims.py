@@ -39,7 +39,9 @@ class Claim:
 
     def row(self, results: Results) -> Measurement | None:
         """The measurement that the claim is about: the term's headline, or the row of one group or object."""
-        name, _, whom = self.term.partition("@")
+        measured = {m.term for m in results.measurements}
+        # A term's own name may hold an "@" (tr@1).
+        name, _, whom = (self.term, "", "") if self.term in measured else self.term.rpartition("@")
         group = GROUP if whom in (ONE, OBJECT) else None
         rows = [m for m in results.measurements if m.term == name and m.group == group and m.system == SYSTEM]
         if whom not in ("", ONE, OBJECT):
@@ -52,7 +54,7 @@ class Claim:
 def claims_of(card: Card) -> list[Claim]:
     claims = []
     for term, dial in card.responds_to.items():
-        name, _, whom = term.partition("@")
+        name, whom = card.claimed(term)
         known = {one.name: one.items for one in card.terms}
         if name not in known or whom not in ("", ONE, OBJECT, *known[name]):
             raise unknown_name(f"term of '{card.name}' in its claims", term, list(known))

@@ -90,7 +90,7 @@ def settings(metric: Metric, budget: Budget) -> Iterator[Setting]:
         if budget.coverage:
             yield at("coverage", budget.coverage_level, budget.scenes, budget.coverage)
             size, studies = budget.truth, budget.truths
-            if card.learns:
+            if card.learns or "rankings" in card.needs:  # lists are as long however large the study
                 size, studies = budget.scenes, size * studies // budget.scenes
             for level in (0.0, budget.coverage_level):
                 yield at("truth", level, size, studies)

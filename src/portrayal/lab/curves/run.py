@@ -75,7 +75,7 @@ def _curve(metric: Metric, claim: Claim, found: dict[tuple[str, Setting], Outcom
     something = [one for _, outcomes in of("coverage") for one in outcomes]
     truth = {s.level: mean_value(outcomes) for s, outcomes in of("truth")}
     tests = any(one.alarm is not None for one in nothing)
-    unit = metric.card.term(claim.term.partition("@")[0]).unit
+    unit = metric.card.term(metric.card.claimed(claim.term)[0]).unit
     grows = unit == "z"  # with the size of the study, so that it has no true value to cover
     at_zero, at_level = (None if grows else truth.get(level) for level in (0.0, budget.coverage_level))
     own_range = range_of(points)

@@ -63,7 +63,7 @@ def simulate(
     outcomes: Outcomes = {term: [] for term in terms}
     options: dict[str, Any] = {**found.quick, **({"draws": draws} if "draws" in found.options else {})}
     if found.by_term is not None:
-        options[found.by_term] = tuple(dict.fromkeys(term.partition("@")[0] for term in terms))
+        options[found.by_term] = tuple(dict.fromkeys(found.card.claimed(term)[0] for term in terms))
     for seed in seeds:
         study = describe_scenes(
             make_scenes(scenes, seed, world),
@@ -71,6 +71,7 @@ def simulate(
             annotators,
             [captioner],
             references="references" in (*found.card.needs, *found.card.uses),
+            rankings="rankings" in found.card.needs,
         )
         try:
             results = found(study, attribute=LEANING, speakers=[SYSTEM], seed=seed, **options)

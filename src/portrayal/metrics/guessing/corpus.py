@@ -44,6 +44,34 @@ class Corpus:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelSets(Corpus):
+    """What is read is not a caption but which labels an image has; `words` are those that it has at all."""
+
+    labels: tuple[str, ...]
+    shares: NDArray[np.float64]  # (images, labels), each from 0 to 1
+
+    @classmethod
+    def of(
+        cls,
+        images: Sequence[str],
+        group: NDArray[np.int64],
+        labels: Sequence[str],
+        shares: NDArray[np.float64],
+    ) -> LabelSets:
+        words = tuple(tuple(labels[place] for place in np.flatnonzero(one).tolist()) for one in shares)
+        return cls(tuple(images), group, ("",) * len(images), words, tuple(labels), shares)
+
+    def only(self, places: Sequence[int] | NDArray[np.int64]) -> LabelSets:
+        part = super().only(places)
+        shares = self.shares[np.asarray(places, dtype=np.int64)]
+        return LabelSets(part.images, part.group, part.captions, part.words, self.labels, shares)
+
+    @cached_property
+    def design(self) -> Design:
+        return Design.of_shares(self.shares, self.labels)
+
+
+@dataclass(frozen=True, eq=False)
 class Design:
     """Words and pairs of neighbouring words, each there or not: a row per distinct caption, a column per feature."""
 
@@ -85,6 +113,20 @@ class Design:
             for one in features[kept].tolist()
         ]
         return cls(texts, row, tuple(names), sparse.csr_array(matrix.tocsc()[:, kept].tocsr()))
+
+    @classmethod
+    def of_shares(cls, shares: NDArray[np.float64], labels: Sequence[str]) -> Design:
+        """Labels instead of words, each there by some share: a row per distinct combination of them.
+
+        >>> made = Design.of_shares(np.array([[1, 0.5, 0], [1, 0.5, 0], [0, 1, 1]]), ["cup", "dog", "kite"])
+        >>> made.features, made.matrix.toarray().tolist()
+        ((('cup',), ('dog',)), [[0.0, 1.0], [1.0, 0.5]])
+        """
+        distinct, row = np.unique(shares, axis=0, return_inverse=True)
+        texts = tuple(tuple(labels[place] for place in np.flatnonzero(one).tolist()) for one in distinct)
+        kept = np.flatnonzero(shares.sum(axis=0) >= _RAREST)
+        features = tuple((labels[place],) for place in kept.tolist())
+        return cls(texts, row.reshape(-1), features, sparse.csr_array(distinct[:, kept]))
 
     @cached_property
     def column(self) -> dict[Words, int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +20,23 @@ from portrayal.models.linear import MANY, TOLERANCE, LogisticRegressions
 
 Array = NDArray[np.float64]
 ROUGHLY = 1e-3  # how exactly a guesser is fitted whose guesses are not shown: LIC moves by less than 0.01
+By = Literal["score", "hits"]  # how sure a right guess is, or whether it is right
 Dealt = tuple[
     NDArray[np.int64], Sequence[Split]
 ]  # labels dealt at random, and what to learn and test with them
 _AT_ONCE = 50  # fits that are solved side by side
+_TIE = TOLERANCE  # probabilities so close are equal, as far as a fit can tell
 _SHARPEST = 20.0  # by which a calibrated guesser's log odds are multiplied at most
 
 
 @dataclass(frozen=True)
 class Guesser:
-    """How a guesser learns: logistic regression on the words and pairs of words of a caption."""
+    """How a guesser learns: logistic regression on the words and pairs of words of a caption, or on labels."""
 
     groups: int
     strength: float = 0.1
     weighted: bool = True  # every group counts alike, however many captions it has in the part that is learnt
+    by: By = "score"  # what its guesses are judged by
 
     def guess(
         self,
@@ -52,7 +56,7 @@ class Guesser:
         test = np.concatenate([split.test for split in splits])
         fit = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
         likely = solver.probabilities(weights)[corpus.design.row[test], fit]
-        return Guesses(corpus, test, fit, likely, len(splits), weights)
+        return Guesses(corpus, test, fit, likely, len(splits), weights, by=self.by)
 
     def chance(self, corpus: Corpus, deal: Callable[[int], Dealt], dealings: int) -> Array:
         """Mean score of each group when labels are dealt at random: (dealings, groups), 0 to 1."""
@@ -72,7 +76,7 @@ class Guesser:
             total, count = np.zeros((2, len(dealt), self.groups))
             for number, (split, group) in enumerate(zip(splits, labels, strict=True)):
                 true = group[split.test]
-                score = scores(likely[corpus.design.row[split.test], number], true)
+                score = _JUDGES[self.by](likely[corpus.design.row[split.test], number], true)
                 total[number // size] += np.bincount(true, weights=score, minlength=self.groups)
                 count[number // size] += np.bincount(true, minlength=self.groups)
             return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
@@ -140,6 +144,7 @@ class Guesses:
     weights: Array | None = None  # of a linear guesser: (features + 1, fits, outputs)
     # Of a guesser that was explained: what each word of each tested caption adds for the true group.
     parts: tuple[Array, ...] | None = None
+    by: By = "score"  # what `score` is
 
     @cached_property
     def group(self) -> NDArray[np.int64]:
@@ -152,7 +157,7 @@ class Guesses:
 
     @cached_property
     def score(self) -> Array:
-        return scores(self.likely, self.group)
+        return _JUDGES[self.by](self.likely, self.group)
 
     def only(self, which: NDArray[np.bool_]) -> Guesses:
         """Some of the tested captions."""
@@ -190,6 +195,17 @@ def scores(likely: Array, group: NDArray[np.int64]) -> Array:
     sure = likely[np.arange(len(group)), group]
     made: Array = np.where(likely.argmax(axis=1) == group, sure, 0.0)
     return made
+
+
+def hits(likely: Array, group: NDArray[np.int64]) -> Array:
+    """1 where the true group is guessed, else 0. Of groups that are equally likely each is guessed by its part, so that
+    a guesser that knows nothing is right as often whichever group comes first."""
+    top = likely >= likely.max(axis=1, keepdims=True) - _TIE
+    made: Array = top[np.arange(len(group)), group] / top.sum(axis=1)
+    return made
+
+
+_JUDGES: dict[By, Callable[[Array, NDArray[np.int64]], Array]] = {"score": scores, "hits": hits}
 
 
 def sharpness(likely: Array, group: NDArray[np.int64]) -> float:

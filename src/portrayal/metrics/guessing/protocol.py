@@ -25,6 +25,7 @@ from portrayal.metrics.guessing.splits import (
 from portrayal.models.tasks import Task
 
 PUBLISHED = ("paper", "paper-unseen")  # splits that draw a test set; the others test every caption once
+BY_IMAGE = "images"  # a split for what repeats by its nature: images go to folds by name, whatever they share
 _CALIBRATION_FOLDS = 5
 _APART = 1_000_003  # between the seeds of guessers that one seed of the protocol asks for
 
@@ -47,7 +48,7 @@ class Protocol:
     @property
     def clusters(self) -> str:
         """What is drawn again by the bootstrap: captions that share a text are tested together by leak-safe folds."""
-        return "image" if self.published else "text"
+        return "image" if self.published or self.split == BY_IMAGE else "text"
 
     def splits(self, corpus: Corpus, seed: int) -> list[Split]:
         """What is learnt and tested with one seed."""
@@ -191,7 +192,9 @@ class Protocol:
         sample = np.arange(len(group))
         if self.balance == "subsample":
             sample = balanced_sample(group, np.random.default_rng([seed, 1]))
-        if self.split == "common":
+        if self.split == BY_IMAGE:
+            made = by_fold(common_folds([corpus.images[place] for place in sample], self.folds, seed))
+        elif self.split == "common":
             fold = common_folds([corpus.images[place] for place in sample], self.folds, seed)
             made = without_repeats(by_fold(fold), corpus.design.row[sample])
         else:

@@ -62,6 +62,18 @@ class Spread:
         wide = replace(found, low=spread(found.low), high=spread(found.high), se=found.se * wider)
         return Spread(wide, self.std_seed, spread(self.draws + by))
 
+    def scaled(self, by: float) -> Spread:
+        """The same in another unit."""
+
+        def times(number: float | None) -> float | None:
+            return None if number is None else number * by
+
+        old = self.estimate
+        found = Estimate(
+            times(old.value), times(old.low), times(old.high), times(old.se), old.replicates * by
+        )
+        return Spread(found, times(self.std_seed), self.draws * by)
+
     @property
     def p(self) -> float | None:
         """Two-sided, against 0."""
@@ -220,6 +232,28 @@ def difference(first: Tally, second: Tally, group: int | None, seed: int, draws:
     ]
     variance = max(multiway_variance(effect, *ways), learning_variance(whole[0], whole[1]))
     return _spread(points, drawn, drawn, variance, clustered_variance(effect, ways[0]), seed)
+
+
+def relative(first: Tally, second: Tally, seed: int, draws: int) -> Spread:
+    """(first - second) / (first + second) of their first columns, from -1 to 1."""
+    ours, theirs = (estimate(tally, 0, None, seed, draws) for tally in (first, second))
+    apart = difference(first, second, None, seed, draws)
+    if ours.value is None or theirs.value is None or apart.value is None or ours.value + theirs.value <= 0:
+        return Spread(Estimate.of(None))
+    points = [of_group(tally.points[..., 0], None) for tally in (first, second)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        by_repeat = (points[0] - points[1]) / (points[0] + points[1])
+    std = float(by_repeat.std(ddof=1)) if len(by_repeat) > 1 and np.isfinite(by_repeat).all() else None
+    whole = ours.value + theirs.value
+    if not len(apart.draws) or not len(ours.draws) or not len(theirs.draws):
+        return Spread(Estimate.of(apart.value / whole), std)
+    both = apart.draws / (ours.draws + theirs.draws)
+    pairing = apart.estimate.replicates / (ours.estimate.replicates + theirs.estimate.replicates)
+    (low,), (high,) = percentile_interval(both[:, None])
+    if apart.estimate.se is None or not np.isfinite(low):
+        return Spread(Estimate.of(apart.value / whole), std)
+    se = apart.estimate.se / whole
+    return Spread(Estimate(apart.value / whole, float(low), float(high), se, pairing), std, both)
 
 
 def _paired_effects(first: Tally, second: Tally, group: int | None) -> tuple[Array, list[NDArray[np.int64]]]:

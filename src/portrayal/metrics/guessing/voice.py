@@ -25,6 +25,7 @@ from portrayal.stats import Estimate, percentile_interval, permutation_p
 
 _SIGNS = 2  # random signs by which the effect of pairs is told
 SCORE, ACCURACY, CONFIDENCE, CALIBRATED = range(4)
+_SLOPES = {"score": score_slopes, "hits": accuracy_slopes}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Voice:
     def tally(self) -> Tally:
         """The score of every tested caption; in full also whether it was guessed, how surely, and calibrated."""
         columns = [[one.score[:, None] for one in some] for some in self.guesses]
-        slopes = [[[score_slopes(one.likely, one.group)] for one in some] for some in self.guesses]
+        slopes = [[[_SLOPES[one.by](one.likely, one.group)] for one in some] for some in self.guesses]
         if self.in_full:
             pairs = [list(zip(*pair, strict=True)) for pair in self._calibrated]
             columns = [[_columns(one, likely) for one, (likely, _) in some] for some in pairs]

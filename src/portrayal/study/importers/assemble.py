@@ -9,8 +9,9 @@ import polars as pl
 
 from portrayal.errors import Problems
 from portrayal.study import tables
-from portrayal.study.formats import read_raw
+from portrayal.study.formats import ENDINGS, read_raw
 from portrayal.study.importers import Imported, Request
+from portrayal.study.importers.sources import system_files
 from portrayal.study.study import Study
 
 
@@ -23,13 +24,15 @@ def assemble(
     references: pl.DataFrame | None = None,
     vocabularies: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Imported:
-    """A study about the images that were captioned.
+    """A study about the images that were captioned or ranked.
 
     `attributes` and `references` are what the sources themselves held. Where the user names a file of references, it
     goes first, and the sources speak only of the images on which it is silent.
     """
     notes: list[str] = []
-    images = captions.get_column("image_id").unique(maintain_order=True)
+    rankings = _rankings(request, problems)
+    about = [frame.select("image_id") for frame in (captions, rankings) if frame is not None]
+    images = pl.concat(about).get_column("image_id").unique(maintain_order=True)
     if request.attributes is not None:
         raw = read_raw(request.attributes, problems)
         read = tables.attributes(raw, problems, request.attribute_names)
@@ -52,8 +55,23 @@ def assemble(
     if request.objects is not None:
         read = tables.objects(read_raw(request.objects, problems), problems)
         made["objects"] = _matching(read, images, request.objects, "objects", problems, notes)
+    if rankings is not None:
+        made["rankings"] = rankings
     study = Study(name=request.name, vocabularies=vocabularies or {}, images=request.images, **made)
     return Imported(study, notes)
+
+
+def _rankings(request: Request, problems: Problems) -> pl.DataFrame | None:
+    """The lists of every system whose file was named."""
+    if not request.rankings:
+        return None
+    parts = [
+        tables.rankings(read_raw(path, problems), system, problems, request.attribute_names)
+        for system, path in system_files(request.rankings, ENDINGS)
+    ]
+    joined = pl.concat(parts, how="diagonal")
+    tables.refuse_repeats(joined, ", ".join(request.rankings), problems)
+    return joined
 
 
 def _matching(

@@ -21,7 +21,7 @@ from portrayal.study.formats.raw import read_text
 from portrayal.study.identifiers import image_id
 from portrayal.study.importers import Imported, Request
 from portrayal.study.importers.assemble import assemble
-from portrayal.study.importers.table import system_files
+from portrayal.study.importers.sources import system_files
 
 SOURCE = "visual context"
 _LEFT = ("lm", "belief", "score", "output")  # parts of names of files that hold results, not data
@@ -54,7 +54,9 @@ def build(request: Request, problems: Problems) -> Imported:
     made = assemble(replace(request, objects=None), problems, everything)
     objects = pl.concat(seen).unique(maintain_order=True)
     if request.objects is not None:
-        given = assemble(replace(request, references=None, attributes=None), problems, everything)
+        given = assemble(
+            replace(request, references=None, attributes=None, rankings=()), problems, everything
+        )
         objects = pl.concat([objects, given.study.objects])
         notes += given.notes
     return Imported(replace(made.study, objects=objects), [*notes, *made.notes])

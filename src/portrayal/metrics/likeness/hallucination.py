@@ -1,0 +1,37 @@
+"""CHAIR: objects that a caption names and that nobody saw in the image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from portrayal.lexicon import ObjectFinder, tokenize
+from portrayal.metrics.likeness.ngrams import Array
+
+
+class Mentions:
+    """The objects that captions name, each mention by itself. Captions repeat, so each is read once."""
+
+    def __init__(self, finder: ObjectFinder):
+        self._finder = finder
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def of(self, caption: str) -> tuple[str, ...]:
+        found = self._known.get(caption)
+        if found is None:
+            found = tuple(match.value for match in self._finder.matches(tokenize(caption)))
+            self._known[caption] = found
+        return found
+
+
+def hallucinated(said: Sequence[str], there: Iterable[str]) -> list[str]:
+    """The mentions of what is not there, repeats included."""
+    seen = set(there)
+    return [label for label in said if label not in seen]
+
+
+def chair_parts(said: Sequence[Sequence[str]], false: Sequence[Sequence[str]]) -> Array:
+    """What CHAIR adds up, a row per caption: false mentions, mentions, and whether one is false."""
+    rows = [(len(bad), len(some), bool(bad)) for some, bad in zip(said, false, strict=True)]
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)

@@ -1,0 +1,17 @@
+"""The words of a caption as published scores of captions count them: lower case, without punctuation marks."""
+
+from __future__ import annotations
+
+from portrayal.lexicon import tokenize
+
+
+def plain_words(caption: str) -> list[str]:
+    """The tokens that have a letter, a digit or a sign other than a punctuation mark.
+
+    >>> plain_words("A man's T-shirt; he doesn't smile.")
+    ['a', 'man', "'s", 't-shirt', 'he', 'does', "n't", 'smile']
+    """
+    return [token for token in tokenize(caption) if token not in _MARKS and token.strip(".-")]
+
+
+_MARKS = frozenset("' ` ’ ‘ “ ” \" ( ) [ ] { } . ? ! , : - ; … – —".split())

@@ -1,0 +1,90 @@
+"""Bias against quality: whether systems that describe better give more away, one point a system."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+import altair as alt
+import vl_convert
+
+from portrayal.results import HUMAN, Measurement, Results
+
+_QUALITY = ("quality", "cider")
+_BIAS = (("lic", "lic"), ("lic", "lic_m"))  # the first of these that two systems have
+_WIDTH, _HEIGHT = 420, 280
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """Systems measured in both ways under one attribute and one setting of the bias."""
+
+    attribute: str | None
+    bias: str  # the term
+    setting: str  # which of several settings, "" where there is one
+    systems: tuple[tuple[str, Measurement, Measurement], ...]  # name, quality, bias
+
+    @property
+    def title(self) -> str:
+        about = " · ".join(part for part in (self.attribute, self.setting) if part)
+        return f"{self.bias} against cider" + (f", by {about}" if about else "")
+
+    def svg(self) -> str:
+        """A drawing without scripts. Names of systems are text in it and nothing else."""
+        made: str = vl_convert.vegalite_to_svg(_chart(self).to_json())
+        return made
+
+    @property
+    def picture(self) -> str:
+        """The drawing as the page carries it: in an image nothing can run."""
+        return base64.b64encode(self.svg().encode()).decode()
+
+
+def tradeoffs(results: Results) -> list[Tradeoff]:
+    """One for each attribute for which at least two systems have both numbers, under the first setting there is."""
+    found = []
+    headlines = [
+        m for m in results.measurements
+        if m.group is None and m.item is None and m.value is not None and m.system not in (None, HUMAN)
+    ]  # fmt: skip
+    for attribute in dict.fromkeys(m.attribute for m in headlines):
+        here = [m for m in headlines if m.attribute == attribute]
+        good = {m.system: m for m in here if (m.metric, m.term) == _QUALITY}
+        for name in _BIAS:
+            rows = [m for m in here if (m.metric, m.term) == name and m.system in good]
+            if not rows:
+                continue
+            settings = rows[0].settings
+            chosen = {m.system: m for m in rows if m.settings.get("split") == settings.get("split")}
+            if len(chosen) > 1:
+                points = tuple((str(system), good[system], bias) for system, bias in chosen.items())
+                found.append(Tradeoff(attribute, name[1], str(settings.get("split") or ""), points))
+                break
+    return found
+
+
+def _chart(tradeoff: Tradeoff) -> alt.LayerChart:
+    rows = [
+        {
+            "system": system,
+            **{f"x{end}": number for end, number in _ends(good).items()},
+            **{f"y{end}": number for end, number in _ends(bias).items()},
+        }
+        for system, good, bias in tradeoff.systems
+    ]
+    unit = tradeoff.systems[0][2].unit
+    base = alt.Chart(alt.InlineData(values=rows))
+    x = alt.X("x:Q", title="cider (higher: more like people's captions)", scale=alt.Scale(zero=False))
+    y = alt.Y("y:Q", title=f"{tradeoff.bias} in {unit} (lower: gives less away)", scale=alt.Scale(zero=False))
+    across = base.mark_rule(color="#9aa5b1").encode(x=alt.X("xlow:Q"), x2="xhigh:Q", y="y:Q")
+    up = base.mark_rule(color="#9aa5b1").encode(y=alt.Y("ylow:Q"), y2="yhigh:Q", x="x:Q")
+    dots = base.mark_circle(size=70, color="#1f5fa8", opacity=1).encode(x=x, y=y)
+    names = base.mark_text(align="left", dx=8, dy=-8, fontSize=12).encode(x=x, y=y, text="system:N")
+    layers: alt.LayerChart = across + up + dots + names
+    return layers.properties(width=_WIDTH, height=_HEIGHT, title=tradeoff.title)
+
+
+def _ends(m: Measurement) -> dict[str, float | None]:
+    low = m.value if m.low is None else m.low
+    high = m.value if m.high is None else m.high
+    return {"": m.value, "low": low, "high": high}

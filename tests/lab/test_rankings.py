@@ -1,0 +1,85 @@
+"""The lab's lists: who is in them follows the captions, their order follows its own dial and nothing else."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.lab import Captioner, World, make_scenes, make_study
+from portrayal.lab.make import describe_scenes
+from portrayal.lab.rankings import LENGTH
+
+
+def headline(study: portrayal.Study, term: str = "bias@k", group: str | None = None, **options) -> float:
+    found = portrayal.metrics.retrieval_skew(study, attribute="gender", draws=20, **options).measurements
+    return next(m.value for m in found if (m.term, m.group, m.item) == (term, group, None))
+
+
+def test_every_captioner_has_a_list_for_every_activity_that_can_be_drawn():
+    study = make_study(scenes=1500)
+    assert study.rankers == study.systems
+    lists = study.rankings.group_by("system", "query").len()
+    assert lists.height == 3 * 18
+    assert lists["len"].max() == LENGTH
+    assert all(query.startswith("a person ") for query in study.rankings["query"])
+
+
+def test_a_list_holds_scenes_of_which_the_captioner_says_so():
+    captioner = Captioner("c", amplification=0.5)
+    scenes = make_scenes(400)
+    said = dict(zip([s.identifier for s in scenes], captioner.activities(scenes, 0), strict=True))
+    study = describe_scenes(scenes, 0, captioners=[captioner])
+    for _, rows in study.rankings.group_by("query"):
+        assert len({said[image] for image in rows["image_id"]}) == 1
+
+
+def test_lists_change_no_caption_and_can_be_left_out():
+    scenes = make_scenes(60)
+    with_lists = describe_scenes(scenes, 0, captioners=[Captioner("c", ranking_lean={"male": 1.0})])
+    without = describe_scenes(scenes, 0, captioners=[Captioner("c")], rankings=False)
+    assert with_lists.captions.equals(without.captions)
+    assert with_lists.references.equals(without.references)
+    assert without.rankings.height == 0
+    one = make_study(scenes=60, captioners=[Captioner("a")])
+    two = make_study(scenes=60, captioners=[Captioner("b"), Captioner("a")])
+    assert two.only(["a"]).rankings.equals(one.rankings)
+
+
+def test_amplification_and_data_bias_fill_lists_with_the_group_that_an_activity_leans_to():
+    """Held against equal shares; the order within a list is not touched by them."""
+
+    def apart(data_bias: float, amplification: float) -> float:
+        world = World(data_bias=data_bias)
+        study = make_study(2000, world=world, captioners=[Captioner("c", amplification=amplification)])
+        return headline(study, reference="equal", k=LENGTH)
+
+    assert apart(0, 0) < apart(0, 0.5) < apart(0, 1)
+    assert apart(0, 0) < apart(0.5, 0) < apart(1, 0)
+    assert apart(0.5, 0) < apart(0.5, 0.6)
+
+
+@pytest.mark.parametrize("group", ["female", "male"])
+def test_a_lean_puts_a_group_on_top(group):
+    values = [
+        headline(make_study(1000, captioners=[Captioner("c", ranking_lean={group: lean})]), group=group)
+        for lean in (0.0, 0.3, 1.0)
+    ]
+    assert values[0] < values[1] < values[2]
+    assert values[2] > 0.8
+    alike = make_study(1000, captioners=[Captioner("c", ranking_lean=1.0)])
+    assert headline(alike, group=group) == pytest.approx(values[0])
+
+
+def test_a_world_without_drawn_activities_has_no_lists(command, tmp_path):
+    """A table without rows has no file, and the folder is made all the same."""
+    for seed in range(200):
+        if not make_study(1, seed, World(activities="all")).rankings.height:
+            break
+    arguments = ("lab", "make", "--out", tmp_path / "study", "--scenes", 1, "--activities", "all")
+    assert command(*arguments, "--seed", 0)[0] == 0
+    assert command(*arguments, "--seed", seed)[0] == 0
+    assert not (tmp_path / "study" / "rankings.parquet").exists()
+    assert portrayal.read_study(tmp_path / "study").rankings.equals(
+        pl.DataFrame(schema=portrayal.Study().rankings.schema)
+    )

@@ -1,0 +1,183 @@
+"""Rankings: from any file into a study and back, and what is wrong with them in a sentence."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.errors import InputError
+from portrayal.lab import make_study
+from portrayal.study import Study, read_study, write_study
+
+HEAD = "query,item,score,gender\n"
+ROWS = "a nurse,i1,0.9,female\na nurse,i2,0.7,male\na nurse,i3,0.2,\na pilot,i1,-1,female\n"
+CAPTIONS = "image_id,caption\ni1,a woman\ni9,a man\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clip.csv").write_text(HEAD + ROWS)
+    (tmp_path / "c.csv").write_text(CAPTIONS)
+    return tmp_path
+
+
+def test_rankings_alone_are_a_study(command, files):
+    code, out, _ = command("import", "table", "--rankings", "clip.csv", "--out", "study")
+    assert code == 0
+    assert "rankings: 2 lists of 3 items for 2 queries by clip, with groups of gender." in " ".join(
+        out.split()
+    )
+    study = read_study("study")
+    assert study.rankings.rows() == [
+        ("a nurse", "clip", "i1", 0.9, "female"),
+        ("a nurse", "clip", "i2", 0.7, "male"),
+        ("a nurse", "clip", "i3", 0.2, None),
+        ("a pilot", "clip", "i1", -1.0, "female"),
+    ]
+    assert (study.systems, study.rankers, study.ranked_attributes) == ((), ("clip",), ("gender",))
+    code, out, _ = command("check-study", "study")
+    told = " ".join(out.split())
+    assert code == 0
+    assert "rankings: 2 lists of 3 items" in told
+    assert "retrieval-skew yes" in told
+    assert "1 ranked items have no label for gender; they keep their places and count nowhere." in told
+    code, out, _ = command(
+        "score", "retrieval-skew", "study", "--k", "1,2", "--reference", "female=0.5,male=0.5"
+    )
+    assert code == 0
+    assert "clip" in out
+    code, out, _ = command(
+        "score", "retrieval-skew", "study", "--k", "1", "--reference", "equal", "--format", "json"
+    )
+    rows = json.loads(out)["measurements"]
+    assert {
+        m["value"] for m in rows if (m["term"], m["group"], m["item"]) == ("bias@k", "female", "a nurse")
+    } == {1.0}
+
+
+def test_rankings_beside_captions_with_labels_of_both(command, files):
+    (files / "labels.csv").write_text("image_id,age\ni1,old\ni2,young\ni3,young\ni9,old\nother,old\n")
+    arguments = ("--rankings", "search=clip.csv", "--attributes", "labels.csv")
+    code, _, _ = command("import", "table", "c.csv", *arguments, "--out", "study")
+    assert code == 0
+    study = read_study("study")
+    assert (study.systems, study.rankers) == (("c",), ("search",))
+    assert study.attributes["image_id"].to_list() == ["i1", "i2", "i3", "i9"]
+    assert study.ranked_attributes == ("gender", "age")
+    assert study.ranked("age")["age"].to_list() == ["old", "young", "young", "old"]
+
+
+def test_several_files_and_a_table_of_systems(command, files):
+    (files / "other.jsonl").write_text('{"query": "a nurse", "image_id": 7, "score": 1}\n')
+    code, _, _ = command(
+        "import", "table", "--rankings", "clip.csv", "--rankings", "other.jsonl", "--out", "study"
+    )
+    assert code == 0
+    assert read_study("study").rankers == ("clip", "other")
+    (files / "by-hand").mkdir()
+    (files / "by-hand" / "study.toml").write_text('[rankings]\none = "../clip.csv"\ntwo = "../other.jsonl"\n')
+    assert read_study("by-hand").rankers == ("one", "two")
+    (files / "by-hand" / "study.toml").write_text('rankings = ["../clip.csv", "../clip.csv"]\n')
+    with pytest.raises(InputError, match=r"each \(query, system, image_id\) once"):
+        read_study("by-hand")
+
+
+BAD = {
+    "score that is none": (
+        "a nurse,i9,high,male\n",
+        "line 6: expected a score as a finite number, found 'high'.",
+    ),
+    "score without end": (
+        "a nurse,i9,inf,male\n",
+        "line 6: expected a score as a finite number, found 'inf'.",
+    ),
+    "no score": ("a nurse,i9,,male\n", "line 6: expected a score as a finite number, found nothing."),
+    "no query": (",i9,1,male\n", "line 6: expected a query as text, found nothing."),
+    "no item": ("a nurse,,1,male\n", "line 6: expected an item or image id, found nothing."),
+    "twice": (
+        "a nurse,i1,1,male\n",
+        "line 6: expected each (query, system, image_id) once, "
+        "found query a nurse, system clip, image_id i1 again (first at line 2).",
+    ),
+    "two spellings": ("a nurse,i9,1,Male\n", "line 6: expected the group 'male' of 'gender' spelt one way"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_row_is_told_and_can_be_left_out(what, command, files):
+    row, said = BAD[what]
+    (files / "clip.csv").write_text(HEAD + ROWS + row)
+    arguments = ("import", "table", "--rankings", "clip.csv", "--out", "study")
+    code, _, complaint = command(*arguments)
+    assert code == 2
+    assert f"clip.csv, {said}" in complaint
+    assert not (files / "study").exists()
+    assert command(*arguments, "--skip-bad")[0] == 0
+    study = read_study("study")
+    assert study.rankings.height in (4, 5)  # a group that is misspelt leaves a row without a label
+    assert study.left_out == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("item,score\n1,2\n", "expected a column 'query', found the columns item, score."),
+        ("query,score\nq,2\n", "expected a column 'image_id' or 'item' or"),
+        ("query,item\nq,2\n", "expected a column 'score', found the columns query, item."),
+        ("query,item,score,system\nq,2,1,human\n", "another name: 'human' stands for people's captions"),
+    ],
+)
+def test_missing_columns(head, said, command, files):
+    (files / "clip.csv").write_text(head)
+    code, _, complaint = command("import", "table", "--rankings", "clip.csv", "--out", "study")
+    assert code == 2
+    assert said in complaint
+
+
+def test_a_source_is_needed_where_there_is_no_ranking(command, files):
+    for arguments in (["table"], ["lic", "--rankings", "clip.csv", "--attribute", "gender"]):
+        code, _, complaint = command("import", *arguments, "--out", "study")
+        assert code == 2
+        assert "Missing argument 'SOURCE...'" in complaint
+
+
+def test_other_columns_that_are_no_groups():
+    lists = pl.DataFrame(
+        {"query": ["q"], "id": [7], "item": ["x"], "score": [1], "rank": [1], "caption": ["a man"],
+         "gender": ["male"], "gender_certainty": [0.5]}
+    )  # fmt: skip
+    study = Study.from_frames(rankings=lists)
+    assert study.rankings.columns == ["query", "system", "image_id", "score", "gender", "gender_certainty"]
+    assert study.rankings["image_id"].to_list() == ["x"]
+    assert study.ranked_attributes == ("gender",)
+
+
+def test_a_study_with_rankings_is_written_and_read_as_it_was(tmp_path):
+    study = make_study(scenes=60)
+    assert study.rankings.height
+    write_study(study, tmp_path / "study")
+    again = read_study(tmp_path / "study")
+    assert again.rankings.equals(study.rankings)
+    assert again.digest == study.digest
+
+
+def test_the_digest_of_a_study_without_rankings_is_what_it_was():
+    """The value was computed before studies had rankings."""
+    captions = pl.DataFrame({"image_id": [1, 2], "system": ["a", "a"], "caption": ["a man", "a cat"]})
+    labels = pl.DataFrame({"image_id": [1, 2], "gender": ["male", "female"]})
+    study = Study.from_frames(captions=captions, attributes=labels)
+    assert study.digest == "83a34f9574177f8f"
+    lists = pl.DataFrame({"query": ["q"], "item": [1], "score": [1.0]})
+    assert Study.from_frames(captions=captions, attributes=labels, rankings=lists).digest != study.digest
+
+
+def test_a_study_without_rankings_says_so(command, files):
+    command("import", "table", "c.csv", "--out", "study")
+    _, out, _ = command("check-study", "study")
+    assert "the study has no rankings of items by a system" in " ".join(out.split())
+    with pytest.raises(portrayal.errors.Undefined, match="no rankings"):
+        portrayal.metrics.retrieval_skew(read_study("study"))
