@@ -91,6 +91,14 @@ def test_chair_by_hand():
     assert value(by_captions, "chair-s") == pytest.approx(2 / 4)  # kitten is a cat; a person is somebody
 
 
+def test_what_never_happened_may_happen():
+    found = quality(study_of([("a dog", ["a dog"])] * 40, labels=[["dog"]] * 40), draws=50)
+    from portrayal.stats import wilson
+
+    assert (row(found, "chair-s").low, row(found, "chair-s").high) == pytest.approx(wilson(0, 40))
+    assert row(found, "repeated").high == 1
+
+
 def test_objects_that_are_one_thing_are_not_two():
     study = study_of([("a hot dog on a toilet seat", ["food"])], labels=[["hot dog", "toilet"]])
     assert value(quality(study, draws=20), "chair-i") == 0
@@ -209,6 +217,14 @@ def test_the_lab_makes_up_what_chair_finds():
     assert row(found, "chair-s-gap", "uneven").p < 0.01
     assert value(found, "chair-s-gap", "uneven") == pytest.approx(0.4, abs=0.08)
     assert row(found, "chair-s-gap", "inventing").p > 0.01
+
+
+def test_leaving_people_out_of_one_groups_captions_shows_in_the_gap():
+    captioners = [Captioner("even"), Captioner("uneven", erasure={"female": 0.8})]
+    found = quality(make_study(600, seed=2, captioners=captioners), attribute="gender", draws=200)
+    assert row(found, "rouge-l-gap", "uneven").p < 0.01
+    assert value(found, "rouge-l", "uneven", "female") < value(found, "rouge-l", "uneven", "male")
+    assert value(found, "rouge-l-gap", "uneven") > 1.5 * value(found, "rouge-l-gap", "even")
 
 
 def test_meteor_is_what_its_program_prints(java, shared):  # noqa: F811

@@ -91,7 +91,6 @@ CARD = Card(
     responds_to={
         "rouge-l": "-amplification",
         "cider": "-amplification",
-        "cider-gap": "erasure@one",
         "chair-i": "hallucination",
         "chair-s": "hallucination",
         "chair-i-gap": "hallucination@one",
@@ -101,7 +100,6 @@ CARD = Card(
     lab_notes={
         "rouge-l": _LIKE,
         "cider": f"how rare a word is depends on how many images there are, so there is no one true value; and {_LIKE}",
-        "cider-gap": f"it is the larger less the smaller value, which noise keeps above 0; and {_LIKE}",
         "chair-i-gap": _LARGER,
         "chair-s-gap": _LARGER,
     },

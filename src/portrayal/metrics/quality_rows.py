@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +20,7 @@ from portrayal.results import TOO_FEW
 from portrayal.stats import (
     Estimate,
     bootstrap,
+    clustered_wilson,
     paired_difference,
     permutation_p,
     permutations,
@@ -87,7 +89,7 @@ class Rows:
         used = self.columns.counted[term] > 0
         for place, group in enumerate((None, *self.groups)):
             here = used if group is None else used & self.member[place - 1]
-            estimate = self.estimates[term][place]
+            estimate = self._sound(term, self.estimates[term][place], here)
             whose = f"of '{group}' " if group is not None else ""
             self.findings.add(
                 term,
@@ -100,6 +102,15 @@ class Rows:
                 in_brief=group is not None,
                 resampler=self.draw,
             )
+
+    def _sound(self, term: str, estimate: Estimate, images: NDArray[np.bool_]) -> Estimate:
+        """Of a rate the interval is Wilson's: where nothing happened, every draw would say that nothing can."""
+        if term not in self.columns.rates or estimate.value is None:
+            return estimate
+        at = self.columns.rates[term]
+        successes, trials = self.columns.counts[images, at : at + 2].T
+        low, high = clustered_wilson(successes, trials)
+        return replace(estimate, low=low, high=high)
 
     def _gaps(self) -> None:
         """The largest difference between two groups with enough images, for every term."""

@@ -1,4 +1,5 @@
-"""Tables of a metric with many terms: a line per term and a column per system, then a table of each term's parts.
+"""Tables of a metric with many terms: a line per term and a column per system, then a table of each term's parts, or
+one of groups where terms have no other parts.
 
 A metric's card says whether it is laid out so. A term that comes as a count and as a share has both in one cell.
 """
@@ -12,6 +13,7 @@ from portrayal.report.section import SUMMARY, Row, Section
 from portrayal.results import Measurement, Results
 
 STAGE = "stage"
+GROUPS = "by group"
 
 
 def split(results: Results) -> tuple[list[Measurement], list[Section]]:
@@ -44,16 +46,20 @@ def _sections(several: Sequence[Measurement]) -> list[Section]:
     summary = Section(first.metric, first.attribute, settings, columns, part=SUMMARY, first="measurement")
     parts: dict[str, Section] = {}
     rows: dict[tuple[Any, ...], Row] = {}
+    apart = any(m.item is not None for m in several)  # else groups are all there is, and fit into one table
     for m in several:
         whole = m.group is None and m.item is None
-        section = summary
+        section, label = summary, m.term
         if not whole:
-            if m.term not in parts:
-                parts[m.term] = Section(
-                    first.metric, first.attribute, settings, columns, part=m.term, first="unit"
+            part = m.term if apart else GROUPS
+            if part not in parts:
+                about = "unit" if apart else summary.first
+                parts[part] = Section(
+                    first.metric, first.attribute, settings, columns, part=part, first=about
                 )
-            section = parts[m.term]
-        label = m.term if whole else "share" if m.unit == "count" else m.unit or ""
+            section = parts[part]
+            if apart:
+                label = "share" if m.unit == "count" else m.unit or ""
         key = (section.part, label, m.group, m.item)
         if key not in rows:
             rows[key] = Row(label, m.group, m.item, {})
@@ -64,7 +70,7 @@ def _sections(several: Sequence[Measurement]) -> list[Section]:
     for row in rows.values():  # where there is a count alone
         for name, m in row.beside.items():
             row.cells.setdefault(name, m)
-    return [summary, *(parts[term] for term in dict.fromkeys(m.term for m in several) if term in parts)]
+    return [summary, *parts.values()]
 
 
 def limited(section: Section, most: int) -> Section:

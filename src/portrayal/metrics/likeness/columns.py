@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,15 @@ class Columns:
     parts: list[Array] = field(default_factory=list)
     terms: dict[str, Value] = field(default_factory=dict)
     counted: dict[str, Array] = field(default_factory=dict)  # term -> which images it is measured on
+    rates: dict[str, int] = field(
+        default_factory=dict
+    )  # term -> where its successes stand, and next to them trials
     width: int = 0
+
+    def add_rate(self, term: str, successes: Array, trials: Array, counted: Array) -> None:
+        """A term that is successes over trials, each a part of 1 or a count."""
+        self.rates[term] = self.width
+        self.add(np.column_stack([successes, trials]), {term: divide_columns}, counted)
 
     def add(self, block: Array, terms: Mapping[str, Value], counted: Array) -> None:
         """Columns of a few terms, whose functions see this block alone."""
@@ -62,7 +71,7 @@ class Columns:
         self.parts.append(block)
         self.width = stop
 
-    @property
+    @cached_property
     def counts(self) -> Array:
         return np.hstack(self.parts) if self.parts else np.empty((self.images, 0))
 
@@ -203,5 +212,5 @@ def chair_columns(
 ) -> None:
     """CHAIR of the captions of images whose objects are known."""
     parts = per_image(chair_parts(said, false), image, columns.images) * counted[:, None]
-    columns.add(parts[:, :2], {"chair-i": divide_columns}, counted)
-    columns.add(np.column_stack([parts[:, 2], counted]), {"chair-s": divide_columns}, counted)
+    columns.add_rate("chair-i", parts[:, 0], parts[:, 1], counted)
+    columns.add_rate("chair-s", parts[:, 2], counted, counted)

@@ -74,10 +74,11 @@ def measure(told: Told, view: Objects | None, programs: Sequence[str]) -> Measur
     ones = np.ones(len(compared.images))
     length = np.array([len(words) for words in compared.captions], dtype=np.float64)
     again = _repeated(told)
-    for name, numbers in (("length", length), ("repeated", again)):
-        shown = per_image(numbers[:, None], compared.image, columns.images)
-        columns.add(np.column_stack([shown, ones]), {name: divide_columns}, ones)
-        tell(name, numbers, every)
+    words, repeats = per_image(np.column_stack([length, again]), compared.image, columns.images).T
+    columns.add(np.column_stack([words, ones]), {"length": divide_columns}, ones)
+    columns.add_rate("repeated", repeats, ones, ones)
+    tell("length", length, every)
+    tell("repeated", again, every)
     return Measured(columns, values, details)
 
 
