@@ -22,11 +22,15 @@ def consensus(round_: Round) -> tuple[Array, Array]:
     for shared in round_.shared:
         said = shared.caption_count * (rarity - np.log(np.maximum(shared.caption_frequency, 1)))
         written = shared.reference_count * (rarity - np.log(np.maximum(shared.reference_frequency, 1)))
-        norm = np.sqrt(np.bincount(shared.caption, weights=said**2, minlength=images))[round_.image]
-        norm = norm * np.sqrt(np.bincount(shared.reference, weights=written**2, minlength=references))
-        mine, theirs = said[shared.of_caption], written[shared.of_reference]
+        # A run that is nowhere else is as rare as can be, and shared with nothing.
+        own = (
+            np.bincount(shared.caption, weights=said**2, minlength=images) + shared.caption_alone * rarity**2
+        )
+        theirs = np.bincount(shared.reference, weights=written**2, minlength=references)
+        norm = np.sqrt(own)[round_.image] * np.sqrt(theirs + shared.reference_alone * rarity**2)
+        mine, other = said[shared.of_caption], written[shared.of_reference]
         whose = shared.reference[shared.of_reference]
-        for total, product in ((clipped, np.minimum(mine, theirs) * theirs), (plain, mine * theirs)):
+        for total, product in ((clipped, np.minimum(mine, other) * other), (plain, mine * other)):
             dot = np.bincount(whose, weights=product, minlength=references)
             total += np.divide(dot, norm, out=np.zeros(references), where=norm > 0)
     # coco-caption takes the number of pairs of words for the length, which differs only for captions without one.

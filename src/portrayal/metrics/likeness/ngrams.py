@@ -9,33 +9,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 LONGEST = 4
 Array = NDArray[np.float64]
-Places = NDArray[np.int64]
+Places = NDArray[np.signedinteger[Any]]
+_SMALL = (
+    np.int32
+)  # of places and numbers: half the memory to go through, and enough for two thousand million words
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The different runs of n words in each sentence, ordered by run and then by sentence."""
+    """The different runs of n words in each sentence, ordered by run and then by sentence.
+
+    A run that is nowhere else cannot be shared, so it is not kept: `alone` says how many a sentence has.
+    """
 
     sentence: Places
     run: Places  # a number for every different run
     count: Places
+    alone: Places
 
 
 class Sentences:
     """Sentences as word lists. What is counted of them is counted once, whatever is compared with what."""
 
     def __init__(self, sentences: Sequence[Sequence[str]]):
-        known: dict[str, int] = {}
-        self.lengths: Places = np.fromiter((len(words) for words in sentences), np.int64, len(sentences))
-        total = int(self.lengths.sum())
-        numbers = (known.setdefault(word, len(known)) for word in chain.from_iterable(sentences))
-        self.words: Places = np.fromiter(numbers, np.int64, total)
+        self.lengths: Places = np.fromiter(map(len, sentences), np.int64, len(sentences))
+        known = dict.fromkeys(chain.from_iterable(sentences))
+        known = dict(zip(known, range(len(known)), strict=True))
+        numbers = map(known.__getitem__, chain.from_iterable(sentences))
+        self.words: Places = np.fromiter(numbers, _SMALL, int(self.lengths.sum()))
         self.start: Places = np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
         self.different = len(known)
 
@@ -45,25 +53,37 @@ class Sentences:
     @cached_property
     def runs(self) -> tuple[Runs, ...]:
         """Of one word, two, three and four. One sort for each finds which are alike, how often each is in a sentence,
-        and puts those of captions and of references into an order in which they meet."""
-        owner = np.repeat(np.arange(len(self)), self.lengths)
-        ends = (self.start + self.lengths)[owner]
-        place = np.arange(len(self.words))
-        number = self.words
+        and puts those of captions and of references into an order in which they meet. A run can only be in two places
+        if the two shorter ones in it are, so most of the long ones need no sorting."""
+        owner = np.repeat(np.arange(len(self), dtype=_SMALL), self.lengths)
+        same = np.append(owner[1:] == owner[:-1], False)  # whether the next word is of the same sentence
+        number = self.words  # of the run that begins at each word
+        place = np.arange(len(self.words), dtype=_SMALL)
         made = []
         for size in range(1, LONGEST + 1):
+            key: NDArray[Any] = number[place]
             if size > 1:
-                whole = place + size <= ends
-                place, owner, ends = place[whole], owner[whole], ends[whole]
-                number = number[whole] * self.different + self.words[place + size - 1]
-            order = np.argsort(number, kind="stable")
-            run = _numbered(number[order])
-            number = np.empty_like(run)
-            number[order] = run
-            sentence = owner[order]
-            first = np.flatnonzero(_changes(run) | _changes(sentence))
+                key = key.astype(np.int64) * self.different + self.words[place + (size - 1)]
+            elif self.different <= 1 << 16:  # numpy sorts so short ones by counting
+                key = key.astype(np.uint16)
+            order = np.argsort(key, kind="stable")
+            place, key = place[order], key[order]
+            new = _changes(key)
+            again = ~new
+            again[:-1] |= again[
+                1:
+            ]  # whether a run is elsewhere too: it is the last one's, or the next one is it
+            place, new = place[again], new[again]
+            run, sentence = np.cumsum(new, dtype=_SMALL) - _SMALL(1), owner[place]
+            first = np.flatnonzero(new | _changes(sentence))
             count = np.diff(first, append=len(run))
-            made.append(Runs(sentence[first], run[first], count))
+            there = np.bincount(sentence, minlength=len(self))
+            alone = np.maximum(self.lengths - size + 1, 0) - there
+            made.append(Runs(sentence[first], run[first], count, alone))
+            number = np.full(len(self.words) + 1, -1, dtype=_SMALL)
+            number[place] = run
+            # A longer one begins where one that is elsewhere too is followed by another such, in the same sentence.
+            place = np.flatnonzero((number[:-1] >= 0) & (number[1:] >= 0) & same).astype(_SMALL)
         return tuple(made)
 
     def table(self, places: Places) -> Places:
@@ -107,7 +127,8 @@ class Round:
         written, written_by = _taken(runs, self.references, len(self.sentences))
         said_run, written_run, of_image = runs.run[said], runs.run[written], self.image[written_by]
         # Both are in the order of runs and images, so each looks for the other just ahead of where it found the last.
-        keys, wanted = said_run * len(self) + said_by, written_run * len(self) + of_image
+        keys = said_run.astype(np.int64) * len(self) + said_by
+        wanted = written_run.astype(np.int64) * len(self) + of_image
         at = np.searchsorted(keys, wanted)
         at[at == len(keys)] = 0
         both = keys[at] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
@@ -122,6 +143,8 @@ class Round:
             frequency[written_run],
             np.flatnonzero(both),
             at[both],
+            runs.alone[self.captions],
+            runs.alone[self.references],
         )
 
 
@@ -137,12 +160,14 @@ class Shared:
     reference_frequency: Places
     of_reference: Places  # pairs: a place among the references' runs ...
     of_caption: Places  # ... and the same run's place among the caption's
+    caption_alone: Places  # runs that are in no other place, of each caption
+    reference_alone: Places
 
 
 def _taken(runs: Runs, places: Places, sentences: int) -> tuple[Places, Places]:
     """Which runs are of these sentences, and of which of them (by its number among them)."""
-    number = np.full(sentences, -1, dtype=np.int64)
-    number[places] = np.arange(len(places))
+    number = np.full(sentences, -1, dtype=_SMALL)
+    number[places] = np.arange(len(places), dtype=_SMALL)
     owner = number[runs.sentence]
     taken = np.flatnonzero(owner >= 0)
     return taken, owner[taken]
@@ -153,8 +178,3 @@ def _changes(values: Places) -> NDArray[np.bool_]:
     made = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=made[1:])
     return made
-
-
-def _numbered(ordered: Places) -> Places:
-    """Values in order as 0, 1, 2, ... for each different one."""
-    return np.asarray(np.cumsum(_changes(ordered)) - 1)
