@@ -78,7 +78,7 @@ def score(
     if systems is not None:
         study = study.only(systems)
     shared = {"metric": metric.name, "seed": seed, "quick": False, "options": options}
-    tasks = _tasks(study, metric, metric.attributes_of(study, attribute, options.get("lexicon")), shared)
+    tasks = _tasks(study, metric, metric.attributes_of(study, attribute, options), shared)
     if metric.at_once(options):
         with listening(progress), at_most(workers):
             return metric(study, attribute=attribute, seed=seed, **options)
@@ -120,7 +120,7 @@ def _tasks(
 ) -> list[Task[Results]]:
     """A task per speaker: long enough to be worth sending, short enough to keep every core busy."""
     made = []
-    for attribute, speaker in product(attributes, metric.voices(study)):
+    for attribute, speaker in product(attributes, metric.voices(study, shared.get("options", {}))):
         arguments = {**shared, "attribute": attribute, "speaker": speaker}
         name = f"{metric.name} · {attribute} · {speaker}"
         made.append(Task(_key(study, arguments), name, measure, arguments))

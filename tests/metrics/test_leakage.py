@@ -310,7 +310,7 @@ def test_models_labels_are_systems_of_their_own(lab):
     assert row(surer, "f1", "detector").settings["confidence"] == 0.5
     assert value(surer, "f1", "detector") < 0.8
     without_captions = Study(attributes=lab.attributes, objects=lab.objects)
-    assert leakage(without_captions, **CALL).measurements == surer.measurements
+    assert leakage(without_captions, **CALL, outputs="labels").measurements == surer.measurements
 
 
 # What cannot be measured
@@ -321,7 +321,7 @@ def test_people_must_have_labelled_objects(lab):
     with pytest.raises(Undefined, match="objects that people labelled"):
         leakage(Study(captions=lab.captions, attributes=lab.attributes, objects=models), **CALL)
     people = lab.objects.filter(pl.col("source") == "human")
-    with pytest.raises(Undefined, match="only people did"):
+    with pytest.raises(Undefined, match="nothing by a system"):
         leakage(Study(attributes=lab.attributes, objects=people), **CALL)
 
 
@@ -425,3 +425,47 @@ def test_it_ignores_what_does_not_regard_the_group(dials):
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_it_ignores_what_the_world_ties(bias):
     assert measured("difference", world=World(data_bias=bias)) == pytest.approx(0, abs=0.02)
+
+
+def labelled_study(labels=("bench", "kite")):
+    """Two detectors and no captions: one sees what is there, the other sees one label for each group."""
+    rng = np.random.default_rng(0)
+    images = [f"i{number:03}" for number in range(200)]
+    groups = ["female", "male"] * 100
+    rows = []
+    for image, group in zip(images, groups, strict=True):
+        there = labels[rng.random() < 0.5]
+        rows += [(image, there, "human", None), (image, there, "true", 0.9)]
+        rows.append((image, labels[group == "male"], "leaky", 0.9))
+    objects = pl.DataFrame(rows, schema=["image_id", "label", "source", "confidence"], orient="row")
+    return Study.from_frames(objects=objects, attributes=pl.DataFrame({"image_id": images, "gender": groups}))
+
+
+def test_detectors_are_measured_where_they_are_asked_for():
+    study = labelled_study()
+    with pytest.raises(Undefined, match="nothing by a system"):
+        leakage(study, attribute="gender", draws=20, null=0)
+    found = leakage(study, attribute="gender", outputs="labels", draws=20, null=0)
+    assert {m.system for m in found.measurements} == {"true", "leaky"}
+    assert value(found, "on-outputs", "leaky") == 1
+    assert value(found, "on-outputs", "true") < 0.65
+    one = leakage(study, attribute="gender", outputs="labels", draws=20, null=0, systems=["leaky"])
+    assert {m.system for m in one.measurements} == {"leaky"}
+
+
+def test_workers_do_not_matter_for_detectors(tmp_path, command):
+    from portrayal.study import write_study
+
+    write_study(labelled_study(), tmp_path / "study")
+    shown = [
+        command("score", "leakage", tmp_path / "study", "--outputs", "labels", "--draws", 20, "--null", 0, "--format",
+                "csv", "--workers", workers)[1]
+        for workers in (1, 2)
+    ]  # fmt: skip
+    assert shown[0] == shown[1]
+    assert "leaky" in shown[0]
+
+
+def test_a_label_that_is_the_group_is_no_object():
+    with pytest.raises(Undefined, match="other than people"):
+        leakage(labelled_study(("woman", "man")), attribute="gender", outputs="labels", draws=20, null=0)

@@ -91,6 +91,42 @@ def test_chair_by_hand():
     assert value(by_captions, "chair-s") == pytest.approx(2 / 4)  # kitten is a cat; a person is somebody
 
 
+def test_people_are_not_caught_out_by_themselves():
+    """An image that one person described, and nobody labelled, says nothing of what that person made up."""
+    alone = study_of([("a dog", ["a dog"]), ("a cup", ["a cup"])], labels=[["person"], []])
+    found = quality(alone, draws=20, truth="captions", synonyms=None)
+    assert row(found, "chair-s", "human").value is None
+    assert value(found, "chair-s") == 0
+
+
+def test_a_list_of_synonyms_adds_its_objects(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("dog, puppy\ncup, mug\n")
+    study = study_of([("a puppy with a mug", ["a dog"])] * 2, labels=[["dog"]] * 2)
+    assert value(quality(study, draws=20), "chair-i") == 0  # nobody labels cups here, so none is looked for
+    assert value(quality(study, draws=20, synonyms=str(words)), "chair-i") == 0.5
+
+
+def test_labels_of_models_must_be_sure_and_are_named():
+    tables = {
+        "captions": pl.DataFrame({"image_id": ["1", "2"], "system": "s", "caption": ["a dog", "a cup"]}),
+        "objects": pl.DataFrame(
+            {
+                "image_id": ["1", "2", "2"],
+                "label": ["dog", "cup", "dog"],
+                "source": "d",
+                "confidence": [0.9, 0.1, 0.8],
+            }
+        ),
+    }
+    study = Study.from_frames(**tables)
+    found = quality(study, draws=20, confidence=0.05)
+    assert value(found, "chair-s") == 0
+    assert row(found, "chair-s").settings["objects"] == "d"
+    assert value(quality(study, draws=20), "chair-i") == 0  # with 0.5 no cup is labelled anywhere
+    assert row(quality(study, draws=20, truth="labels"), "chair-s").n == 2
+
+
 def test_what_never_happened_may_happen():
     found = quality(study_of([("a dog", ["a dog"])] * 40, labels=[["dog"]] * 40), draws=50)
     from portrayal.stats import wilson

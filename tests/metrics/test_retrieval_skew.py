@@ -486,3 +486,16 @@ def test_systems_that_only_rank_are_measured_and_chosen():
     assert [skip["metric"] for skip in audited.provenance["skipped"]] == ["error"]
     assert audited.provenance["study"]["systems"] == ["searcher"]
     assert systems(portrayal.audit(study, metrics=["retrieval-skew"], quick=True)) == {"writer", "searcher"}
+
+
+def test_titles_are_no_groups():
+    lists = pl.DataFrame(
+        {
+            "query": ["q"] * 60,
+            "item": [str(n) for n in range(60)],
+            "score": list(range(60)),
+            "title": [f"picture {n}" for n in range(60)],
+            "gender": ["f", "m"] * 30,
+        }
+    )
+    assert Study.from_frames(rankings=lists).ranked_attributes == ("gender",)

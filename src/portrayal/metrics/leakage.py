@@ -94,7 +94,7 @@ CARD = Card(
     CARD,
     slow=True,
     quick={"null": 40},
-    at_once=lambda options: options.get("outputs") == "labels",
+    voices=lambda study, options: study.labellers if options.get("outputs") == "labels" else study.speakers,
 )
 def leakage(
     study: Study,
@@ -104,10 +104,9 @@ def leakage(
     seed: int = 0,
     draws: Draws = DRAWS,
     outputs: Annotated[
-        Literal["captions", "labels"] | None,
-        "What a system gives: objects named in its captions, or labels of models among the study's objects. By default "
-        "captions, where a system has any.",
-    ] = None,
+        Literal["captions", "labels"],
+        "What a system gives: the objects that its captions name, or its labels among the study's objects.",
+    ] = "captions",
     confidence: Annotated[float, "How sure a model must be of a label for it to count.", 0] = CONFIDENCE,
     mistakes: Annotated[
         Literal["label", "overall", "flip"],
@@ -142,11 +141,11 @@ def leakage(
         raise PortrayalError(
             f"The option 'strength' must be {MOST_STRENGTH:g} or less. Got {strength!r} instead."
         )
-    by_captions = (outputs or ("captions" if study.captions.height else "labels")) == "captions"
+    by_captions = outputs == "captions"
     if synonyms is not None and not by_captions:
         raise PortrayalError("The option 'synonyms' is for objects found in captions, and these are labels.")
     group_of = {image: groups.index(group) for image, group in study.labels(attribute).iter_rows()}
-    labels = Labels.of(study, group_of)
+    labels = Labels.of(study, group_of, attribute)
     settings = {
         "outputs": "captions" if by_captions else "labels",
         "confidence": None if by_captions else confidence,
@@ -162,9 +161,7 @@ def leakage(
         finder, settings["synonyms"] = object_finder(labels.names, synonyms)
         named = {speaker: labels.of_captions(speaker, finder) for speaker in speakers}
     else:
-        named = {source: labels.of_source(source, confidence) for source in labels.sources}
-        if not named:
-            raise Undefined("Leakage of labels needs objects that a model labelled, and only people did.")
+        named = {source: labels.of_source(source, confidence) for source in speakers}
     findings = Findings(CARD, attribute, settings)
     seeds = tuple(range(repeats * seed, repeats * (seed + 1)))
     protocol = Protocol(BY_IMAGE, "weights", seeds, folds, Guesser(len(groups), strength, by="hits"))

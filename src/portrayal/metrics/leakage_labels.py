@@ -11,11 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import ObjectFinder
+from portrayal.lexicon import ObjectFinder, shipped_lexicons
 from portrayal.metrics.guessing.degrade import Array
 from portrayal.metrics.guessing.degrade import micro_f1 as _micro_f1
 from portrayal.results import HUMAN
 from portrayal.study import Study
+from portrayal.study.study import COMBINED
 
 PERSON = "person"  # the label of those whose group is asked about; it is no object
 
@@ -52,17 +53,20 @@ class Labels:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, study: Study, group_of: Mapping[str, int]) -> Labels:
-        names = tuple(sorted(set(_objects(study, HUMAN)["label"]) - {PERSON}))
+    def of(cls, study: Study, group_of: Mapping[str, int], attribute: str) -> Labels:
+        """A label that is itself a word for a group ("man") would be the answer, so it is left out like `person`."""
+        words = {
+            word
+            for lexicon in shipped_lexicons()
+            if lexicon.name in attribute.split(COMBINED)
+            for some in lexicon.groups.values()
+            for word in some
+        }
+        found = {label for label in _objects(study, HUMAN)["label"] if label.lower() not in words}
+        names = tuple(sorted(found - {PERSON}))
         if not names:
             raise Undefined("Leakage needs objects that people labelled, other than people.")
         return cls(study, group_of, names)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Models that label objects."""
-        made = self.study.objects.filter((pl.col("kind") == "object") & (pl.col("source") != HUMAN))
-        return tuple(sorted(set(made["source"])))
 
     def of_captions(self, speaker: str, finder: ObjectFinder) -> Named:
         """The labels that a speaker's captions name."""

@@ -41,15 +41,18 @@ class Metric:
         at_once: Callable[[Mapping[str, Any]], bool] = lambda _: False,
         every_attribute: bool = False,
         by_term: str | None = None,
+        voices: Callable[[Study, Mapping[str, Any]], tuple[str, ...]] | None = None,
     ):
         """`slow` metrics are worth a process for each speaker, unless their options mean that all speakers `at_once`
         are faster; `audit` and `quick` are options of (quick) audits. `every_attribute`: labels split its numbers,
-        whether or not a lexicon names their groups. `by_term` is the option that asks for some of its terms only."""
+        whether or not a lexicon names their groups. `by_term` is the option that asks for some of its terms only.
+        `voices`: whom it measures under some options, where that is not everyone who speaks."""
         self.card = card
         self.slow = slow
         self.at_once = at_once
         self.every_attribute = every_attribute
         self.by_term = by_term
+        self._voices = voices
         self.audit, self.quick = dict(audit or {}), dict(quick or {})
         self.compute = compute
         self.name = card.name
@@ -77,10 +80,10 @@ class Metric:
         self.checked(options)
         if systems is not None:
             study = study.only(systems)
-        voices = self.voices(study) if speakers is None else tuple(speakers)
+        voices = self.voices(study, options) if speakers is None else tuple(speakers)
         parts: list[Results] = []
         skipped: list[dict[str, str | None]] = []
-        for name in self.attributes_of(study, attribute, options.get("lexicon")):
+        for name in self.attributes_of(study, attribute, options):
             try:
                 with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
                     found = self.compute(study, attribute=name, speakers=voices, seed=seed, **options)
@@ -140,15 +143,17 @@ class Metric:
                     )
         return options
 
-    def voices(self, study: Study) -> tuple[str, ...]:
+    def voices(self, study: Study, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Whom it measures: those who speak, or where it is about rankings, those who rank."""
+        if self._voices is not None:
+            return self._voices(study, options)
         return study.rankers if "rankings" in self.card.needs else study.speakers
 
     def _labels(self, study: Study) -> tuple[str, ...]:
         """The attributes whose labels it can use: rankings may bring their own."""
         return study.ranked_attributes if "rankings" in self.card.needs else study.attribute_names
 
-    def missing(self, study: Study) -> str | None:
+    def missing(self, study: Study, options: Mapping[str, Any] | None = None) -> str | None:
         """Why this study does not allow the metric, or None when it does."""
         for need in self.card.needs:
             if need == "captions" and not study.captions.height:
@@ -161,13 +166,17 @@ class Metric:
                 return _MISSING[need]
             if need == "objects" and not study.objects.height:
                 return _MISSING[need]
+        if not self.voices(study, options or {}):
+            return "the study has nothing by a system that it measures (see its options)"
         return None
 
     def attributes_of(
-        self, study: Study, attribute: str | None, lexicon: str | Lexicon | None = None
+        self, study: Study, attribute: str | None, options: Mapping[str, Any] | None = None
     ) -> tuple[str, ...]:
         """The attribute asked for; else all there are, or where labels are not needed, the lexicon's own."""
-        missing = self.missing(study)
+        options = options or {}
+        lexicon: str | Lexicon | None = options.get("lexicon")
+        missing = self.missing(study, options)
         if missing:
             raise Undefined(f"The metric '{self.name}' cannot run: {missing}.")
         if attribute is not None:

@@ -15,6 +15,7 @@ from portrayal.metrics.likeness.reading import Objects, read_speaker
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Synonyms
 from portrayal.metrics.quality_rows import GAP, Rows
+from portrayal.results import HUMAN
 from portrayal.stats import DRAWS
 from portrayal.study import Study
 
@@ -37,9 +38,10 @@ _STYLE = {"length": "words a caption has", "repeated": "captions said of another
 _UNITS = {"length": "words", "repeated": "share"}
 
 _LIKE = (
-    "a caption that says less of the person, or is a stock sentence, is less like people's, as it should be"
+    "a caption that says less of the person, or is a stock sentence, is less like people's, and where the world is "
+    "more biased a stereotype is more often right, as the score should say"
 )
-_LARGER = "it is the larger less the smaller value, which noise keeps above 0"
+_NONE = "where nothing is made up, no caption says anything false, so there is nothing to alarm at"
 
 CARD = Card(
     name="quality",
@@ -73,9 +75,12 @@ CARD = Card(
         "The human row has its own gap for comparison.",
         "Words are those of Portrayal's tokeniser without punctuation; coco-caption's PTB tokeniser differs in "
         "about one caption of 900 (abbreviations such as t.v., a full stop inside a word).",
+        "chair looks for the objects that are labelled somewhere in the study (and those of --synonyms), so a "
+        "small study or one with few labels has less to be wrong about; compare systems on the same study.",
         "chair finds objects by word. What nobody labelled or named counts as made up, and so do words with another "
         "meaning.",
-        "Several captions of one image count as one, with their mean.",
+        "Several captions of one image count as one, with their mean; vocabulary is of all of them, so people's "
+        "is larger.",
     ),
     terms=(
         *(Term(name, told, "fraction", "higher") for name, told in _SCORES.items()),
@@ -100,8 +105,7 @@ CARD = Card(
     lab_notes={
         "rouge-l": _LIKE,
         "cider": f"how rare a word is depends on how many images there are, so there is no one true value; and {_LIKE}",
-        "chair-i-gap": _LARGER,
-        "chair-s-gap": _LARGER,
+        **dict.fromkeys(("chair-i", "chair-s", "chair-i-gap", "chair-s-gap"), _NONE),
     },
 )  # fmt: skip
 
@@ -116,12 +120,18 @@ def quality(
     draws: Draws = DRAWS,
     java: Annotated[
         Literal["no", "auto", "yes"],
-        "METEOR and SPICE, which need Java and the extra 'meteor': leave out, give where they can run, or insist.",
+        "METEOR and SPICE, which need Java and the extra 'meteor': leave out, give where they can run, or insist on "
+        "METEOR.",
     ] = "no",
     truth: Annotated[
         Literal["both", "labels", "captions"],
         "What is in an image, for chair: what is labelled, what people's captions name, or either.",
     ] = "both",
+    confidence: Annotated[
+        float,
+        "How sure a model must be of a label for it to count for chair, where people labelled nothing.",
+        0,
+    ] = 0.5,
     synonyms: Synonyms = None,
     evidence: Annotated[
         int, "Captions kept behind each number, from the lowest to the highest; 0: all of them.", 0
@@ -139,28 +149,39 @@ def quality(
     """
     programs = _programs(java)
     running = tuple(name for name, lack in programs.items() if lack is None)
-    view = _objects(study, truth, synonyms)
+    view = _objects(study, truth, synonyms, confidence)
     labels = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
-    settings = {"java": java, "truth": truth if view else None, "synonyms": view.synonyms if view else None}
+    settings = {
+        "java": java,
+        "truth": truth if view else None,
+        "objects": view.source if view else None,
+        "confidence": confidence if view and view.source != HUMAN else None,
+        "synonyms": view.synonyms if view else None,
+    }
     findings = Findings(CARD, attribute, settings)
     for speaker in speakers:
         told = read_speaker(study, speaker)
-        measured = _measured(study, speaker, truth, synonyms, running)
+        measured = _measured(study, speaker, truth, synonyms, confidence, running)
         Rows(findings, speaker, told, measured, labels, seed, draws, evidence).write(programs, view)
     return findings
 
 
 @lru_cache(maxsize=2)
-def _objects(study: Study, truth: str, synonyms: str | None) -> Objects | None:
-    return Objects.of(study, truth, synonyms)
+def _objects(study: Study, truth: str, synonyms: str | None, confidence: float) -> Objects | None:
+    return Objects.of(study, truth, synonyms, confidence)
 
 
 @lru_cache(maxsize=8)
 def _measured(
-    study: Study, speaker: str, truth: str, synonyms: str | None, programs: tuple[str, ...]
+    study: Study,
+    speaker: str,
+    truth: str,
+    synonyms: str | None,
+    confidence: float,
+    programs: tuple[str, ...],
 ) -> Measured:
     """Kept, since captions are as good whichever attribute splits them."""
-    return measure(read_speaker(study, speaker), _objects(study, truth, synonyms), programs)
+    return measure(read_speaker(study, speaker), _objects(study, truth, synonyms, confidence), programs)
 
 
 def _programs(java: str) -> dict[str, str | None]:

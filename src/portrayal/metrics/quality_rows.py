@@ -99,9 +99,13 @@ class Rows:
                 n=int(here.sum()),
                 reason=None if estimate.value is not None else f"no image {whose}has what it is counted from",
                 evidence=self._behind(term, here),
-                in_brief=group is not None,
+                in_brief=group is not None or not self._in_full(term),
                 resampler=self.draw,
             )
+
+    def _in_full(self, term: str) -> bool:
+        """Where every caption is asked for, it stands behind one number, with all its scores, and not behind thirty."""
+        return self.kept > 0 or term == ("cider" if "cider" in self.estimates else "length")
 
     def _sound(self, term: str, estimate: Estimate, images: NDArray[np.bool_]) -> Estimate:
         """Of a rate the interval is Wilson's: where nothing happened, every draw would say that nothing can."""
@@ -216,7 +220,7 @@ def _reason(term: str, told: Told, programs: Mapping[str, str | None], view: Obj
     if term in BY_OBJECTS and view is None:
         return "the study has no labels of objects"
     if term in BY_REFERENCES:
-        if term.startswith("cider") and told.written and told.compared.own is None:
+        if term.startswith("cider") and len(told.written) > (told.compared.own is not None):
             return "how rare words are takes two images with references or more"
         others = told.compared.own is not None
         return "no image has captions of two people" if others else "no caption has a reference"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from typing import Any
 
-import altair as alt
 import vl_convert
 
 from portrayal.results import HUMAN, Measurement, Results
@@ -31,7 +31,7 @@ class Tradeoff:
 
     def svg(self) -> str:
         """A drawing without scripts. Names of systems are text in it and nothing else."""
-        made: str = vl_convert.vegalite_to_svg(_chart(self).to_json())
+        made: str = vl_convert.vegalite_to_svg(_chart(self))
         return made
 
     @property
@@ -49,13 +49,21 @@ def tradeoffs(results: Results) -> list[Tradeoff]:
     ]  # fmt: skip
     for attribute in dict.fromkeys(m.attribute for m in headlines):
         here = [m for m in headlines if m.attribute == attribute]
-        good = {m.system: m for m in here if (m.metric, m.term) == _QUALITY}
+        good: dict[str | None, Measurement] = {}
+        for m in here:
+            if (m.metric, m.term) == _QUALITY:
+                good.setdefault(m.system, m)
         for name in _BIAS:
             rows = [m for m in here if (m.metric, m.term) == name and m.system in good]
             if not rows:
                 continue
             settings = rows[0].settings
-            chosen = {m.system: m for m in rows if m.settings.get("split") == settings.get("split")}
+            chosen: dict[str | None, Measurement] = {}
+            for m in rows:
+                if all(
+                    m.settings.get(name) == settings.get(name) for name in ("classifier", "split", "balance")
+                ):
+                    chosen.setdefault(m.system, m)
             if len(chosen) > 1:
                 points = tuple((str(system), good[system], bias) for system, bias in chosen.items())
                 found.append(Tradeoff(attribute, name[1], str(settings.get("split") or ""), points))
@@ -63,7 +71,8 @@ def tradeoffs(results: Results) -> list[Tradeoff]:
     return found
 
 
-def _chart(tradeoff: Tradeoff) -> alt.LayerChart:
+def _chart(tradeoff: Tradeoff) -> dict[str, Any]:
+    """In Vega-Lite's own words: a dot a system, and a line for each interval."""
     rows = [
         {
             "system": system,
@@ -73,15 +82,32 @@ def _chart(tradeoff: Tradeoff) -> alt.LayerChart:
         for system, good, bias in tradeoff.systems
     ]
     unit = tradeoff.systems[0][2].unit
-    base = alt.Chart(alt.InlineData(values=rows))
-    x = alt.X("x:Q", title="cider (higher: more like people's captions)", scale=alt.Scale(zero=False))
-    y = alt.Y("y:Q", title=f"{tradeoff.bias} in {unit} (lower: gives less away)", scale=alt.Scale(zero=False))
-    across = base.mark_rule(color="#9aa5b1").encode(x=alt.X("xlow:Q"), x2="xhigh:Q", y="y:Q")
-    up = base.mark_rule(color="#9aa5b1").encode(y=alt.Y("ylow:Q"), y2="yhigh:Q", x="x:Q")
-    dots = base.mark_circle(size=70, color="#1f5fa8", opacity=1).encode(x=x, y=y)
-    names = base.mark_text(align="left", dx=8, dy=-8, fontSize=12).encode(x=x, y=y, text="system:N")
-    layers: alt.LayerChart = across + up + dots + names
-    return layers.properties(width=_WIDTH, height=_HEIGHT, title=tradeoff.title)
+    x = _axis("x", "cider (higher: more like people's captions)")
+    y = _axis("y", f"{tradeoff.bias} in {unit} (lower: gives less away)")
+    line = {"type": "rule", "color": "#9aa5b1"}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "title": tradeoff.title,
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "data": {"values": rows},
+        "layer": [
+            {"mark": line, "encoding": {"x": _axis("xlow", x["title"]), "x2": {"field": "xhigh"}, "y": y}},
+            {"mark": line, "encoding": {"y": _axis("ylow", y["title"]), "y2": {"field": "yhigh"}, "x": x}},
+            {
+                "mark": {"type": "circle", "size": 70, "color": "#1f5fa8", "opacity": 1},
+                "encoding": {"x": x, "y": y},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 12},
+                "encoding": {"x": x, "y": y, "text": {"field": "system", "type": "nominal"}},
+            },
+        ],
+    }
+
+
+def _axis(field: str, title: str) -> dict[str, Any]:
+    return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": False}}
 
 
 def _ends(m: Measurement) -> dict[str, float | None]:

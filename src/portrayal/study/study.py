@@ -91,6 +91,11 @@ class Study:
         return tuple(self.rankings.get_column("system").unique(maintain_order=True))
 
     @cached_property
+    def labellers(self) -> tuple[str, ...]:
+        """The models that labelled objects, by name."""
+        return tuple(sorted(set(self.objects.get_column("source")) - {HUMAN}))
+
+    @cached_property
     def speakers(self) -> tuple[str, ...]:
         """The systems, and `human` where people's captions are there too."""
         return (*self.systems, HUMAN) if self.references.height else self.systems
@@ -184,8 +189,8 @@ class Study:
         return self.captions.filter(pl.col("system") == speaker).select("image_id", "sample", "caption")
 
     def only(self, systems: Sequence[str]) -> Study:
-        """The same study with some of its systems, in the order given."""
-        known = dict.fromkeys((*self.systems, *self.rankers))
+        """The same study with some of its systems, in the order given. Labels of models stay, unless one is named."""
+        known = dict.fromkeys((*self.systems, *self.rankers, *self.labellers))
         for system in systems:
             if system not in known:
                 raise unknown_name("system", system, known)
@@ -196,7 +201,10 @@ class Study:
             for table in (self.captions, self.rankings)
         )
         kept = {name: words for name, words in self.vocabularies.items() if name in systems}
-        return replace(self, captions=captions, rankings=rankings, vocabularies=kept)
+        objects = self.objects
+        if any(system in self.labellers for system in systems):
+            objects = objects.filter(pl.col("source").is_in([HUMAN, *systems]))
+        return replace(self, captions=captions, rankings=rankings, vocabularies=kept, objects=objects)
 
     @cached_property
     def digest(self) -> str:

@@ -40,6 +40,8 @@ OBJECTS = {
 RANKINGS = {"query": pl.String(), "system": pl.String(), "image_id": pl.String(), "score": pl.Float64()}
 CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
 
+MOST_GROUPS = 50  # different values of a column of rankings that is taken for groups without being named
+
 _CAPTION = ("caption", "pred", "text")
 _CAPTION_LISTS = ("captions", VALUES)
 _LABEL = ("label", "object")
@@ -188,6 +190,8 @@ def rankings(raw: RawTable, system: str | None, problems: Problems, only: Sequen
     table.take("score", ("score",), "a score as a finite number", finite)
     others = (*RANKINGS, *_ITEM, *_CAPTION, *_CAPTION_LISTS, "sample", "rank")
     named = [name for name in only if name in raw.columns]
+    if not named:  # titles and addresses are no groups, and would be taken for hundreds of them
+        others += tuple(name for name, some in raw.columns.items() if len(set(map(str, some))) > MOST_GROUPS)
     names = _attribute_columns(table, named, known=others, required=False) if named or not only else []
     for name in names:
         if not name.endswith(CERTAINTY):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from portrayal.lexicon import read_synonyms
 from portrayal.metrics.likeness.columns import Captions
 from portrayal.metrics.likeness.hallucination import Mentions, hallucinated
 from portrayal.metrics.likeness.ngrams import Array
@@ -71,19 +73,22 @@ class Objects:
     labelled: Mapping[str, frozenset[str]]
     truth: str
     synonyms: str
+    source: str | None  # who labelled
 
     @classmethod
-    def of(cls, study: Study, truth: str, synonyms: str | None) -> Objects | None:
-        seen, _ = labelled_objects(study)
+    def of(cls, study: Study, truth: str, synonyms: str | None, confidence: float) -> Objects | None:
+        """Captions are searched for the labels that the study has, and those of the user's own list."""
+        seen, source = labelled_objects(study)
+        seen = seen.filter(pl.col("confidence").is_null() | (pl.col("confidence") >= confidence))
         if not seen.height:
             return None
-        finder, known = object_finder(sorted(set(seen["label"])), synonyms)
+        labels = set(seen["label"]) | (set(read_synonyms(Path(synonyms))) if synonyms else set())
+        finder, known = object_finder(sorted(labels), synonyms)
         by_image: dict[str, set[str]] = {}
         for image, label in seen.select("image_id", "label").iter_rows():
             by_image.setdefault(image, set()).add(label)
-        return cls(
-            Mentions(finder), {image: frozenset(some) for image, some in by_image.items()}, truth, known
-        )
+        labelled = {image: frozenset(some) for image, some in by_image.items()}
+        return cls(Mentions(finder), labelled, truth, known, source)
 
     def false(self, told: Told) -> tuple[list[tuple[str, ...]], list[list[str]], Array]:
         """Per caption what it mentions and what of that is not there; and the images of which that is known."""
@@ -105,5 +110,6 @@ class Objects:
                     there.update(some)
             said.append(mentioned)
             bad.append(hallucinated(mentioned, there))
-        known = [bool(labelled[place] or named[place]) for place in range(len(compared.images))]
+        others = 1 if compared.own is not None else 0  # people are held against what somebody else says
+        known = [bool(labelled[place]) or len(named[place]) > others for place in range(len(compared.images))]
         return said, bad, np.array(known, dtype=np.float64)
