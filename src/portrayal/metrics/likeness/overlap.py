@@ -6,7 +6,6 @@ import numpy as np
 
 from portrayal.metrics.likeness.ngrams import LONGEST, Array, Places, Round
 
-PARTS = 2 * LONGEST + 2  # right and all runs of one to four words, words said, words expected
 _TINY, _SMALL = 1e-15, 1e-9  # what coco-caption adds, so that a caption without a match has a score
 
 
