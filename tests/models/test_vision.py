@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from portrayal.errors import InputError, PortrayalError
+from portrayal.errors import PortrayalError
 from portrayal.models.vision import Seen, Vote, agreed, kind_of, load_seer, noticed
 from portrayal.models.vision.pictures import read_picture
 from portrayal.models.vision.seen import MOST, plain_label, shipped_names, surest_first
@@ -111,34 +111,6 @@ def test_a_single_source_has_nobody_to_ask():
     assert agreed({}, Vote(), cosine) == {}
     # Two sources of which one saw nothing are still two: nothing is agreed on.
     assert agreed({"c": CLASSIFIER, "d": []}, Vote(), cosine) == {"c": [], "d": []}
-
-
-# -- reading pictures -----------------------------------------------------------------------------------------------
-
-
-def test_pictures_are_read_upright_and_in_colour(tmp_path):
-    lying = Image.new("L", (30, 20))
-    turned = Image.Exif()
-    turned[0x0112] = 6  # how a camera notes that it was held upright
-    lying.save(tmp_path / "a.jpg", exif=turned)
-    read = read_picture(tmp_path / "a.jpg")
-    assert (read.size, read.mode) == ((20, 30), "RGB")
-
-
-def test_what_is_no_picture_is_named(tmp_path):
-    whole = tmp_path / "whole.jpg"
-    Image.effect_noise((64, 64), 50).save(whole)
-    (tmp_path / "cut.jpg").write_bytes(whole.read_bytes()[:400])
-    (tmp_path / "text.png").write_text("no picture")
-    Image.new("1", (8000, 8000)).save(tmp_path / "large.png")
-    for name, found in (
-        ("cut.jpg", "found something that cannot be read as one"),
-        ("text.png", "found something that cannot be read as one"),
-        ("none.png", "found no file"),
-        ("large.png", "found one of 8,000 by 8,000"),
-    ):
-        with pytest.raises(InputError, match=f"{name}: expected a picture.*{found}"):
-            read_picture(tmp_path / name)
 
 
 # -- every kind of model --------------------------------------------------------------------------------------------

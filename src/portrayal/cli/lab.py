@@ -19,7 +19,9 @@ from portrayal.lab.curves.tables import SHORT, findings, short
 from portrayal.lab.curves.write import CURVES_FILE
 from portrayal.lab.dials import Dial, dials_of, spelled
 from portrayal.lab.folder import LOOKS_FILE, MANIFEST_FILE, Recipe, write_lab
+from portrayal.lab.learners import STATE, STREAMS, WORLDS, Lesson, recipe_for, teach
 from portrayal.lab.pictures import SIZE, contact_sheet, world_rows
+from portrayal.models.device import DEVICES, best_device
 
 JOURNAL = ".curves-journal"
 
@@ -147,6 +149,39 @@ def sheet_command(out: Path, size: int, seed: int) -> None:
     with replacing(out) as temporary:
         sheet.save(temporary, format="PNG")
     say(f"A sheet of the lab's pictures: {out}")
+
+
+@command.command("train")
+@click.argument("stream", type=click.Choice(STREAMS))
+@click.argument("world", type=click.Choice(list(WORLDS)))
+@out_option
+@click.option(
+    "--scenes", type=click.IntRange(min=2), default=Lesson.scenes, show_default=True, help="To learn from."
+)
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of training. [default: the model's own]")
+@click.option(
+    "--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where it is trained."
+)
+@seed_option
+def train_command(
+    stream: str, world: str, out: Path, scenes: int, steps: int | None, device: str, seed: int
+) -> None:
+    """Train a small vision-language model on the lab's pictures and captions.
+
+    STREAM is single (pictures and words are read together, as in ViLT) or dual (apart, then together, as in ALBEF).
+    WORLD is what it learns from: 0, half or full data bias, or clear (full data bias, and every picture shows what is
+    done). With the defaults this is how the shipped models were made. An interrupted command goes on where it was.
+    """
+    lesson = Lesson(stream, world, scenes, seed)
+    where = best_device(device)
+    if out.is_dir() and any(out.iterdir()) and not (out / STATE).exists():
+        raise PortrayalError(f"{out} holds files already; choose a new folder for the model.")
+    with progress("train") as tell:
+        recipe = recipe_for(stream, steps=steps, seed=seed)
+        card = teach(lesson, out, recipe, where, lambda done, of, _: tell("training", done, of))
+    grades = [[name, f"{value:.3f}"] for name, value in card["held out"].items()]
+    show_table(["on scenes it has not seen", "share or distance"], grades)
+    say(f"The model {card['name']}: {out}. Use it as --model {out}")
 
 
 @command.command("curves")

@@ -1,9 +1,16 @@
 """A synthetic world with planted bias: studies whose truth is known."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from portrayal.lab.annotators import Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, FAITHFUL, Captioner
-from portrayal.lab.make import make_study
 from portrayal.lab.world import Scene, World, make_scenes
+
+if TYPE_CHECKING:
+    from portrayal.lab.make import make_study as make_study
 
 __all__ = [
     "DEMO_CAPTIONERS",
@@ -15,3 +22,10 @@ __all__ = [
     "make_scenes",
     "make_study",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A study needs polars; the world does not, and models learn from it where there is none."""
+    if name == "make_study":
+        return importlib.import_module("portrayal.lab.make").make_study
+    raise AttributeError(f"module 'portrayal.lab' has no attribute {name!r}")

@@ -69,6 +69,20 @@ def query(activity: str) -> str:
     return f"a person {words['verbs'][0]} {words['things'][0]}"
 
 
+def named(group: str | None, age: str) -> str:
+    """The first word for somebody of a group and age; for a group of None, one that names no group."""
+    return _NOUNS[group or _NEUTRAL][age][0]
+
+
+def plural(noun: str) -> str:
+    return _PLURALS[noun]
+
+
+def job_phrase(name: str, many: bool) -> str:
+    """An occupation as it is told of somebody: "a nurse", "police officers"."""
+    return _job_plural(name) if many else _JOBS[name]
+
+
 @dataclass(frozen=True)
 class Habits:
     """How one speaker writes: chances of saying something, from 0 (never) to 1 (always)."""

@@ -1,0 +1,169 @@
+"""Small models that fill masks, trained on the lab's world: what they learnt can be held against the truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from portrayal.errors import unknown_name
+from portrayal.files import content_digest, write_text
+from portrayal.lab.annotators import Annotators
+from portrayal.lab.pictures import draw
+from portrayal.lab.sentences import plain_sentences
+from portrayal.lab.world import Scene, World, make_scenes
+
+if TYPE_CHECKING:
+    from portrayal.models.masked.training import Pairs, Recipe
+    from portrayal.models.masked.training.loop import Tell
+
+SIDE, PATCH, WIDTH = 48, 8, 96
+SENTENCES = 10  # plain ones of each scene
+WORLDS = {
+    "0": World(data_bias=0.0),
+    "half": World(data_bias=0.5),
+    "full": World(data_bias=1.0),
+    "clear": World(data_bias=1.0, cue_strength=1.0),
+}
+# A single stream learns more slowly; each has as many steps as make it know the world.
+RECIPES: dict[str, dict[str, Any]] = {
+    "single": {"steps": 4000, "rate": 1.5e-3},
+    "dual": {"steps": 3000, "rate": 1e-3},
+}
+STREAMS = tuple(RECIPES)
+LONGEST = 40  # words of a text, with its beginning and end
+_READ_FOR_WORDS = 20_000  # scenes
+STATE = "training.pt"  # while it is trained
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a model of the lab is made from: with the recipe, all that decides its weights."""
+
+    stream: str = "single"
+    world: str = "half"
+    scenes: int = 20_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.stream not in STREAMS:
+            raise unknown_name("kind of model", self.stream, STREAMS)
+        if self.world not in WORLDS:
+            raise unknown_name("world of the lab's models", self.world, WORLDS)
+
+    @property
+    def name(self) -> str:
+        return f"lab-{self.stream}-{self.world}"
+
+
+def pictures_of(scenes: Sequence[Scene], side: int = SIDE) -> NDArray[np.uint8]:
+    """(scenes, height, width, 3)"""
+    return np.stack([np.asarray(draw(scene, side)) for scene in scenes])
+
+
+def recipe_for(stream: str, **given: Any) -> Recipe:
+    """How the lab's models of a kind are trained, but for what is given."""
+    from portrayal.models.masked.training import Recipe
+
+    return Recipe(
+        **{**RECIPES[stream], **{name: value for name, value in given.items() if value is not None}}
+    )
+
+
+def lesson_pairs(lesson: Lesson) -> Pairs:
+    """The pictures of a lesson, with five captions and some plain sentences of each."""
+    from portrayal.models.masked.training import Pairs
+
+    scenes = make_scenes(lesson.scenes, lesson.seed, WORLDS[lesson.world])
+    return Pairs.made_from(
+        pictures_of(scenes),
+        Annotators().describe(scenes, lesson.seed),
+        plain_sentences(scenes, SENTENCES, lesson.seed),
+        lab_vocabulary(),
+    )
+
+
+def lab_vocabulary() -> Any:
+    """Every word that annotators and plain sentences use, in the order of the alphabet: one for all worlds."""
+    from portrayal.models.masked.vocabulary import Vocabulary, split_words
+
+    scenes = make_scenes(_READ_FOR_WORDS, 0, World())
+    texts = [*Annotators().describe(scenes, 0), *plain_sentences(scenes, SENTENCES, 0)]
+    words = {word for some in texts for text in some for word in split_words(text)}
+    return Vocabulary(sorted(words), LONGEST)
+
+
+def lab_network(stream: str, words: int, seed: int = 0) -> Any:
+    """An untrained network of a small configuration."""
+    import torch
+
+    torch.manual_seed(seed)
+    if stream == "dual":
+        from portrayal.models.masked.dual import DualNetwork, DualShape
+
+        return DualNetwork(
+            DualShape(
+                side=SIDE, patch=PATCH, picture_width=WIDTH, picture_layers=3, picture_heads=4, words=words,
+                width=WIDTH, layers=4, fusion=2, heads=4, inner=4 * WIDTH, positions=LONGEST, compared=64, dropout=0.0,
+            )
+        )  # fmt: skip
+    from portrayal.models.masked.single import SingleNetwork, vilt
+
+    return SingleNetwork(
+        vilt(
+            image_size=SIDE, patch_size=PATCH, hidden_size=WIDTH, num_hidden_layers=4, num_attention_heads=4,
+            intermediate_size=4 * WIDTH, vocab_size=words, max_position_embeddings=LONGEST, pad_token_id=0,
+        ),
+        matching=True,
+        square=True,
+    )  # fmt: skip
+
+
+def teach(
+    lesson: Lesson,
+    out: Path,
+    recipe: Recipe | None = None,
+    device: str = "cpu",
+    tell: Tell | None = None,
+) -> dict[str, Any]:
+    """Train a model of the lab into a folder, with its card. Broken off, the same call goes on where it was."""
+    import torch
+
+    from portrayal.lab.grades import grade
+    from portrayal.models.masked.folder import CARD, WEIGHTS, load_model, save_model
+    from portrayal.models.masked.model import MaskedModel
+    from portrayal.models.masked.training import train
+
+    recipe = recipe or recipe_for(lesson.stream, seed=lesson.seed)
+    out.mkdir(parents=True, exist_ok=True)
+    words = lab_vocabulary()
+    network = lab_network(lesson.stream, len(words), lesson.seed)
+    kept = out / STATE
+    train(network, lesson_pairs(lesson), recipe, kept, tell, device)
+    save_model(out, network, words)
+    network, words = load_model(out)
+    model = MaskedModel(lesson.name, network, words, device, batch=256)
+    card = {
+        "name": lesson.name,
+        "lesson": asdict(lesson),
+        "world": asdict(WORLDS[lesson.world]),
+        "recipe": asdict(recipe),
+        "weights": sum(part.numel() for part in network.parameters()),
+        "weights digest": content_digest(out / WEIGHTS),
+        "made on": {"device": device_name(device), "torch": torch.__version__.split("+")[0]},
+        "held out": grade(model, WORLDS[lesson.world]),
+    }
+    write_text(out / CARD, json.dumps(card, indent=1) + "\n")
+    kept.unlink(missing_ok=True)
+    return card
+
+
+def device_name(device: str) -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if device == "cuda" else "processor"

@@ -1,0 +1,100 @@
+"""A model as a folder: config.json, model.safetensors and vocab.txt; a single-stream one opens in Transformers too."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from portrayal.errors import PortrayalError, need
+from portrayal.files import replacing, write_text
+from portrayal.models.masked.dual import DualNetwork, DualShape
+from portrayal.models.masked.network import Network
+from portrayal.models.masked.single import SingleNetwork, vilt
+from portrayal.models.masked.vocabulary import Vocabulary
+
+CONFIG, WEIGHTS, WORDS, CARD = "config.json", "model.safetensors", "vocab.txt", "card.json"
+DUAL = "portrayal-dual"
+_OURS = "portrayal"  # the key of what only we read
+_TIED = (
+    "text_encoder.cls.predictions.decoder.weight",
+    "text_encoder.cls.predictions.decoder.bias",
+    "text_encoder.bert.embeddings.position_ids",
+    "inner.mlm_score.decoder.weight",
+    "inner.mlm_score.bias",  # in some versions of Transformers
+)
+
+
+def save_model(folder: Path, network: Network, reader: Vocabulary) -> None:
+    """Weights are kept in 16 bits, which halves the folder; numbers that describe a model are taken after that."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(network, DualNetwork):
+        config: dict[str, Any] = {"model_type": DUAL, **asdict(network.shape)}
+    elif isinstance(network, SingleNetwork):
+        config = network.inner.config.to_diff_dict()
+        config.pop("transformers_version", None)
+        config["architectures"] = ["ViltForMaskedLM"]
+    else:
+        raise PortrayalError(f"A {type(network).__name__} cannot be saved.")
+    config[_OURS] = {"longest": reader.longest, "matching": network.matching, "square": network.square}
+    write_text(folder / CONFIG, json.dumps(config, indent=1, sort_keys=True) + "\n")
+    reader.save(folder / WORDS)
+    weights = {
+        name.removeprefix("inner."): value.detach().to("cpu", torch.float16).contiguous()
+        for name, value in sorted(network.state_dict().items())
+        if name not in _TIED
+    }
+    save = need("safetensors.torch", "neural", "Saving a model").save_file
+    with replacing(folder / WEIGHTS) as fresh:
+        save(weights, fresh, metadata={"format": "pt"})
+
+
+def load_model(folder: Path) -> tuple[Network, Vocabulary]:
+    """What `save_model` wrote."""
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        ours = config.pop(_OURS)
+    except (OSError, ValueError, KeyError) as error:
+        raise PortrayalError(
+            f"{folder / CONFIG}: expected the config of a model saved here, found none."
+        ) from error
+    if config.pop("model_type") == DUAL:
+        network: Network = DualNetwork(DualShape(**config))
+    else:
+        network = SingleNetwork(vilt(**config), ours["matching"], ours["square"])
+    network.matching = ours["matching"]
+    put_weights(network, read_folder_weights(folder), folder)
+    return network, Vocabulary.load(folder / WORDS, ours["longest"])
+
+
+def read_folder_weights(folder: Path) -> dict[str, Tensor]:
+    from portrayal.models.masked.checkpoints import read_weights
+
+    return {name: value.float() for name, value in read_weights(folder / WEIGHTS).items()}
+
+
+def put_weights(network: Network, weights: dict[str, Tensor], folder: Path) -> None:
+    if isinstance(network, SingleNetwork):
+        weights = {
+            name if name.startswith("itm_score") else f"inner.{name}": value
+            for name, value in weights.items()
+        }
+    try:
+        left = network.load_state_dict(weights, strict=False)
+    except RuntimeError as error:
+        raise PortrayalError(f"{folder / WEIGHTS}: expected weights in the shapes of {CONFIG}.") from error
+    missing = [name for name in left.missing_keys if name not in _TIED]
+    if missing or left.unexpected_keys:
+        odd = ", ".join([*missing, *left.unexpected_keys][:5])
+        raise PortrayalError(
+            f"{folder / WEIGHTS}: expected the weights that {CONFIG} describes, found others: {odd}."
+        )
+
+
+def read_card(file: Path) -> dict[str, Any]:
+    card: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return card

@@ -1,0 +1,121 @@
+"""Masked models by name: those of the lab, folders, checkpoints of ALBEF and TCL, and what Transformers knows."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from portrayal.errors import PortrayalError, need, unknown_name
+from portrayal.models.device import best_device
+from portrayal.models.masked.checkpoints import dual_network, read_weights
+from portrayal.models.masked.folder import CARD, CONFIG, load_model, read_card
+from portrayal.models.masked.model import MaskedModel
+from portrayal.models.masked.network import Network
+from portrayal.models.masked.single import SingleNetwork
+from portrayal.models.masked.text_only import TextNetwork
+from portrayal.models.masked.vocabulary import AlbefPieces, Reader, WordPieces
+
+LAB_WORLDS = ("0", "half", "full", "clear")
+_SHORT = {"lab-single": "lab-single-half", "lab-dual": "lab-dual-half"}  # of the lab's world as it comes
+LAB_MODELS = tuple(f"{kind}-{world}" for kind in _SHORT for world in LAB_WORLDS)
+_ENDINGS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
+BERT = "bert-base-uncased"  # whose word pieces ALBEF and TCL read
+_TEXT = 30  # pieces of a text, as ALBEF and TCL cut their captions
+
+
+def load_masked(
+    name: str,
+    device: str = "auto",
+    precision: str = "float32",
+    batch: int = 64,
+    side: int | None = None,
+    tokenizer: str | None = None,
+) -> MaskedModel:
+    """A model that fills masks.
+
+    `name` is one of the lab's models ('lab-single', 'lab-dual', with '-0', '-half', '-full' or '-clear' for the world
+    it learnt), a folder, a file with weights of ALBEF or TCL, or a name that Transformers knows. `side` is that of the
+    pictures where a checkpoint is to take others than it was trained on; `tokenizer` is a name or folder with the word
+    pieces of a checkpoint, by default those beside it, else bert-base-uncased.
+    """
+    need("torch", "neural", "A masked model")
+    where = best_device(device)
+    network, reader = _parts(name, side, tokenizer)
+    return MaskedModel(name, network, reader, where, precision, batch)
+
+
+def lab_folder(name: str) -> Path:
+    """Where one of the lab's models lies in the package."""
+    full = _SHORT.get(name, name)
+    if full not in LAB_MODELS:
+        raise unknown_name("model of the lab", name, LAB_MODELS)
+    return Path(str(resources.files("portrayal.models.masked"))) / "data" / full
+
+
+def _parts(name: str, side: int | None, tokenizer: str | None) -> tuple[Network, Reader]:
+    path = Path(name)
+    if name.startswith("lab-") and not path.exists():
+        path = lab_folder(name)
+    if path.suffix in _ENDINGS:
+        return _checkpoint(path, side, tokenizer)
+    if side is not None or tokenizer is not None:
+        raise PortrayalError(
+            f"The model '{name}' has a size and a tokenizer of its own: only files of ALBEF and TCL take others."
+        )
+    if path.is_dir() and (path / CONFIG).is_file() and _is_ours(path):
+        return load_model(path)
+    return _from_transformers(name)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        return "portrayal" in json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def _checkpoint(file: Path, side: int | None, tokenizer: str | None) -> tuple[Network, Reader]:
+    if tokenizer is None:
+        beside = any((file.parent / known).is_file() for known in ("vocab.txt", "tokenizer.json"))
+        tokenizer = str(file.parent) if beside else BERT
+    network = dual_network(read_weights(file), side)
+    made = AlbefPieces(_tokenizer(tokenizer), min(network.shape.positions, _TEXT))
+    if len(made) != network.shape.words:
+        raise PortrayalError(
+            f"{file}: expected a tokenizer of {network.shape.words:,} word pieces, found {len(made):,} in "
+            f"'{tokenizer}'. Give the one the model was trained with."
+        )
+    return network, made
+
+
+def _from_transformers(name: str) -> tuple[Network, Reader]:
+    from portrayal.models.vision.loading import from_pretrained
+
+    transformers = need("transformers", "neural", "A masked model")
+    config = from_pretrained(transformers.AutoConfig, name)
+    if config.model_type == "vilt":
+        model = from_pretrained(transformers.ViltForMaskedLM, name)
+        network: Network = SingleNetwork(model)
+        return network, WordPieces(_tokenizer(name), int(config.max_position_embeddings))
+    kinds = need("transformers.models.auto.modeling_auto", "neural", "A masked model")
+    if config.model_type not in kinds.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        raise PortrayalError(
+            f"The model '{name}' is a {config.model_type}: expected one that fills masks (ViLT, BERT and its kin), a "
+            f"file of ALBEF or TCL, or one of {', '.join(LAB_MODELS)}."
+        )
+    model = from_pretrained(transformers.AutoModelForMaskedLM, name)
+    longest = getattr(config, "max_position_embeddings", 512)
+    return TextNetwork(model), WordPieces(_tokenizer(name), int(longest))
+
+
+def _tokenizer(name: str) -> Any:
+    from portrayal.models.vision.loading import from_pretrained
+
+    return from_pretrained(need("transformers", "neural", "A masked model").AutoTokenizer, name)
+
+
+def lab_card(name: str) -> dict[str, Any]:
+    """What one of the lab's models was made from, and how well it knows its world."""
+    return read_card(lab_folder(name) / CARD)

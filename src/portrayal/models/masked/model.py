@@ -1,0 +1,258 @@
+"""A masked vision-language model as metrics use it: pictures and texts in, log-probabilities of words out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from portrayal.errors import PortrayalError, shown
+from portrayal.models.masked.network import Comparable, Looked, Network
+from portrayal.models.masked.pixels import as_pixels
+from portrayal.models.masked.vocabulary import MASK, Reader, padded
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Images: TypeAlias = "Tensor | Sequence[Tensor] | Looked | None"
+Texts: TypeAlias = "str | Sequence[str]"
+Over = Literal["vocabulary", "candidates"]
+Pieces = Literal["product", "refuse"]
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class FillsMasks(ABC):
+    """Anything that says how likely words are at a mask in a text, given a picture or none.
+
+    Images are pixels from 0 to 1, a tensor (images, 3, height, width) or a list of (3, height, width), or what
+    `encode` made of them, or None for no picture. A text that is not a list goes with all of them. Gradients flow back
+    to the pixels.
+    """
+
+    name: str
+
+    @abstractmethod
+    def pixels(self, pictures: Sequence[Image]) -> Tensor | list[Tensor]:
+        """Pictures in the size and shape that the model takes, with values from 0 to 1."""
+
+    @abstractmethod
+    def encode(self, images: Tensor | Sequence[Tensor]) -> Looked | Tensor:
+        """What the model sees, to be used with several texts at the cost of one."""
+
+    @abstractmethod
+    def log_probs(self, images: Images, texts: Texts) -> Tensor:
+        """(texts, masks of each, vocabulary). All texts have as many masks."""
+
+    @abstractmethod
+    def word_log_probs(
+        self,
+        images: Images,
+        texts: Texts,
+        words: Sequence[str],
+        over: Over = "vocabulary",
+        pieces: Pieces = "product",
+    ) -> Tensor:
+        """(texts, words): how likely each word is at the one mask of each text.
+
+        Over the vocabulary, or over these words alone. A word of several pieces gets as many masks, and the product of
+        what each piece has when those before it are filled in; or it is refused.
+        """
+
+
+class MaskedModel(FillsMasks):
+    """A network, the way it reads text, and where and how exactly it computes."""
+
+    def __init__(
+        self,
+        name: str,
+        network: Network,
+        reader: Reader,
+        device: str = "cpu",
+        precision: str = "float32",
+        batch: int = 64,
+    ):
+        if precision not in PRECISIONS:
+            raise PortrayalError(f"A model computes in {' or '.join(PRECISIONS)}, got {shown(precision)}.")
+        if batch < 1:
+            raise PortrayalError(f"A batch has one text or more, got {batch}.")
+        self.name, self.reader, self.device, self.batch = name, reader, device, batch
+        self.network = network.to(device, PRECISIONS[precision]).eval().requires_grad_(False)
+
+    def pixels(self, pictures: Sequence[Image]) -> Tensor | list[Tensor]:
+        return as_pixels(pictures, self.network)
+
+    def gray(self, many: int) -> Tensor:
+        """Pictures without content: another way to show none."""
+        return torch.full((many, 3, self.network.side, self.network.side), 0.5)
+
+    def encode(self, images: Tensor | Sequence[Tensor]) -> Looked:
+        if not self.network.side:
+            raise PortrayalError(f"The model '{self.name}' reads texts alone: it takes no pictures.")
+        if isinstance(images, Tensor):
+            parts = [self._look(some) for some in images.split(self.batch)]
+        else:
+            parts = [self._look(one[None]) for one in images]  # each may have a shape of its own
+        if not parts:
+            raise PortrayalError("There are no pictures to look at.")
+        return Looked.together(parts)
+
+    def log_probs(self, images: Images, texts: Texts) -> Tensor:
+        return self._at_masks(images, self._read(images, texts), lambda scores: scores)
+
+    def word_log_probs(
+        self,
+        images: Images,
+        texts: Texts,
+        words: Sequence[str],
+        over: Over = "vocabulary",
+        pieces: Pieces = "product",
+    ) -> Tensor:
+        spelled = self._spelled(words, pieces)
+        rows = self._read(images, texts)
+        for row in rows:
+            if row.count(self.reader.mask) != 1:
+                raise PortrayalError(
+                    f"A word is filled in at one {MASK}, and a text has {row.count(self.reader.mask)} of them."
+                )
+        looked = None if images is None else images if isinstance(images, Looked) else self.encode(images)
+        short = [place for place, numbers in enumerate(spelled) if len(numbers) == 1]
+        columns: dict[int, Tensor] = {}
+        if short:
+            asked = torch.tensor([spelled[place][0] for place in short], device=self.device)
+            found = self._at_masks(looked, rows, lambda scores: scores[..., asked])[:, 0]
+            columns.update(zip(short, found.unbind(1), strict=True))
+        for place, numbers in enumerate(spelled):
+            if len(numbers) > 1:
+                columns[place] = self._product(looked, rows, numbers)
+        made = torch.stack([columns[place] for place in range(len(words))], dim=1)
+        return functional.log_softmax(made, dim=1) if over == "candidates" else made
+
+    def match_log_probs(self, images: Images, texts: Texts) -> Tensor:
+        """How likely each text is to belong to its picture."""
+        self._must_match()
+        rows = self._read(images, texts, self.reader.caption)
+        said = [
+            self.network.match(self.network.fuse(looked, ids, there)).float()
+            for looked, ids, there in self._batches(images, rows)
+        ]
+        return functional.log_softmax(torch.cat(said), dim=1)[:, 1]
+
+    def likeness(self, images: Tensor | Sequence[Tensor] | Looked, texts: Sequence[str]) -> Tensor:
+        """(images, texts): how like each text is to each picture, read apart; only some networks can do this."""
+        network = self.network
+        if not isinstance(network, Comparable):
+            raise PortrayalError(
+                f"The model '{self.name}' cannot compare pictures with texts it reads apart."
+            )
+        looked = images if isinstance(images, Looked) else self.encode(images)
+        read = [
+            network.text_vectors(network.read(ids, there))
+            for _, ids, there in self._batches(None, [self.reader.caption(text) for text in texts])
+        ]
+        vectors: Tensor = network.picture_vectors(looked)
+        return (vectors @ torch.cat(read).T).float()
+
+    def _must_match(self) -> None:
+        if not self.network.matching:
+            raise PortrayalError(
+                f"The model '{self.name}' has no part that tells whether a picture and a text belong together."
+            )
+
+    def _look(self, pixels: Tensor) -> Looked:
+        if pixels.ndim != 4 or pixels.shape[1] != 3:
+            raise PortrayalError(
+                f"Pictures are given as (pictures, 3, height, width), got {tuple(pixels.shape)}."
+            )
+        height, width = pixels.shape[2:]
+        side, patch = self.network.side, self.network.patch
+        if self.network.square and (height, width) != (side, side):
+            raise PortrayalError(
+                f"The model '{self.name}' takes pictures of {side} by {side} pixels, got {height} by {width}."
+            )
+        if height % patch or width % patch:
+            raise PortrayalError(
+                f"The model '{self.name}' takes pictures whose sides are multiples of {patch}, got {height} by {width}."
+            )
+        low, high = (float(edge) for edge in pixels.detach().aminmax())
+        if not 0 <= low <= high <= 1:
+            raise PortrayalError(f"Pixels have values from 0 to 1, got {low:g} to {high:g}.")
+        return self.network.look(pixels.to(self.device))
+
+    def _read(
+        self, images: Images, texts: Texts, read: Callable[[str], list[int]] | None = None
+    ) -> list[list[int]]:
+        many = None if images is None else len(images)
+        if isinstance(texts, str):
+            texts = [texts] * (1 if many is None else many)
+        if many is not None and many != len(texts):
+            raise PortrayalError(
+                f"There is a text for each picture: got {many} pictures, {len(texts)} texts."
+            )
+        if not texts:
+            raise PortrayalError("There is no text to read.")
+        known = {text: (read or self.reader.question)(text) for text in dict.fromkeys(texts)}
+        return [known[text] for text in texts]
+
+    def _spelled(self, words: Sequence[str], pieces: Pieces) -> list[list[int]]:
+        if not words:
+            raise PortrayalError("There are no words to ask about.")
+        spelled = [self.reader.pieces(word) for word in words]
+        long = [word for word, numbers in zip(words, spelled, strict=True) if len(numbers) > 1]
+        if long and pieces == "refuse":
+            raise PortrayalError(
+                f"The model '{self.name}' writes some words in several pieces: {', '.join(map(shown, long))}."
+            )
+        return spelled
+
+    def _product(self, looked: Looked | None, rows: Sequence[list[int]], numbers: Sequence[int]) -> Tensor:
+        total: Tensor | None = None
+        for done, number in enumerate(numbers):
+            span = [*numbers[:done], *[self.reader.mask] * (len(numbers) - done)]
+            filled = []
+            for row in rows:
+                at = row.index(self.reader.mask)
+                filled.append([*row[:at], *span, *row[at + 1 :]])
+            found = self._at_masks(looked, filled, _piece(number))[:, 0]
+            total = found if total is None else total + found
+        assert total is not None
+        return total
+
+    def _at_masks(
+        self, images: Images, rows: Sequence[list[int]], keep: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """What is kept of (texts, masks, vocabulary)."""
+        if not self.network.filling:
+            raise PortrayalError(f"The model '{self.name}' has no part that fills masks.")
+        masks = {row.count(self.reader.mask) for row in rows}
+        if masks == {0} or len(masks) > 1:
+            raise PortrayalError(
+                f"Every text has as many {MASK}, and at least one: found {', '.join(map(str, sorted(masks)))}."
+            )
+        found = []
+        for looked, ids, there in self._batches(images, rows):
+            hidden = self.network.fuse(looked, ids, there)
+            at = hidden[ids == self.reader.mask].unflatten(0, (len(ids), -1))
+            found.append(keep(functional.log_softmax(self.network.words(at).float(), dim=-1)))
+        return torch.cat(found)
+
+    def _batches(
+        self, images: Images, rows: Sequence[list[int]]
+    ) -> Iterator[tuple[Looked | None, Tensor, Tensor]]:
+        for start in range(0, len(rows), self.batch):
+            some = slice(start, start + self.batch)
+            looked = None
+            if isinstance(images, Looked):
+                looked = images[some]
+            elif images is not None:
+                looked = self.encode(images[some])
+            ids = torch.tensor(padded(rows[some], self.reader.pad), device=self.device)
+            yield looked, ids, ids != self.reader.pad
+
+
+def _piece(number: int) -> Callable[[Tensor], Tensor]:
+    """Of the first mask, one piece."""
+    return lambda scores: scores[:, :1, number]

@@ -1,0 +1,52 @@
+"""Pictures in the size a network takes, as numbers from 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from portrayal.errors import PortrayalError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from portrayal.models.masked.network import Network
+
+_LONGEST = 1333 / 800  # of the shorter side, as ViLT has it for pictures that keep their shape
+_BICUBIC = 3  # as Pillow counts its filters
+
+
+def as_pixels(pictures: Sequence[Image], network: Network) -> Tensor | list[Tensor]:
+    """One tensor where all have one size, as always with a network for square pictures; else a list."""
+    if not network.side:
+        raise PortrayalError("A model that reads texts alone takes no pictures.")
+    made = [_tensor(picture.convert("RGB"), _size(picture, network)) for picture in pictures]
+    if len({one.shape for one in made}) == 1:
+        return torch.stack(made)
+    return made
+
+
+def square_pixels(pictures: Sequence[Image], side: int) -> Tensor:
+    return torch.stack([_tensor(picture.convert("RGB"), (side, side)) for picture in pictures])
+
+
+def _size(picture: Image, network: Network) -> tuple[int, int]:
+    """Width and height."""
+    if network.square:
+        return network.side, network.side
+    width, height = picture.size
+    scale = network.side / min(width, height)
+    scale *= min(1.0, _LONGEST * min(width, height) / max(width, height))
+    patch = network.patch
+    made = [max(patch, int(edge * scale + 0.5) // patch * patch) for edge in (width, height)]
+    return made[0], made[1]
+
+
+def _tensor(picture: Image, size: tuple[int, int]) -> Tensor:
+    if picture.size != size:
+        picture = picture.resize(size, _BICUBIC)
+    return torch.from_numpy(np.array(picture)).permute(2, 0, 1).float() / 255

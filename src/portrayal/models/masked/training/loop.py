@@ -1,0 +1,205 @@
+"""The training loop: one step after the other, kept on disk so that a run that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from portrayal.errors import PortrayalError
+from portrayal.files import replacing
+from portrayal.models.masked.network import Network
+from portrayal.models.masked.training.data import Pairs
+from portrayal.models.masked.training.losses import Draws, step_losses
+
+_VERSION = 1  # of the kept state
+
+Losses = dict[str, Tensor]
+Tell = Callable[[int, int, dict[str, float]], None]  # steps done, steps in all, the losses
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained. Everything that decides its weights is here, in the data, or in where it starts."""
+
+    steps: int = 3000
+    batch: int = 64
+    captioned: int = 16  # of the batch, so many pictures also have a caption
+    rate: float = 1e-3  # at its height, after `warmup` steps; it falls to 0 along a cosine
+    warmup: int = 200
+    decay: float = 0.02
+    masked: float = 0.4  # share of words hidden, where they are not common
+    clip: float = 1.0
+    seed: int = 0
+    precision: str = "float32"  # or bfloat16, in which products are computed where that is faster
+    keep_every: int = 500  # steps after which the state is written
+
+
+def train(
+    network: Network,
+    pairs: Pairs,
+    recipe: Recipe,
+    kept: Path | None = None,
+    tell: Tell | None = None,
+    device: str = "cpu",
+) -> None:
+    """Train in place. With `kept`, a file, the state is written there now and then, and read if it is there."""
+    with exact(device):
+        network.to(device).train()
+        pairs = pairs.on(device)
+        optimizer = torch.optim.AdamW(
+            _groups(network, recipe.decay),
+            lr=torch.tensor(recipe.rate, device=device),
+            betas=(0.9, 0.98),
+            fused=True,
+            capturable=device == "cuda",
+        )
+        begin = 0
+        if kept is not None and kept.is_file():
+            begin = _resume(kept, network, optimizer, recipe)
+        step = _Recorded(network, pairs, recipe, optimizer) if device == "cuda" else None
+        for number in range(begin, recipe.steps):
+            draws = Draws.of_step(pairs, recipe.batch, recipe.seed, number)
+            for group in optimizer.param_groups:
+                group["lr"].fill_(recipe.rate * _pace(number, recipe))
+            losses = step(draws) if step is not None else _step(network, pairs, recipe, optimizer, draws)
+            done = number + 1
+            if done % recipe.keep_every == 0 or done == recipe.steps:
+                _check(losses, done)
+                if kept is not None:
+                    _keep(kept, network, optimizer, recipe, done)
+            if tell is not None and (done % 50 == 0 or done == recipe.steps):
+                tell(done, recipe.steps, {name: float(value.detach()) for name, value in losses.items()})
+        network.eval()
+
+
+def _step(
+    network: Network, pairs: Pairs, recipe: Recipe, optimizer: torch.optim.Optimizer, draws: Draws
+) -> Losses:
+    kind = pairs.pictures.device.type
+    with torch.autocast(kind, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+        losses = step_losses(network, pairs, draws, recipe.masked, min(recipe.captioned, len(draws.chosen)))
+    optimizer.zero_grad(set_to_none=True)
+    torch.stack(list(losses.values())).sum().backward()
+    torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
+    optimizer.step()
+    return losses
+
+
+class _Recorded:
+    """A step as a GPU replays it: a small network spends most of its time on being told what to do.
+
+    The first steps, which warm up the device, run on a copy of the state that is then put back.
+    """
+
+    def __init__(
+        self, network: Network, pairs: Pairs, recipe: Recipe, optimizer: torch.optim.Optimizer
+    ) -> None:
+        before = _copied(network.state_dict()), _copied(optimizer.state_dict())
+        self._draws = Draws.of_step(pairs, recipe.batch, recipe.seed, 0).on("cuda")
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                _step(network, pairs, recipe, optimizer, self._draws)
+        torch.cuda.current_stream().wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._losses = _step(network, pairs, recipe, optimizer, self._draws)
+        _put_back(network, optimizer, *before)
+
+    def __call__(self, draws: Draws) -> Losses:
+        self._draws.copy_from(draws)
+        self._graph.replay()
+        return self._losses
+
+
+def _copied(state: Any) -> Any:
+    if isinstance(state, Tensor):
+        return state.clone()
+    if isinstance(state, dict):
+        return {name: _copied(value) for name, value in state.items()}
+    return state
+
+
+def _put_back(
+    network: Network, optimizer: torch.optim.Optimizer, weights: dict[str, Tensor], moments: dict[str, Any]
+) -> None:
+    """In place, since what was recorded knows tensors by where they are."""
+    with torch.no_grad():
+        for name, value in network.state_dict().items():
+            value.copy_(weights[name])
+        for number, state in optimizer.state_dict()["state"].items():
+            for name, value in state.items():
+                known = moments["state"].get(number)
+                value.zero_() if known is None else value.copy_(known[name])
+
+
+def _pace(step: int, recipe: Recipe) -> float:
+    if step < recipe.warmup:
+        return (step + 1) / recipe.warmup
+    share = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    return 0.5 * (1 + math.cos(math.pi * share))
+
+
+def _groups(network: Network, decay: float) -> list[dict[str, Any]]:
+    """Weights of products shrink; biases and norms do not."""
+    shrinking = [p for p in network.parameters() if p.requires_grad and p.ndim >= 2]
+    others = [p for p in network.parameters() if p.requires_grad and p.ndim < 2]
+    return [{"params": shrinking, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def _check(losses: Losses, done: int) -> None:
+    for name, value in losses.items():
+        if not bool(torch.isfinite(value)):
+            raise PortrayalError(
+                f"Training broke down at step {done:,}: the loss '{name}' is no longer a number. Try a smaller rate."
+            )
+
+
+def _keep(file: Path, network: Network, optimizer: torch.optim.Optimizer, recipe: Recipe, done: int) -> None:
+    state = {
+        "version": _VERSION,
+        "recipe": asdict(recipe),
+        "done": done,
+        "network": network.state_dict(),
+        "optimizer": optimizer.state_dict()["state"],
+    }
+    with replacing(file) as fresh:
+        torch.save(state, fresh)
+
+
+def _resume(file: Path, network: Network, optimizer: torch.optim.Optimizer, recipe: Recipe) -> int:
+    state = torch.load(file, map_location="cpu", weights_only=True)
+    if state.get("version") != _VERSION or state["recipe"] != asdict(recipe):
+        raise PortrayalError(
+            f"{file} was kept by a training with other settings: remove it, or train into another folder."
+        )
+    network.load_state_dict(state["network"])
+    whole = optimizer.state_dict()
+    optimizer.load_state_dict({**whole, "state": state["optimizer"]})
+    return int(state["done"])
+
+
+@contextmanager
+def exact(device: str) -> Iterator[None]:
+    """The same numbers each time on the same kind of machine, at some cost in speed."""
+    if device == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        if device == "cuda":
+            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+                yield
+        else:
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before)

@@ -1,0 +1,138 @@
+"""What training asks of a network. Nothing here waits for the device, so that a step can be recorded and replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from portrayal.models.masked.network import Comparable, Looked, Network
+from portrayal.models.masked.training.data import Pairs
+
+_IGNORED = -100  # a position whose word is not asked for
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The random numbers of one step."""
+
+    chosen: Tensor  # which pictures
+    caption: Tensor  # which text of each, from 0 to 1
+    sentence: Tensor
+    hide_caption: Tensor  # for every word, from 0 to 1: the lowest are hidden
+    hide_sentence: Tensor
+    away: Tensor  # how far away in the batch the text of another picture is taken from
+    like: Tensor  # from 0 to 1: in the upper half, which of the texts that are like its own is taken instead
+
+    @classmethod
+    def of_step(cls, pairs: Pairs, batch: int, seed: int, step: int) -> Draws:
+        """They depend on the seed and the step alone."""
+        random = torch.Generator().manual_seed((seed << 32) + step)
+        many = min(batch, len(pairs))
+        return cls(
+            torch.randint(len(pairs), (many,), generator=random),
+            torch.rand(many, generator=random),
+            torch.rand(many, generator=random),
+            torch.rand(many, pairs.captions.shape[2], generator=random),
+            torch.rand(many, pairs.sentences.shape[2], generator=random),
+            torch.randint(1, max(many, 2), (many,), generator=random),
+            torch.rand(many, 1, generator=random),
+        )
+
+    def on(self, device: str) -> Draws:
+        return Draws(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+    def copy_from(self, other: Draws) -> None:
+        for field in fields(self):
+            getattr(self, field.name).copy_(getattr(other, field.name))
+
+
+def step_losses(
+    network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int
+) -> dict[str, Tensor]:
+    """Hidden words of sentences and captions; whether text and picture match; which of all texts is the picture's.
+
+    Sentences are short and teach most; captions are long, so only the first `captioned` pictures of a batch have one.
+    """
+    looked = network.look(pairs.pictures[draws.chosen].permute(0, 3, 1, 2).float() / 255)
+    sentences = _one_of_each(pairs.sentences, draws.chosen, draws.sentence)
+    hidden, asked = hide(sentences, draws.hide_sentence, masked, pairs)
+    losses = {"sentences": _words(network, network.fuse(looked, hidden, hidden != pairs.pad), asked)}
+    if not captioned:
+        return losses
+    some = slice(0, captioned)
+    looked, chosen = looked[some], draws.chosen[some]
+    captions = _one_of_each(pairs.captions, chosen, draws.caption[some])
+    hidden, asked = hide(captions, draws.hide_caption[some], masked, pairs)
+    texts = torch.cat([hidden, captions])
+    there = texts != pairs.pad
+    own = slice(captioned, 2 * captioned)
+    away = (torch.arange(captioned, device=texts.device) + draws.away[some]) % captioned
+    if isinstance(network, Comparable):
+        read = network.read(texts, there)
+        losses["compared"], likeness = _compared(network, looked, read[own])
+        others = torch.where(draws.like[some, 0] < 0.5, away, _alike(likeness, 2 * draws.like[some] - 1))
+        rows, there = torch.cat([read, read[own][others]]), torch.cat([there, there[own][others]])
+        fused = network.fuse_read(_repeated(looked, 3), rows, there)
+    else:
+        rows, there = torch.cat([texts, captions[away]]), torch.cat([there, there[own][away]])
+        fused = network.fuse(_repeated(looked, 3), rows, there)
+    losses["captions"] = _words(network, fused[:captioned], asked)
+    if network.matching:
+        losses["matched"] = _matched(network, fused[captioned:])
+    return losses
+
+
+def hide(ids: Tensor, chance: Tensor, share: float, pairs: Pairs) -> tuple[Tensor, Tensor]:
+    """Texts with words hidden, at least one in each, and what stood there.
+
+    Words that stand in every text are hidden less. A hidden word always becomes the mask: nothing else is ever asked
+    about, and short texts have no words to spare for the changes that BERT makes to others.
+    """
+    words = ids != pairs.pad
+    last = words.sum(dim=1, keepdim=True) - 1
+    words = words.scatter(1, last, False)
+    words[:, 0] = False  # the beginning and the end of a text are no words
+    chance = (chance / pairs.often[ids]).masked_fill(~words, torch.inf)
+    hidden = words & ((chance < share) | (chance == chance.amin(dim=1, keepdim=True)))
+    return ids.masked_fill(hidden, pairs.mask), ids.masked_fill(~hidden, _IGNORED)
+
+
+def _one_of_each(texts: Tensor, chosen: Tensor, which: Tensor) -> Tensor:
+    return texts[chosen, (which * texts.shape[1]).long()].long()
+
+
+def _repeated(looked: Looked, times: int) -> Looked:
+    return Looked(looked.tokens.repeat(times, 1, 1))
+
+
+def _words(network: Network, hidden: Tensor, asked: Tensor) -> Tensor:
+    """Cross-entropy of the hidden words."""
+    scores = network.words(hidden).flatten(0, 1).float()
+    return functional.cross_entropy(scores, asked.flatten(), ignore_index=_IGNORED)
+
+
+def _compared(network: Comparable, looked: Looked, read: Tensor) -> tuple[Tensor, Tensor]:
+    """Among all texts of the batch, which is the picture's, and the other way round; and how like they are."""
+    likeness = network.picture_vectors(looked) @ network.text_vectors(read).T / network.temperature()
+    likeness = likeness.float()
+    truth = torch.arange(len(likeness), device=likeness.device)
+    loss = functional.cross_entropy(likeness, truth) + functional.cross_entropy(likeness.T, truth)
+    return loss / 2, likeness
+
+
+def _alike(likeness: Tensor, drawn: Tensor) -> Tensor:
+    """For each picture the text of another, the likelier the more it is like its own."""
+    others = ~torch.eye(len(likeness), dtype=torch.bool, device=likeness.device)
+    upto = ((functional.softmax(likeness.detach(), dim=1) + 1e-6) * others).cumsum(dim=1)
+    return torch.searchsorted(upto, drawn * upto[:, -1:]).clamp(max=len(upto) - 1).squeeze(1)
+
+
+def _matched(network: Network, fused: Tensor) -> Tensor:
+    """The first half of the texts are with their pictures, the others with those of others."""
+    scores = network.match(fused).float()
+    truth = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
+    truth[: len(scores) // 2] = 1
+    return functional.cross_entropy(scores, truth)

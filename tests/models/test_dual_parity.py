@@ -1,0 +1,319 @@
+"""The dual network computes what the public code of ALBEF does, and takes its checkpoints name by name.
+
+The numbers below were made by that code (github.com/salesforce/ALBEF at commit b9727e43c304, with Transformers 4.8.1
+and timm 0.4.9, which it asks for) on the weights, pictures and texts that `made` and `numbers` make here, in double
+precision. The texts without a picture were read by it with its layers' cross-attention switched off. TCL's code
+(github.com/uta-smile/TCL at commit 74a3e4f963a7) made the same numbers and has the same names. `albef_names.csv` lists
+the names and shapes of everything in a pre-training checkpoint of the published size.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from portrayal.errors import PortrayalError
+
+torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
+
+from portrayal.models.masked.checkpoints import (  # noqa: E402
+    dual_network,
+    is_left_out,
+    read_weights,
+    resized_places,
+    shape_of,
+)
+from portrayal.models.masked.dual import DualNetwork, DualShape  # noqa: E402
+
+NAMES = Path(__file__).with_name("albef_names.csv")
+TINY = DualShape(
+    side=32,
+    patch=8,
+    picture_width=128,
+    picture_layers=3,
+    picture_heads=2,
+    words=50,
+    width=192,
+    layers=5,
+    fusion=2,
+    heads=3,
+    inner=256,
+    positions=16,
+    compared=32,
+)
+EMBEDDING = "text_encoder.bert.embeddings.word_embeddings.weight"
+DECODER = "text_encoder.cls.predictions.decoder.weight"
+BIAS = "text_encoder.cls.predictions.bias"
+DECODER_BIAS = "text_encoder.cls.predictions.decoder.bias"
+TIED = {DECODER: EMBEDDING, DECODER_BIAS: BIAS}
+LENGTHS = (9, 5, 12)
+PLACES = ((0, 4), (1, 4), (2, 11))  # (text, place in it) of the words below
+
+WORDS = [
+    [-1.964161, 1.156403, 1.286539, -0.807776, 0.701193, -0.517784],
+    [-1.163909, 0.655381, 1.668282, -1.591000, -0.960573, 4.274586],
+    [-0.370872, -3.300944, 0.257867, -2.490569, 3.159624, 2.561210],
+]
+WORDS_ALONE = [
+    [0.387081, -0.786639, 0.387829, 5.753081, 2.111362, -0.698763],
+    [-0.280361, -1.457442, -0.195217, 4.475054, 3.292956, 0.590193],
+    [-1.632350, -2.071397, 0.553980, 2.616848, 3.793017, 1.958649],
+]
+MATCHES = [[-1.387203, 0.486537], [-0.257695, 4.172462], [0.317283, 1.862878]]  # of texts with their pictures
+ALIKE = [  # of each picture with each text
+    [0.066605, -0.069409, -0.001299],
+    [0.292684, 0.187719, 0.277404],
+    [0.041887, 0.063779, 0.205238],
+]
+SPREAD = [[0.306390, 0.539993, 1.036751], [0.089913, 0.841331, 0.576844], [0.686238, 0.569937, 0.513787]]
+
+
+def numbers(name: str, shape: tuple[int, ...]):
+    """From 0 to 1, by nothing but a name: the same with every version of every library."""
+    drawn = np.frombuffer(hashlib.shake_256(name.encode()).digest(2 * math.prod(shape)), "<u2")
+    return torch.from_numpy(drawn.astype(np.float64).reshape(shape) / 65535)
+
+
+def made(name: str, shape: tuple[int, ...]):
+    """Large enough for attention that is not even and for logits from -8 to 8."""
+    if name.endswith("position_ids"):
+        return torch.arange(shape[1]).expand(shape)
+    if name == "temp":
+        return torch.tensor(0.07)
+    noise = (numbers(TIED.get(name, name), shape) - 0.5) * 0.52
+    around = 1 if "norm" in name.lower() and name.endswith("weight") else 0
+    return (around + noise).float()
+
+
+def pictures():
+    return numbers("pictures", (3, 3, TINY.side, TINY.side))
+
+
+def texts():
+    """Three of different lengths, filled up with 0, and where they are not filled up."""
+    there = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]
+    return (1 + (numbers("texts", (3, max(LENGTHS))) * 48.99).long()) * there, there
+
+
+def without_weights(shape: DualShape) -> dict[str, tuple[int, ...]]:
+    with torch.device("meta"):
+        return {name: tuple(value.shape) for name, value in DualNetwork(shape).state_dict().items()}
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return {name: made(name, shape) for name, shape in without_weights(TINY).items()}
+
+
+@pytest.fixture(scope="module")
+def published() -> dict[str, tuple[int, ...]]:
+    with NAMES.open(encoding="utf-8", newline="") as file:
+        return {
+            row["name"]: tuple(int(edge) for edge in row["shape"].split("x") if edge)
+            for row in csv.DictReader(file)
+        }
+
+
+def close(found, expected: list[list[float]]) -> None:
+    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-4)
+
+
+# -- names ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_name_of_a_published_checkpoint_has_its_place_and_none_is_left_over(published):
+    kept = {name: shape for name, shape in published.items() if not is_left_out(name)}
+    assert (len(published), len(kept)) == (844, 422)
+    assert kept == without_weights(DualShape())
+
+
+def test_only_queues_and_copies_of_what_is_kept_are_left_out(published):
+    left_out = {name: shape for name, shape in published.items() if is_left_out(name)}
+    queues = {name for name in left_out if "_m." not in name}
+    assert queues == {"image_queue", "text_queue", "queue_ptr"}
+    for name in set(left_out) - queues:
+        assert published[name.replace("_m.", ".", 1)] == left_out[name]
+
+
+def test_the_shape_of_a_published_checkpoint_is_read_off_its_weights(published):
+    kept = {name: shape for name, shape in published.items() if not is_left_out(name)}
+    assert shape_of({name: torch.empty(kept[name], device="meta") for name in kept}) == DualShape()
+
+
+# -- numbers --------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_words_are_filled_in_as_by_the_authors_code(weights):
+    network = dual_network(weights).eval()
+    assert network.shape == TINY
+    logits = network.words(network.fuse(network.look(pictures()), *texts()))
+    close(torch.stack([logits[place][:6] for place in PLACES]), WORDS)
+
+
+@torch.no_grad()
+def test_without_a_picture_the_cross_attention_is_skipped(weights):
+    network = dual_network(weights).eval()
+    logits = network.words(network.fuse(None, *texts()))
+    close(torch.stack([logits[place][:6] for place in PLACES]), WORDS_ALONE)
+
+
+@torch.no_grad()
+def test_pictures_and_texts_are_matched_and_compared_as_by_the_authors_code(weights):
+    network = dual_network(weights).eval()
+    ids, there = texts()
+    looked, read = network.look(pictures()), network.read(ids, there)
+    close(network.match(network.fuse_read(looked, read, there)), MATCHES)
+    close(network.picture_vectors(looked) @ network.text_vectors(read).T, ALIKE)
+
+
+@torch.no_grad()
+def test_what_a_text_was_filled_up_with_does_not_count(weights):
+    network = dual_network(weights).eval()
+    ids, there = texts()
+    looked, short = network.look(pictures()), LENGTHS[1]
+    alone = network.fuse(looked[1:2], ids[1:2, :short], there[1:2, :short])
+    torch.testing.assert_close(network.fuse(looked, ids, there)[1:2, :short], alone, rtol=0, atol=1e-4)
+
+
+# -- checkpoints ----------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_a_retrieval_checkpoint_has_no_words_to_fill_in_but_matches(weights):
+    shorter = {name.replace(".bert.", "."): value for name, value in weights.items() if ".cls." not in name}
+    network = dual_network(shorter).eval()
+    assert not network.filling
+    assert network.matching
+    close(network.match(network.fuse(network.look(pictures()), *texts())), MATCHES)
+
+
+def test_momentum_copies_and_queues_are_skipped(weights):
+    more = {"text_encoder_m.bert.encoder.layer.0.output.dense.bias": torch.ones(3), "temp_m": torch.ones(1)}
+    more |= {"image_queue": torch.ones(32, 8), "idx_queue": torch.ones(1, 8), "queue_ptr": torch.ones(1)}
+    network = dual_network({**weights, **more})
+    assert network.filling
+    assert network.matching
+    for name, value in network.state_dict().items():
+        assert torch.equal(value, weights[name]), name
+
+
+def test_tied_weights_need_one_name_only(weights):
+    once = {name: value for name, value in weights.items() if name not in TIED}
+    network = dual_network(once)
+    assert network.filling
+    predictions = network.text_encoder.cls.predictions
+    assert predictions.decoder.weight is network.text_encoder.bert.embeddings.word_embeddings.weight
+    assert predictions.decoder.bias is predictions.bias
+    assert torch.equal(predictions.decoder.weight, weights[EMBEDDING])
+    assert torch.equal(predictions.bias, weights[BIAS])
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_tied_weights_that_differ_are_refused(weights, name):
+    with pytest.raises(PortrayalError, match="to be the same"):
+        dual_network({**weights, name: weights[name] + 1})
+
+
+def test_an_unknown_name_is_refused(weights):
+    with pytest.raises(PortrayalError, match=r"no place for: visual_encoder\.head\.weight\."):
+        dual_network({**weights, "visual_encoder.head.weight": torch.ones(2, 128)})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["visual_encoder.blocks.1.norm1.bias", "text_encoder.bert.encoder.layer.3.attention.self.key.weight"],
+)
+def test_a_missing_name_is_refused(weights, name):
+    with pytest.raises(PortrayalError, match=f"lacks weights that the network has: {name}"):
+        dual_network({other: value for other, value in weights.items() if other != name})
+
+
+def test_another_shape_is_refused(weights):
+    with pytest.raises(PortrayalError, match=r"has other shapes: text_proj\.weight"):
+        dual_network({**weights, "text_proj.weight": torch.ones(31, 192)})
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_weights_are_read_from_files_with_and_without_what_training_adds(tmp_path, wrapped):
+    few = {"module.temp": torch.tensor(0.07), "module.itm_head.bias": torch.tensor([1.0, 2.0])}
+    file = tmp_path / "model.pth"
+    torch.save({"model": few, "config": {"image_res": 256}, "epoch": 29} if wrapped else few, file)
+    found = read_weights(file)
+    assert list(found) == ["temp", "itm_head.bias"]
+    assert torch.equal(found["itm_head.bias"], few["module.itm_head.bias"])
+
+
+class Harmful:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, file: Path):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+@pytest.mark.parametrize("how", ["zip", "old", "pickle"])
+def test_code_in_a_file_is_not_run(tmp_path, how):
+    ran, file = tmp_path / "ran", tmp_path / "model.pth"
+    content = {"model": {"temp": torch.tensor(0.07)}, "more": Harmful(ran)}
+    if how == "pickle":
+        file.write_bytes(pickle.dumps(content))
+    else:
+        torch.save(content, file, _use_new_zipfile_serialization=how == "zip")
+    with pytest.raises(PortrayalError, match="expected weights alone"):
+        read_weights(file)
+    assert not ran.exists()
+    if how == "pickle":
+        pickle.loads(file.read_bytes())
+    else:
+        torch.load(file, weights_only=False)
+    assert ran.exists()  # it would have
+
+
+# -- other sizes ----------------------------------------------------------------------------------------------------
+
+
+def test_places_of_the_same_number_of_patches_stay_as_they_are():
+    places = numbers("places", (1, 257, 8))
+    assert torch.equal(resized_places(places, 256), places)
+
+
+@pytest.mark.parametrize("side", [224, 384])
+def test_places_are_spread_over_other_numbers_of_patches(side):
+    places = numbers("places", (1, 257, 8))
+    patches = (side // 16) ** 2
+    spread = resized_places(places, patches)
+    assert spread.shape == (1, patches + 1, 8)
+    assert torch.equal(spread[:, 0], places[:, 0])
+    even = resized_places(torch.full((1, 257, 8), 0.3), patches)
+    torch.testing.assert_close(even, torch.full((1, patches + 1, 8), 0.3))
+
+
+def test_places_are_spread_as_by_the_authors_code():
+    close(resized_places(numbers("places", (1, 257, 8)), 576)[0, [1, 100, 576], :3], SPREAD)
+
+
+def test_places_keep_rows_apart_from_columns():
+    grid = torch.arange(4.0)[:, None].expand(4, 4)  # each row its number
+    places = torch.cat([torch.zeros(1), grid.flatten()])[None, :, None]
+    spread = resized_places(places, 64)[0, 1:, 0].unflatten(0, (8, 8))
+    torch.testing.assert_close(spread, spread[:, :1].expand(8, 8))
+    assert (spread[1:, 0] > spread[:-1, 0]).all()
+
+
+@torch.no_grad()
+def test_a_checkpoint_takes_pictures_of_another_size(weights):
+    network = dual_network(weights, side=48).eval()
+    assert network.shape.side == network.side == 48
+    assert network.look(torch.rand(1, 3, 48, 48)).tokens.shape == (1, 37, 128)

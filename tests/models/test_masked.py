@@ -1,0 +1,442 @@
+"""Models that fill masks: the numbers of the models they wrap, with or without a picture, however they are asked."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from portrayal.errors import PortrayalError
+from tests.models import tiny_masked
+
+pytestmark = pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors")),
+    reason="the extra 'neural' is not installed",
+)
+
+ASK = "a [MASK] is in the picture"
+OTHER = "the man is [MASK]"
+
+
+@pytest.fixture(scope="module")
+def torch():
+    import torch
+
+    return torch
+
+
+@pytest.fixture(scope="module")
+def reader():
+    from portrayal.models.masked.vocabulary import WordPieces
+
+    return WordPieces(tiny_masked.tokenizer(), 24)
+
+
+@pytest.fixture(scope="module")
+def single(reader):
+    from portrayal.models.masked import MaskedModel
+    from portrayal.models.masked.single import SingleNetwork
+
+    return MaskedModel("single", SingleNetwork(tiny_masked.vilt()), reader)
+
+
+@pytest.fixture(scope="module")
+def dual(reader):
+    from portrayal.models.masked import MaskedModel
+
+    return MaskedModel("dual", tiny_masked.dual(), reader)
+
+
+@pytest.fixture(scope="module")
+def bert(reader):
+    from portrayal.models.masked import MaskedModel
+    from portrayal.models.masked.text_only import TextNetwork
+
+    return MaskedModel("bert", TextNetwork(tiny_masked.bert()), reader)
+
+
+@pytest.fixture(scope="module")
+def pixels(torch):
+    return torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+
+
+def close(one, other, tolerance=1e-5) -> bool:
+    return float((one - other).detach().abs().max()) < tolerance
+
+
+def vilt_says(torch, model, pixels, text, mask):
+    """What ViltForMaskedLM itself says at the mask of one text with one picture."""
+    own = tiny_masked.tokenizer()(text, return_tensors="pt")
+    with torch.no_grad():
+        said = model(
+            **own, pixel_values=(pixels[None] - 0.5) / 0.5, pixel_mask=torch.ones(1, *pixels.shape[1:])
+        ).logits
+    return said[0][own["input_ids"][0] == mask].log_softmax(-1)
+
+
+# -- the same as what is wrapped ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(32, 32), (32, 48), (56, 32)])
+def test_vilt_says_what_it_says_when_called_directly(torch, single, size):
+    pixels = torch.rand(2, 3, *size, generator=torch.Generator().manual_seed(5))
+    found = single.log_probs(pixels, [ASK, OTHER])
+    for number, text in enumerate((ASK, OTHER)):
+        expected = vilt_says(torch, single.network.inner, pixels[number], text, single.reader.mask)
+        assert close(found[number], expected)
+
+
+def test_pictures_of_several_shapes_are_filled_up_without_a_trace(torch, single):
+    random = torch.Generator().manual_seed(7)
+    shapes = [
+        torch.rand(3, height, width, generator=random) for height, width in ((32, 48), (64, 32), (32, 32))
+    ]
+    found = single.log_probs(shapes, [ASK, OTHER, ASK])
+    for number, text in enumerate((ASK, OTHER, ASK)):
+        expected = vilt_says(torch, single.network.inner, shapes[number], text, single.reader.mask)
+        assert close(found[number], expected)
+
+
+def test_bert_says_what_it_says_when_called_directly(torch, bert):
+    found = bert.log_probs(None, [ASK, OTHER])
+    for number, text in enumerate((ASK, OTHER)):
+        own = tiny_masked.tokenizer()(text, return_tensors="pt")
+        with torch.no_grad():
+            said = bert.network.inner(**own).logits[0]
+        assert close(found[number], said[own["input_ids"][0] == bert.reader.mask].log_softmax(-1))
+
+
+def test_the_head_that_matches_is_two_logits(torch, dual, pixels):
+    found = dual.match_log_probs(pixels, ["a man", "the woman is in the picture", "a"])
+    assert found.shape == (3,)
+    assert (found < 0).all()
+    ids = torch.tensor([dual.reader.read("a man")])
+    network = dual.network
+    scores = network.match(network.fuse(network.look(pixels[:1]), ids, torch.ones_like(ids).bool()))
+    assert close(found[0], scores.log_softmax(1)[0, 1])
+
+
+# -- however it is asked --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["single", "dual"])
+def test_batches_padding_and_reuse_change_nothing(request, torch, pixels, kind):
+    model = request.getfixturevalue(kind)
+    together = model.log_probs(pixels, [ASK, OTHER, ASK])
+    assert together.shape == (3, 1, len(tiny_masked.PIECES))
+    assert close(together.exp().sum(-1), torch.ones(3, 1))
+    looked = model.encode(pixels)
+    assert close(model.log_probs(looked, [ASK, OTHER, ASK]), together)
+    model.batch = 2
+    try:
+        assert close(model.log_probs(pixels, [ASK, OTHER, ASK]), together)
+        assert close(model.log_probs(looked, [ASK, OTHER, ASK]), together)
+    finally:
+        model.batch = 64
+    for number, text in enumerate((ASK, OTHER, ASK)):
+        assert close(model.log_probs(pixels[number : number + 1], text)[0], together[number])
+
+
+@pytest.mark.parametrize("kind", ["single", "dual"])
+def test_gradients_reach_the_pixels(request, torch, pixels, kind):
+    model = request.getfixturevalue(kind)
+    changed = pixels.clone().requires_grad_()
+    model.word_log_probs(changed, ASK, ["man"]).sum().backward()
+    slope = changed.grad
+    assert all(weight.grad is None for weight in model.network.parameters())
+    step = torch.zeros_like(pixels)
+    step[1, 2, 10, 11] = 1e-2
+    up, down = (
+        model.word_log_probs((pixels + sign * step).clamp(0, 1), ASK, ["man"])[1, 0] for sign in (1, -1)
+    )
+    assert float(slope[1, 2, 10, 11]) == pytest.approx(float(up - down) / 2e-2, rel=0.05, abs=1e-4)
+    reused = pixels.clone().requires_grad_()
+    looked = model.encode(reused)
+    model.word_log_probs(looked, ASK, ["man"]).sum().backward()
+    assert close(reused.grad, slope)
+
+
+def test_several_masks(single, pixels):
+    found = single.log_probs(pixels, "a [MASK] is [MASK]")
+    assert found.shape == (3, 2, len(tiny_masked.PIECES))
+    assert not close(found[:, 0], found[:, 1])
+    with pytest.raises(PortrayalError, match=r"as many \[MASK\].*found 1, 2"):
+        single.log_probs(pixels[:2], ["a [MASK]", "a [MASK] is [MASK]"])
+    with pytest.raises(PortrayalError, match="found 0"):
+        single.log_probs(pixels, "a man")
+
+
+@pytest.mark.parametrize("kind", ["single", "dual"])
+def test_half_as_many_bits_say_nearly_the_same(request, torch, reader, pixels, kind):
+    from portrayal.models.masked import MaskedModel
+    from portrayal.models.masked.single import SingleNetwork
+
+    model = request.getfixturevalue(kind)
+    network = SingleNetwork(tiny_masked.vilt()) if kind == "single" else tiny_masked.dual()
+    short = MaskedModel("short", network, reader, precision="bfloat16")
+    found, exact = short.log_probs(pixels, ASK), model.log_probs(pixels, ASK)
+    assert found.dtype == torch.float32
+    assert 0 < float((found - exact).abs().max()) < 0.5
+
+
+# -- no picture -----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_picture_vilt_attends_to_no_patch(torch, single, pixels):
+    """As if every patch were masked out: then it does not matter which picture it is."""
+    alone = single.log_probs(None, [ASK, OTHER])
+    from portrayal.models.masked.network import Looked
+
+    looked = single.encode(pixels[:2])
+    hidden = Looked(looked.tokens, torch.zeros(looked.tokens.shape[:2], dtype=torch.bool))
+    assert close(single.log_probs(hidden, [ASK, OTHER]), alone)
+    assert not close(single.log_probs(looked, [ASK, OTHER]), alone, 1e-2)
+
+
+def test_without_a_picture_the_dual_stream_skips_its_look(dual, pixels):
+    """As if its look added nothing: the part that adds it has weights of 0, and its norm is what it gets anyway."""
+    alone = dual.log_probs(None, [ASK, OTHER])
+    assert not close(dual.log_probs(pixels[:2], [ASK, OTHER]), alone, 1e-2)
+    ids = dual.reader.read(ASK)
+    import torch
+
+    hidden = dual.network.read(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.bool))
+    for layer in dual.network.text_encoder.bert.encoder.layer[2:]:
+        hidden = layer.attention(hidden, hidden, None)
+        inner = torch.nn.functional.gelu(layer.intermediate.dense(hidden))
+        hidden = layer.output(inner, hidden)
+    expected = dual.network.words(hidden)[0, ids.index(dual.reader.mask)].log_softmax(-1)
+    assert close(alone[0, 0], expected)
+
+
+def test_gray_is_another_way_to_show_nothing(dual):
+    assert dual.gray(2).shape == (2, 3, 32, 32)
+    assert not close(dual.log_probs(dual.gray(1), ASK), dual.log_probs(None, ASK), 1e-2)
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_word_of_one_piece_is_its_column(single, pixels):
+    whole = single.log_probs(pixels, ASK)
+    found = single.word_log_probs(pixels, ASK, ["woman", "man"])
+    columns = [tiny_masked.PIECES.index(word) for word in ("woman", "man")]
+    assert close(found, whole[:, 0, columns])
+    chosen = single.word_log_probs(pixels, ASK, ["woman", "man"], over="candidates").exp()
+    assert close(chosen.sum(1), chosen.new_ones(3))
+    assert close(chosen[:, 0] / chosen[:, 1], (found[:, 0] - found[:, 1]).exp(), 1e-4)
+
+
+@pytest.mark.parametrize("kind", ["single", "dual"])
+def test_a_word_of_several_pieces_is_a_product_of_conditionals(request, torch, pixels, kind):
+    model = request.getfixturevalue(kind)
+    skate, board = (tiny_masked.PIECES.index(piece) for piece in ("skate", "##board"))
+    found = model.word_log_probs(pixels, "a man is [MASK]", ["fish", "skateboard"])
+    first = model.log_probs(pixels, "a man is [MASK] [MASK]")[:, 0, skate]
+    second = model.log_probs(pixels, "a man is skate [MASK]")[:, 0, board]
+    assert close(found[:, 1], first + second)
+    assert close(found[:, 0], model.word_log_probs(pixels, "a man is [MASK]", ["fish"])[:, 0])
+    with pytest.raises(PortrayalError, match="several pieces: 'skateboard'"):
+        model.word_log_probs(pixels, ASK, ["fish", "skateboard"], pieces="refuse")
+
+
+def test_words_that_cannot_be_asked_about_are_refused(single, pixels):
+    with pytest.raises(PortrayalError, match="'zebra' cannot be written"):
+        single.word_log_probs(pixels, ASK, ["man", "zebra"])
+    with pytest.raises(PortrayalError, match="one \\[MASK\\], and a text has 2"):
+        single.word_log_probs(pixels, "a [MASK] [MASK]", ["man"])
+    with pytest.raises(PortrayalError, match="no words"):
+        single.word_log_probs(pixels, ASK, [])
+
+
+def test_whole_words():
+    from portrayal.models.masked.vocabulary import Vocabulary
+
+    words = Vocabulary(["a", "man", "t-shirt"], longest=6)
+    assert words.read("A man, a T-shirt!") == [2, 5, 6, 5, 7, 3]
+    assert words.read("a zebra [MASK] [mask]") == [2, 5, 1, 4, 4, 3]
+    assert words.caption("a a a a a a a") == [2, 5, 5, 5, 5, 3]
+    with pytest.raises(PortrayalError, match="at most 6 words or pieces, found 9"):
+        words.question("a a a a a a a")
+    assert (words.pieces("MAN"), words.word(6), len(words)) == ([6], "man", 8)
+    for unknown in ("zebra", "[MASK]", "[PAD]"):
+        with pytest.raises(PortrayalError, match="not in the model's vocabulary"):
+            words.pieces(unknown)
+    with pytest.raises(PortrayalError, match="each of its words once"):
+        Vocabulary(["a", "a"])
+
+
+def test_texts_are_read_as_albef_was_trained():
+    from portrayal.models.masked.vocabulary import AlbefPieces
+
+    pieces = AlbefPieces(tiny_masked.tokenizer(), 6)
+    number = {piece: at for at, piece in enumerate(tiny_masked.PIECES)}
+    words = ["[CLS]", "the", "man", "is", "[MASK]"]
+    assert pieces.read("The man is [MASK].") == [number[word] for word in words]
+    assert pieces.read("The man, is-[MASK]!") == [number[word] for word in words]
+    assert pieces.caption("a a a a a a a a") == [number["[CLS]"], *[number["a"]] * 5]
+
+
+# -- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_pixels_have_a_range_a_size_and_a_text_each(torch, dual, bert, pixels):
+    with pytest.raises(PortrayalError, match="values from 0 to 1, got 0 to 255"):
+        dual.encode(torch.tensor([0.0, 255.0]).repeat(1, 3, 32, 16))
+    with pytest.raises(PortrayalError, match="values from 0 to 1, got nan"):
+        dual.encode(torch.full((1, 3, 32, 32), math.nan))
+    with pytest.raises(PortrayalError, match="32 by 32 pixels, got 48 by 32"):
+        dual.encode(torch.rand(1, 3, 48, 32))
+    with pytest.raises(PortrayalError, match="3 pictures, 2 texts"):
+        dual.log_probs(pixels, [ASK, ASK])
+    with pytest.raises(PortrayalError, match="reads texts alone"):
+        bert.log_probs(pixels, ASK)
+    with pytest.raises(PortrayalError, match="no part that tells whether"):
+        bert.match_log_probs(None, [ASK])
+    with pytest.raises(PortrayalError, match="at most 24 words or pieces, found 42"):
+        dual.log_probs(None, "a [MASK]" + " man" * 38)
+
+
+def test_sides_are_multiples_of_a_patch(torch, single):
+    with pytest.raises(PortrayalError, match="multiples of 8, got 32 by 36"):
+        single.encode(torch.rand(1, 3, 32, 36))
+
+
+# -- pictures -------------------------------------------------------------------------------------------------------
+
+
+def test_pictures_become_pixels_of_the_models_size(torch, single, dual):
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 90, 3), dtype=np.uint8))
+    square = dual.pixels([picture, picture.resize((7, 7))])
+    assert square.shape == (2, 3, 32, 32)
+    assert 0 <= float(square.min()) < float(square.max()) <= 1
+    wide, tall = single.pixels([picture, picture.transpose(Image.Transpose.ROTATE_90)])
+    assert (wide.shape, tall.shape) == ((3, 32, 48), (3, 48, 32))
+    # The longer side is at most 1333/800 of the shorter, as ViLT has it: here 53, and 48 as a multiple of 8.
+    assert single.pixels([picture.resize((400, 50))]).shape == (1, 3, 8, 48)
+    own = dual.pixels([picture.resize((32, 32))])[0]
+    assert close(own, torch.tensor(np.asarray(picture.resize((32, 32)))).permute(2, 0, 1) / 255)
+
+
+# -- a function -----------------------------------------------------------------------------------------------------
+
+
+def test_any_function_is_a_model(torch, pixels):
+    from portrayal.models.masked import FillsMasks, GivenModel
+
+    def bright(images, texts):
+        light = images.mean(dim=(1, 2, 3)) if images is not None else torch.full((len(texts),), 0.5)
+        return torch.stack([light, 1 - light], dim=1).log()
+
+    model: FillsMasks = GivenModel(bright, ["day", "night"], side=32)
+    changed = pixels.clone().requires_grad_()
+    found = model.word_log_probs(changed, ASK, ["night"])
+    assert found[:, 0].exp().tolist() == pytest.approx((1 - pixels.mean(dim=(1, 2, 3))).tolist())
+    found.sum().backward()
+    assert float(changed.grad.abs().min()) > 0
+    assert model.log_probs(None, [ASK]).exp().tolist() == [[[0.5, 0.5]]]
+    assert model.encode(pixels) is pixels
+    assert model.pixels([Image.new("RGB", (9, 9))]).shape == (1, 3, 32, 32)
+    with pytest.raises(PortrayalError, match="does not know 'dusk'"):
+        model.word_log_probs(pixels, ASK, ["dusk"])
+    with pytest.raises(PortrayalError, match=r"one \[MASK\] a text"):
+        model.log_probs(pixels, "a man")
+    with pytest.raises(PortrayalError, match=r"gives a tensor \(3, 2\), got \(3, 1\)"):
+        GivenModel(lambda images, texts: torch.zeros(len(texts), 1), ["a", "b"], 32).log_probs(pixels, ASK)
+    with pytest.raises(PortrayalError, match="add up to 2"):
+        GivenModel(lambda images, texts: torch.zeros(len(texts), 2), ["a", "b"], 32).log_probs(pixels, ASK)
+
+
+# -- by name --------------------------------------------------------------------------------------------------------
+
+
+def test_models_of_transformers_load_by_folder(torch, tmp_path, pixels, single, bert):
+    from portrayal.models.masked import load_masked
+
+    found = load_masked(tiny_masked.save(tiny_masked.vilt(), tmp_path / "vilt"), "cpu")
+    assert close(found.log_probs(pixels, ASK), single.log_probs(pixels, ASK))
+    assert not found.network.matching
+    found = load_masked(tiny_masked.save(tiny_masked.bert(), tmp_path / "bert"), "cpu")
+    assert close(found.log_probs(None, [ASK]), bert.log_probs(None, [ASK]))
+
+
+@pytest.mark.parametrize("ending", ["pth", "safetensors"])
+def test_a_checkpoint_of_albef_loads_with_the_tokenizer_beside_it(torch, tmp_path, dual, pixels, ending):
+    from safetensors.torch import save_file
+
+    from portrayal.models.masked import load_masked
+
+    tiny_masked.tokenizer().save_pretrained(tmp_path)
+    weights = {name: value.clone() for name, value in dual.network.state_dict().items()}
+    weights["image_queue"] = torch.zeros(8, 4)
+    weights["vision_proj_m.weight"] = torch.zeros(8, 64)
+    file = tmp_path / f"albef.{ending}"
+    torch.save({"model": weights}, file) if ending == "pth" else save_file(weights, file)
+    found = load_masked(str(file), "cpu")
+    from portrayal.models.masked import MaskedModel
+
+    same = MaskedModel("same", dual.network, found.reader)
+    assert close(found.log_probs(pixels, ASK), same.log_probs(pixels, ASK))
+    assert close(found.match_log_probs(pixels, ["a man"] * 3), same.match_log_probs(pixels, ["a man"] * 3))
+    larger = load_masked(str(file), "cpu", side=64)
+    assert larger.log_probs(torch.rand(1, 3, 64, 64), ASK).shape == (1, 1, len(tiny_masked.PIECES))
+
+
+def test_what_is_no_masked_model_is_named(tmp_path):
+    from portrayal.models.masked import load_masked
+    from tests.models import tiny_vision
+
+    with pytest.raises(PortrayalError, match="is a vit: expected one that fills masks"):
+        load_masked(tiny_vision.classifier(tmp_path / "vit"), "cpu")
+    with pytest.raises(PortrayalError, match="Did you mean 'lab-dual-full'"):
+        load_masked("lab-dual-ful", "cpu")
+    with pytest.raises(PortrayalError, match="has a size and a tokenizer of its own"):
+        load_masked("lab-dual-0", "cpu", side=96)
+    (tmp_path / "text.pth").write_text("no weights")
+    with pytest.raises(PortrayalError, match="expected weights alone"):
+        load_masked(str(tmp_path / "text.pth"), "cpu")
+    (tmp_path / "text.safetensors").write_text("no weights")
+    with pytest.raises(PortrayalError, match="expected"):
+        load_masked(str(tmp_path / "text.safetensors"), "cpu")
+    with pytest.raises(PortrayalError, match="found no file"):
+        load_masked(str(tmp_path / "missing.safetensors"), "cpu")
+
+
+@pytest.mark.parametrize("stream", ["single", "dual"])
+def test_a_model_is_saved_and_loaded_again(torch, tmp_path, stream):
+    from portrayal.models.masked import MaskedModel, load_masked
+    from portrayal.models.masked.folder import save_model
+    from portrayal.models.masked.single import SingleNetwork
+    from portrayal.models.masked.vocabulary import Vocabulary
+
+    words = Vocabulary(tiny_masked.WORDS, longest=24)
+    network = (
+        SingleNetwork(tiny_masked.vilt(), matching=True, square=True)
+        if stream == "single"
+        else tiny_masked.dual()
+    )
+    for weight in network.parameters():
+        weight.data = weight.data.half().float()  # as they are kept
+    save_model(tmp_path, network, words)
+    found = load_masked(str(tmp_path), "cpu")
+    before = MaskedModel("before", network, words)
+    pixels = torch.rand(2, 3, 32, 32)
+    assert torch.equal(found.log_probs(pixels, ASK), before.log_probs(pixels, ASK))
+    assert torch.equal(
+        found.match_log_probs(pixels, ["a man"] * 2), before.match_log_probs(pixels, ["a man"] * 2)
+    )
+    if stream == "single":  # Transformers opens the folder too
+        import transformers
+
+        transformers.utils.logging.disable_progress_bar()
+        own = transformers.ViltForMaskedLM.from_pretrained(tmp_path)
+        assert close(own.mlm_score.decoder.bias.float(), network.inner.mlm_score.decoder.bias)
+    (tmp_path / "config.json").write_text(
+        (tmp_path / "config.json").read_text().replace('"layers": 4', '"layers": 3')
+    )
+    if stream == "dual":
+        with pytest.raises(PortrayalError, match="found others: text_encoder"):
+            load_masked(str(tmp_path), "cpu")

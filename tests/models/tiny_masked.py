@@ -1,0 +1,79 @@
+"""Tiny masked models with random weights: they show that what is computed is right, not that it is good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+WORDS = [
+    "a",
+    "man",
+    "woman",
+    "is",
+    "the",
+    "in",
+    "picture",
+    "cooking",
+    "cook",
+    "##ing",
+    "fish",
+    "skate",
+    "##board",
+]
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+_SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+
+
+def _seeded(seed: int = 0):
+    import torch
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    torch.manual_seed(seed)
+    return transformers
+
+
+def loud(model, size: float = 0.2):
+    """Weights large enough that what is computed depends on what is given."""
+    import torch
+
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.normal_(0, size)
+    return model.eval()
+
+
+def vilt(**more):
+    t = _seeded()
+    config = t.ViltConfig(
+        **_SMALL, image_size=32, patch_size=8, vocab_size=len(PIECES), pad_token_id=0, **more
+    )
+    return loud(t.ViltForMaskedLM(config))
+
+
+def bert():
+    t = _seeded()
+    config = t.BertConfig(**_SMALL, vocab_size=len(PIECES), max_position_embeddings=24, pad_token_id=0)
+    return loud(t.BertForMaskedLM(config))
+
+
+def tokenizer():
+    t = _seeded()
+    return t.BertTokenizer(vocab={piece: number for number, piece in enumerate(PIECES)})
+
+
+def dual(**more):
+    from portrayal.models.masked.dual import DualNetwork, DualShape
+
+    _seeded()
+    shape = {
+        "side": 32, "patch": 8, "picture_width": 64, "picture_layers": 2, "picture_heads": 1, "words": len(PIECES),
+        "width": 64, "layers": 4, "fusion": 2, "heads": 1, "inner": 64, "positions": 24, "compared": 8,
+    }  # fmt: skip
+    return loud(DualNetwork(DualShape(**{**shape, **more})))
+
+
+def save(model, folder: Path) -> str:
+    model.save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return str(folder)
