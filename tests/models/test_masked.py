@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,13 @@ pytestmark = pytest.mark.skipif(
 
 ASK = "a [MASK] is in the picture"
 OTHER = "the man is [MASK]"
+CONCEPTS = """
+    baking biking cleaning cooking crying driving exercising fishing hugging jumping kneeling lifting picking praying
+    riding running sewing shouting skating smiling spying staring studying talking walking waving begging calling
+    climbing coughing drinking eating falling hitting jogging kicking laughing painting pitching reading rowing serving
+    shopping sitting sleeping speaking standing stretching sweeping throwing washing working
+    athlete chef doctor engineer farmer footballer judge mechanic nurse pilot police runner soldier
+"""
 
 
 @pytest.fixture(scope="module")
@@ -147,16 +156,33 @@ def test_gradients_reach_the_pixels(request, torch, pixels, kind):
     model.word_log_probs(changed, ASK, ["man"]).sum().backward()
     slope = changed.grad
     assert all(weight.grad is None for weight in model.network.parameters())
+    steepest = slope[1].abs().argmax()
     step = torch.zeros_like(pixels)
-    step[1, 2, 10, 11] = 1e-2
-    up, down = (
-        model.word_log_probs((pixels + sign * step).clamp(0, 1), ASK, ["man"])[1, 0] for sign in (1, -1)
-    )
-    assert float(slope[1, 2, 10, 11]) == pytest.approx(float(up - down) / 2e-2, rel=0.05, abs=1e-4)
+    step[1].view(-1)[steepest] = 3e-2
+    pixels = pixels.clamp(0.05, 0.95)  # room for a step either way
+    changed = pixels.clone().requires_grad_()
+    model.word_log_probs(changed, ASK, ["man"]).sum().backward()
+    slope = changed.grad
+    expected = float(slope[1].view(-1)[steepest])
+    assert abs(expected) > 1e-4
+    up, down = (float(model.word_log_probs(pixels + sign * step, ASK, ["man"])[1, 0]) for sign in (1, -1))
+    assert (up - down) / 6e-2 == pytest.approx(expected, rel=0.05)
     reused = pixels.clone().requires_grad_()
     looked = model.encode(reused)
     model.word_log_probs(looked, ASK, ["man"]).sum().backward()
     assert close(reused.grad, slope)
+
+
+def test_pictures_are_looked_at_a_batch_at_a_time(monkeypatch, torch, dual):
+    seen = []
+    look = dual.network.look
+    monkeypatch.setattr(dual.network, "look", lambda some: (seen.append(len(some)), look(some))[1])
+    monkeypatch.setattr(dual, "batch", 2)
+    pixels = torch.rand(5, 3, 32, 32, generator=torch.Generator().manual_seed(9))
+    words = ["fish", "skateboard"]
+    found = dual.word_log_probs(pixels, ASK, words, over="candidates")
+    assert seen == [2, 2, 1]
+    assert close(found[4], dual.word_log_probs(pixels[4:], ASK, words, over="candidates")[0])
 
 
 def test_several_masks(single, pixels):
@@ -250,6 +276,25 @@ def test_words_that_cannot_be_asked_about_are_refused(single, pixels):
         single.word_log_probs(pixels, "a [MASK] [MASK]", ["man"])
     with pytest.raises(PortrayalError, match="no words"):
         single.word_log_probs(pixels, ASK, [])
+    with pytest.raises(PortrayalError, match="asked about once"):
+        single.word_log_probs(pixels, ASK, ["man", "Man"], over="candidates")
+    with pytest.raises(PortrayalError, match="Did you mean 'candidates'"):
+        single.word_log_probs(pixels, ASK, ["man"], over="candidate")
+    with pytest.raises(PortrayalError, match="Did you mean 'refuse'"):
+        single.word_log_probs(pixels, ASK, ["man"], pieces="refused")
+    for special in ("[SEP]", "[MASK]", "[CLS]"):
+        with pytest.raises(PortrayalError, match="cannot be written"):
+            single.word_log_probs(pixels, ASK, [special])
+    with pytest.raises(PortrayalError, match=r"word of 2 pieces is longer .* at most 24 pieces, found 25"):
+        single.word_log_probs(None, "a [MASK]" + " man" * 20, ["fish", "skateboard"])
+
+
+def test_a_word_that_is_written_otherwise_at_the_beginning_is_not_asked_about_there(monkeypatch, single):
+    assert single.word_log_probs(None, "[MASK] is in the picture", ["man"]).shape == (1, 1)
+    monkeypatch.setattr(type(single.reader), "same_at_start", lambda self, word: word != "man")
+    with pytest.raises(PortrayalError, match="otherwise at the beginning of a text \\('man'\\)"):
+        single.word_log_probs(None, "[MASK] is in the picture", ["man"])
+    assert single.word_log_probs(None, "the [MASK] is in the picture", ["man"]).shape == (1, 1)
 
 
 def test_whole_words():
@@ -278,6 +323,24 @@ def test_texts_are_read_as_albef_was_trained():
     assert pieces.read("The man is [MASK].") == [number[word] for word in words]
     assert pieces.read("The man, is-[MASK]!") == [number[word] for word in words]
     assert pieces.caption("a a a a a a a a") == [number["[CLS]"], *[number["a"]] * 5]
+    assert pieces.pieces("Man.") == [number["man"]]
+
+
+def test_the_words_of_the_paper_in_the_word_pieces_of_bert(shared):
+    """Each of the 65 concepts is one piece; other activities are not."""
+    import transformers
+
+    from portrayal.models.masked.vocabulary import AlbefPieces
+
+    words = (shared / "text" / "bert_uncased_vocab.txt").read_text(encoding="utf-8").splitlines()
+    bert = transformers.BertTokenizer(vocab={word: number for number, word in enumerate(words)})
+    pieces = AlbefPieces(bert, 30)
+    assert len(pieces) == 30_522
+    assert {len(pieces.pieces(word)) for word in CONCEPTS.split()} == {1}
+    assert [pieces.word(number) for number in pieces.pieces("juggling")] == ["jug", "##gling"]
+    assert [pieces.word(number) for number in pieces.read("The woman is [MASK].")] == [
+        "[CLS]", "the", "woman", "is", "[MASK]",
+    ]  # fmt: skip
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------
@@ -309,6 +372,8 @@ def test_sides_are_multiples_of_a_patch(torch, single):
 
 
 def test_pictures_become_pixels_of_the_models_size(torch, single, dual):
+    from portrayal.models.masked.pixels import as_pixels
+
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 90, 3), dtype=np.uint8))
     square = dual.pixels([picture, picture.resize((7, 7))])
     assert square.shape == (2, 3, 32, 32)
@@ -317,6 +382,13 @@ def test_pictures_become_pixels_of_the_models_size(torch, single, dual):
     assert (wide.shape, tall.shape) == ((3, 32, 48), (3, 48, 32))
     # The longer side is at most 1333/800 of the shorter, as ViLT has it: here 53, and 48 as a multiple of 8.
     assert single.pixels([picture.resize((400, 50))]).shape == (1, 3, 8, 48)
+    # At the published size, what the image processor of Transformers makes of these: height, width.
+    large = SimpleNamespace(square=False, side=384, patch=32)
+    for size, made in (
+        ((640, 360), (352, 608)), ((1920, 1080), (352, 608)), ((500, 300), (352, 608)), ((800, 400), (320, 608)),
+        ((640, 480), (384, 512)), ((427, 640), (576, 384)), ((30, 30), (384, 384)),
+    ):  # fmt: skip
+        assert as_pixels([Image.new("RGB", size)], large)[0].shape[1:] == made
     own = dual.pixels([picture.resize((32, 32))])[0]
     assert close(own, torch.tensor(np.asarray(picture.resize((32, 32)))).permute(2, 0, 1) / 255)
 
@@ -346,6 +418,14 @@ def test_any_function_is_a_model(torch, pixels):
         model.log_probs(pixels, "a man")
     with pytest.raises(PortrayalError, match=r"gives a tensor \(3, 2\), got \(3, 1\)"):
         GivenModel(lambda images, texts: torch.zeros(len(texts), 1), ["a", "b"], 32).log_probs(pixels, ASK)
+    with pytest.raises(PortrayalError, match="3 pictures, 1 texts"):
+        model.log_probs(pixels, [ASK])
+    with pytest.raises(PortrayalError, match="values from 0 to 1"):
+        model.log_probs(pixels * 255, ASK)
+    with pytest.raises(PortrayalError, match="no text to read"):
+        model.log_probs(None, [])
+    with pytest.raises(PortrayalError, match="named twice"):
+        model.word_log_probs(pixels, ASK, ["day", "day"])
     with pytest.raises(PortrayalError, match="add up to 2"):
         GivenModel(lambda images, texts: torch.zeros(len(texts), 2), ["a", "b"], 32).log_probs(pixels, ASK)
 
@@ -361,6 +441,21 @@ def test_models_of_transformers_load_by_folder(torch, tmp_path, pixels, single, 
     assert not found.network.matching
     found = load_masked(tiny_masked.save(tiny_masked.bert(), tmp_path / "bert"), "cpu")
     assert close(found.log_probs(None, [ASK]), bert.log_probs(None, [ASK]))
+
+
+def test_a_vilt_for_retrieval_matches_and_fills_nothing(torch, tmp_path, pixels):
+    import transformers
+
+    from portrayal.models.masked import load_masked
+
+    model = tiny_masked.loud(transformers.ViltForImageAndTextRetrieval(tiny_masked.vilt().config))
+    found = load_masked(tiny_masked.save(model, tmp_path), "cpu")
+    own = tiny_masked.tokenizer()("a man", return_tensors="pt")
+    with torch.no_grad():
+        score = model(**own, pixel_values=(pixels[:1] - 0.5) / 0.5).logits
+    assert close(found.match_logits(pixels[:1], ["a man"]), torch.tensor([[0.0, float(score)]]))
+    with pytest.raises(PortrayalError, match="no part that fills masks"):
+        found.log_probs(pixels[:1], [ASK])
 
 
 @pytest.mark.parametrize("ending", ["pth", "safetensors"])
@@ -391,10 +486,10 @@ def test_what_is_no_masked_model_is_named(tmp_path):
 
     with pytest.raises(PortrayalError, match="is a vit: expected one that fills masks"):
         load_masked(tiny_vision.classifier(tmp_path / "vit"), "cpu")
-    with pytest.raises(PortrayalError, match="Did you mean 'lab-dual-full'"):
-        load_masked("lab-dual-ful", "cpu")
+    with pytest.raises(PortrayalError, match="Unknown model of the lab 'lab-dual-hal'"):
+        load_masked("lab-dual-hal", "cpu")
     with pytest.raises(PortrayalError, match="has a size and a tokenizer of its own"):
-        load_masked("lab-dual-0", "cpu", side=96)
+        load_masked(str(tmp_path / "vit"), "cpu", side=96)
     (tmp_path / "text.pth").write_text("no weights")
     with pytest.raises(PortrayalError, match="expected weights alone"):
         load_masked(str(tmp_path / "text.pth"), "cpu")
@@ -434,9 +529,49 @@ def test_a_model_is_saved_and_loaded_again(torch, tmp_path, stream):
         transformers.utils.logging.disable_progress_bar()
         own = transformers.ViltForMaskedLM.from_pretrained(tmp_path)
         assert close(own.mlm_score.decoder.bias.float(), network.inner.mlm_score.decoder.bias)
-    (tmp_path / "config.json").write_text(
-        (tmp_path / "config.json").read_text().replace('"layers": 4', '"layers": 3')
+
+
+BROKEN = {
+    "no words": lambda folder, config: (folder / "vocab.txt").unlink(),
+    "few words": lambda folder, config: (folder / "vocab.txt").write_text(
+        "\n".join(tiny_masked.PIECES[:9]) + "\n"
+    ),
+    "no letters": lambda folder, config: (folder / "vocab.txt").write_bytes(b"\xff\xfe\x00"),
+    "other layers": lambda folder, config: config.update(layers=3),
+    "no heads": lambda folder, config: config.pop("heads"),
+    "odd heads": lambda folder, config: config.update(heads=7),
+    "a text for a number": lambda folder, config: config.update(width="wide"),
+    "longer texts": lambda folder, config: config["portrayal"].update(longest=400),
+    "no kind": lambda folder, config: config.pop("model_type"),
+    "nothing of ours": lambda folder, config: config["portrayal"].clear(),
+    "no weights": lambda folder, config: (folder / "model.safetensors").unlink(),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_folder_whose_parts_do_not_fit_is_refused(tmp_path, fault):
+    from portrayal.models.masked import load_masked
+    from portrayal.models.masked.folder import save_model
+    from portrayal.models.masked.vocabulary import Vocabulary
+
+    save_model(tmp_path, tiny_masked.dual(), Vocabulary(tiny_masked.WORDS, longest=24))
+    config = json.loads((tmp_path / "config.json").read_text())
+    BROKEN[fault](tmp_path, config)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(PortrayalError, match="expected"):
+        load_masked(str(tmp_path), "cpu")
+
+
+def test_comparing_is_a_product_of_vectors(torch, dual, single, pixels):
+    pictures, texts = (
+        dual.picture_vectors(pixels),
+        dual.text_vectors(["a man", "the woman is in the picture"]),
     )
-    if stream == "dual":
-        with pytest.raises(PortrayalError, match="found others: text_encoder"):
-            load_masked(str(tmp_path), "cpu")
+    assert close(pictures.norm(dim=1), torch.ones(3))
+    assert close(texts.norm(dim=1), torch.ones(2))
+    assert close(texts[0], dual.text_vectors(["a man"])[0])
+    with pytest.raises(PortrayalError, match="cannot compare"):
+        single.text_vectors(["a man"])
+    for wrong in ([], "a man"):
+        with pytest.raises(PortrayalError, match="a list of texts"):
+            dual.text_vectors(wrong)

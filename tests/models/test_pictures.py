@@ -118,6 +118,16 @@ def test_what_is_no_picture_is_named(tmp_path):
             read_picture(tmp_path / name)
 
 
+def test_a_file_that_asks_for_a_program_is_not_obeyed(tmp_path, monkeypatch):
+    from PIL import EpsImagePlugin
+
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_, **__: pytest.fail("a program was started"))
+    head = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n"
+    (tmp_path / "drawing.png").write_bytes(head)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_picture(tmp_path / "drawing.png")
+
+
 def test_what_is_no_file_is_named(tmp_path):
     with pytest.raises(InputError, match="found no file"):
         read_picture(tmp_path / "nothing.png")

@@ -33,22 +33,24 @@ def _seeded(seed: int = 0):
 
 
 def loud(model, size: float = 0.2):
-    """Weights large enough that what is computed depends on what is given."""
+    """Weights large enough that what is computed depends on what is given; with a size of 0, as training starts."""
     import torch
 
     torch.manual_seed(1)
+    if not size:
+        return model
     with torch.no_grad():
         for weight in model.parameters():
             weight.normal_(0, size)
     return model.eval()
 
 
-def vilt(**more):
+def vilt(size: float = 0.2, **more):
     t = _seeded()
     config = t.ViltConfig(
         **_SMALL, image_size=32, patch_size=8, vocab_size=len(PIECES), pad_token_id=0, **more
     )
-    return loud(t.ViltForMaskedLM(config))
+    return loud(t.ViltForMaskedLM(config), size)
 
 
 def bert():
@@ -62,7 +64,7 @@ def tokenizer():
     return t.BertTokenizer(vocab={piece: number for number, piece in enumerate(PIECES)})
 
 
-def dual(**more):
+def dual(size: float = 0.2, **more):
     from portrayal.models.masked.dual import DualNetwork, DualShape
 
     _seeded()
@@ -70,7 +72,7 @@ def dual(**more):
         "side": 32, "patch": 8, "picture_width": 64, "picture_layers": 2, "picture_heads": 1, "words": len(PIECES),
         "width": 64, "layers": 4, "fusion": 2, "heads": 1, "inner": 64, "positions": 24, "compared": 8,
     }  # fmt: skip
-    return loud(DualNetwork(DualShape(**{**shape, **more})))
+    return loud(DualNetwork(DualShape(**{**shape, **more})), size)
 
 
 def save(model, folder: Path) -> str:

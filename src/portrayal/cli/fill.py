@@ -35,7 +35,7 @@ _OVER = ("vocabulary", "candidates")
 @click.command("fill")
 @click.option(
     "--model", required=True, metavar="NAME",
-    help="lab-single, lab-dual, a folder, a file of ALBEF or TCL, or a ViLT by its Hugging Face name.",
+    help="A file of ALBEF or TCL, a folder (lab train writes one), or a ViLT by its Hugging Face name.",
 )  # fmt: skip
 @click.option("--text", "texts", multiple=True, required=True, metavar="TEXT",
               help='A text with one [MASK], such as "a [MASK] is in the picture" (repeatable).')  # fmt: skip
@@ -68,7 +68,7 @@ def command(
     Writes image_id, text, word and probability. What is finished is kept when the command is interrupted; the same
     command goes on from there.
     """
-    from portrayal.models.masked import load_masked
+    from portrayal.models.masked.loading import load_masked, located
 
     refuse_file(out)
     if over == "candidates" and not words:
@@ -79,7 +79,8 @@ def command(
     kept = journal_beside(out)
     with progress("fill") as tell:
         pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
-        asked = Asked("filling masks", model, (texts, words, over, tokenizer), lambda: answer)
+        settings = (texts, words, over, [known.reader.word(number) for number in range(len(known.reader))])
+        asked = Asked("filling masks", located(model), settings, lambda: answer)
         answers = asked.answers(pictures, kept, tell)
     rows = [
         {"image_id": image, "text": text, "word": word, "probability": probability}
@@ -128,5 +129,8 @@ def _filler(
     with torch.inference_mode():
         looked = model.encode(model.gray(1))
         for text in texts:
-            model.word_log_probs(looked, text, words or [model.reader.word(len(model.reader) - 1)])
+            if words:
+                model.word_log_probs(looked, text, words)
+            elif model.log_probs(looked, text).shape[1] != 1:
+                raise PortrayalError("A text has one [MASK]: found several.")
     return fill

@@ -177,7 +177,7 @@ def train_command(
     if out.is_dir() and any(out.iterdir()) and not (out / STATE).exists():
         raise PortrayalError(f"{out} holds files already; choose a new folder for the model.")
     with progress("train") as tell:
-        recipe = recipe_for(stream, steps=steps, seed=seed)
+        recipe = recipe_for(stream, where, steps=steps, seed=seed)
         card = teach(lesson, out, recipe, where, lambda done, of, _: tell("training", done, of))
     grades = [[name, f"{value:.3f}"] for name, value in card["held out"].items()]
     show_table(["on scenes it has not seen", "share or distance"], grades)

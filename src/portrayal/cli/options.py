@@ -18,6 +18,7 @@ from portrayal.results import Results
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+SHARED = ("skip_bad",)  # options of every score, which some metrics have a use for too
 FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
 
 
@@ -100,8 +101,11 @@ def output_options(command: F) -> F:
 
 
 def metric_options(metric: Metric) -> list[click.Option]:
-    """One option per keyword of the metric: its type from the annotation, its help from the annotation's text."""
-    return [_option(parameter) for parameter in metric.options.values()]
+    """One option per keyword of the metric: its type from the annotation, its help from the annotation's text.
+
+    Not for those that every command has: --skip-bad is one word for rows and pictures.
+    """
+    return [_option(parameter) for name, parameter in metric.options.items() if name not in SHARED]
 
 
 def _option(parameter: inspect.Parameter) -> click.Option:

@@ -124,7 +124,7 @@ class Asked:
     @cached_property
     def _content(self) -> str:
         """What the model is: a folder's name does not say."""
-        return content_digest(Path(self.model)) if Path(self.model).is_dir() else self.model
+        return content_digest(Path(self.model)) if Path(self.model).exists() else self.model
 
     def _key(self, some: Mapping[str, Path]) -> str:
         """Changes with the model, its settings, the files, and this program."""

@@ -12,6 +12,7 @@ from portrayal.auditing import score
 from portrayal.cli.console import progress, raw, say
 from portrayal.cli.options import (
     FORMATS,
+    SHARED,
     attribute_option,
     metric_options,
     output_options,
@@ -71,6 +72,8 @@ def _command(metric: Metric) -> click.Command:
             "seed": seed,
             "workers": workers,
         }
+        given = {"skip_bad": skip_bad}
+        options |= {name: given[name] for name in SHARED if name in metric.options}
         if stream:
             with progress(metric.name) as tell:
                 results = metric.stream(study, **shared, progress=tell, **options)

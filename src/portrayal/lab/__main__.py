@@ -24,7 +24,6 @@ def main() -> int:
     parser.add_argument("--precision")
     asked = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    recipe = recipe_for(asked.stream, steps=asked.steps, batch=asked.batch, precision=asked.precision)
 
     def tell(done: int, of: int, losses: dict[str, float]) -> None:
         if done % 500 == 0 or done == of:
@@ -36,13 +35,11 @@ def main() -> int:
             )
 
     try:
-        card = teach(
-            Lesson(asked.stream, asked.world, asked.scenes),
-            asked.out,
-            recipe,
-            best_device(asked.device),
-            tell,
+        device = best_device(asked.device)
+        recipe = recipe_for(
+            asked.stream, device, steps=asked.steps, batch=asked.batch, precision=asked.precision
         )
+        card = teach(Lesson(asked.stream, asked.world, asked.scenes), asked.out, recipe, device, tell)
     except PortrayalError as error:
         logging.error("%s", error)
         return 2

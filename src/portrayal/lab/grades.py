@@ -73,7 +73,7 @@ def grade(model: MaskedModel, world: World, count: int = 4000) -> dict[str, floa
             grades[f"activity, {cue}"] = _mean(knows[cues == cue])
     full = cues == "full"
     grades["least activity, full"] = min(
-        _mean(knows[full & (does == number)]) for number in range(len(DRAWN_ACTIVITIES))
+        _mean(knows[full & (does == number)]) for number in sorted(set(does[full].tolist()))
     )
     for name, cue in (("prior, absent", "absent"), ("prior, unclear", "ambiguous")):
         if (cues == cue).any():

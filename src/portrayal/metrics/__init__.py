@@ -16,6 +16,7 @@ from portrayal.metrics.metric import Metric
 from portrayal.metrics.naming_ratio import naming_ratio
 from portrayal.metrics.object_distance import object_distance
 from portrayal.metrics.quality import quality
+from portrayal.metrics.retrieval_recall import retrieval_recall
 from portrayal.metrics.retrieval_skew import retrieval_skew
 from portrayal.metrics.word_odds import word_odds
 
@@ -36,6 +37,7 @@ METRICS: dict[str, Metric] = {
         harms,
         quality,
         retrieval_skew,
+        retrieval_recall,
     )
 }
 
@@ -62,6 +64,7 @@ __all__ = [
     "naming_ratio",
     "object_distance",
     "quality",
+    "retrieval_recall",
     "retrieval_skew",
     "word_odds",
 ]

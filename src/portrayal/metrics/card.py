@@ -41,7 +41,8 @@ class Card:
     question: str
     formula: str
     range: str
-    needs: tuple[str, ...]  # tables of the study: captions, references, attributes, objects, rankings
+    # Of the study: captions, references, attributes, objects, rankings, pictures; or a model that somebody names.
+    needs: tuple[str, ...]
     paper: str
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]

@@ -25,6 +25,8 @@ _MISSING = {
     "attributes": "the study has no labels of the people shown (attributes)",
     "objects": "the study has no labels of objects",
     "rankings": "the study has no rankings of items by a system",
+    "pictures": "the study has no pictures (images)",
+    "model": "it asks a vision-language model, and none is named (--model NAME)",
 }
 
 
@@ -165,6 +167,10 @@ class Metric:
             if need == "references" and not study.references.height:
                 return _MISSING[need]
             if need == "objects" and not study.objects.height:
+                return _MISSING[need]
+            if need == "pictures" and not study.pictures:
+                return _MISSING[need]
+            if need == "model" and not (options or {}).get("model"):
                 return _MISSING[need]
         if not self.voices(study, options or {}):
             return "the study has nothing by a system that it measures (see its options)"

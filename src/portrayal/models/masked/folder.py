@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from portrayal.models.masked.vocabulary import Vocabulary
 
 CONFIG, WEIGHTS, WORDS, CARD = "config.json", "model.safetensors", "vocab.txt", "card.json"
 DUAL = "portrayal-dual"
-_OURS = "portrayal"  # the key of what only we read
+OURS = "portrayal"  # the key of what only we read
 _TIED = (
     "text_encoder.cls.predictions.decoder.weight",
     "text_encoder.cls.predictions.decoder.bias",
@@ -40,7 +40,7 @@ def save_model(folder: Path, network: Network, reader: Vocabulary) -> None:
         config["architectures"] = ["ViltForMaskedLM"]
     else:
         raise PortrayalError(f"A {type(network).__name__} cannot be saved.")
-    config[_OURS] = {"longest": reader.longest, "matching": network.matching, "square": network.square}
+    config[OURS] = {"longest": reader.longest, "matching": network.matching, "square": network.square}
     write_text(folder / CONFIG, json.dumps(config, indent=1, sort_keys=True) + "\n")
     reader.save(folder / WORDS)
     weights = {
@@ -54,21 +54,40 @@ def save_model(folder: Path, network: Network, reader: Vocabulary) -> None:
 
 
 def load_model(folder: Path) -> tuple[Network, Vocabulary]:
-    """What `save_model` wrote."""
+    """What `save_model` wrote. Parts that do not fit together are refused."""
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        ours = config.pop(_OURS)
-    except (OSError, ValueError, KeyError) as error:
+        ours = config.pop(OURS)
+        words = Vocabulary.load(folder / WORDS, ours["longest"])
+        if config.pop("model_type") == DUAL:
+            network: Network = DualNetwork(_shape(config))
+            known, places = config["words"], config["positions"]
+        else:
+            network = SingleNetwork(vilt(**config), ours["matching"], ours["square"])
+            known, places = config["vocab_size"], config["max_position_embeddings"]
+        network.matching = ours["matching"]
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, AssertionError) as error:
         raise PortrayalError(
-            f"{folder / CONFIG}: expected the config of a model saved here, found none."
+            f"{folder}: expected a model that was saved here ({CONFIG}, {WEIGHTS}, {WORDS}), found one with parts "
+            f"missing or broken ({type(error).__name__}: {error})."
         ) from error
-    if config.pop("model_type") == DUAL:
-        network: Network = DualNetwork(DualShape(**config))
-    else:
-        network = SingleNetwork(vilt(**config), ours["matching"], ours["square"])
-    network.matching = ours["matching"]
+    if len(words) != known or words.longest > places:
+        raise PortrayalError(
+            f"{folder}: expected {known:,} words in {WORDS} and texts of at most {places}, found {len(words):,} and "
+            f"{words.longest}."
+        )
     put_weights(network, read_folder_weights(folder), folder)
-    return network, Vocabulary.load(folder / WORDS, ours["longest"])
+    return network, words
+
+
+def _shape(config: dict[str, Any]) -> DualShape:
+    names = {field.name for field in fields(DualShape)}
+    if set(config) != names:
+        raise ValueError(f"expected the keys {', '.join(sorted(names))}")
+    shape = DualShape(**config)
+    if shape.width % shape.heads or shape.picture_width % shape.picture_heads:
+        raise ValueError("heads that do not divide the width")
+    return shape
 
 
 def read_folder_weights(folder: Path) -> dict[str, Tensor]:
@@ -93,8 +112,3 @@ def put_weights(network: Network, weights: dict[str, Tensor], folder: Path) -> N
         raise PortrayalError(
             f"{folder / WEIGHTS}: expected the weights that {CONFIG} describes, found others: {odd}."
         )
-
-
-def read_card(file: Path) -> dict[str, Any]:
-    card: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return card

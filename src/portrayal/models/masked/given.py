@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from portrayal.errors import PortrayalError, shown
-from portrayal.models.masked.model import FillsMasks, Images, Over, Pieces, Texts
+from portrayal.models.masked.model import FillsMasks, Images, Over, Pieces, Texts, check_asked, check_range
 from portrayal.models.masked.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -47,6 +47,14 @@ class GivenModel(FillsMasks):
             images = self.encode(images)  # type: ignore[arg-type]
         if isinstance(texts, str):
             texts = [texts] * (1 if images is None else len(images))
+        if not texts:
+            raise PortrayalError("There is no text to read.")
+        if images is not None:
+            check_range(images)
+            if len(images) != len(texts):
+                raise PortrayalError(
+                    f"There is a text for each picture: got {len(images)} pictures, {len(texts)} texts."
+                )
         for text in texts:
             if text.count(MASK) != 1:
                 raise PortrayalError(f"A function is asked about one {MASK} a text, got {shown(text)}.")
@@ -69,8 +77,11 @@ class GivenModel(FillsMasks):
         texts: Texts,
         words: Sequence[str],
         over: Over = "vocabulary",
-        pieces: Pieces = "product",  # noqa: ARG002 (every word it knows is whole)
+        pieces: Pieces = "product",  # every word it knows is whole
     ) -> Tensor:
+        check_asked(over, pieces)
+        if len(set(words)) < len(words):
+            raise PortrayalError("Each word is asked about once: some are named twice.")
         unknown = [word for word in words if word not in self._column]
         if unknown:
             raise PortrayalError(f"The model '{self.name}' does not know {', '.join(map(shown, unknown))}.")

@@ -10,16 +10,15 @@ from typing import Any
 from portrayal.errors import PortrayalError, need, unknown_name
 from portrayal.models.device import best_device
 from portrayal.models.masked.checkpoints import dual_network, read_weights
-from portrayal.models.masked.folder import CARD, CONFIG, load_model, read_card
+from portrayal.models.masked.folder import CONFIG, OURS, load_model
 from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.network import Network
 from portrayal.models.masked.single import SingleNetwork
 from portrayal.models.masked.text_only import TextNetwork
 from portrayal.models.masked.vocabulary import AlbefPieces, Reader, WordPieces
 
-LAB_WORLDS = ("0", "half", "full", "clear")
-_SHORT = {"lab-single": "lab-single-half", "lab-dual": "lab-dual-half"}  # of the lab's world as it comes
-LAB_MODELS = tuple(f"{kind}-{world}" for kind in _SHORT for world in LAB_WORLDS)
+_LAB = "lab-"
+_USUAL = "half"  # the world of a model whose name does not say: the lab's as it comes
 _ENDINGS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
 BERT = "bert-base-uncased"  # whose word pieces ALBEF and TCL read
 _TEXT = 30  # pieces of a text, as ALBEF and TCL cut their captions
@@ -43,21 +42,42 @@ def load_masked(
     need("torch", "neural", "A masked model")
     where = best_device(device)
     network, reader = _parts(name, side, tokenizer)
-    return MaskedModel(name, network, reader, where, precision, batch)
+    return MaskedModel(_plain_name(name), network, reader, where, precision, batch)
+
+
+def located(name: str) -> str:
+    """Where one of the lab's models lies; any other name as it is."""
+    return str(lab_folder(name)) if name.startswith(_LAB) and not Path(name).exists() else name
+
+
+def _plain_name(name: str) -> str:
+    """Of a folder or file its own name, since where it lies says nothing of what was measured."""
+    path = Path(name)
+    if path.is_dir():
+        return path.resolve().name
+    return path.stem if path.is_file() else name
+
+
+def lab_models() -> list[str]:
+    """The names of the lab's models in the package."""
+    return sorted(config.parent.name for config in _shipped().glob(f"*/{CONFIG}"))
 
 
 def lab_folder(name: str) -> Path:
     """Where one of the lab's models lies in the package."""
-    full = _SHORT.get(name, name)
-    if full not in LAB_MODELS:
-        raise unknown_name("model of the lab", name, LAB_MODELS)
-    return Path(str(resources.files("portrayal.models.masked"))) / "data" / full
+    known = lab_models()
+    full = name if name in known else f"{name}-{_USUAL}"
+    if full not in known:
+        raise unknown_name("model of the lab", name, known)
+    return _shipped() / full
+
+
+def _shipped() -> Path:
+    return Path(str(resources.files("portrayal.models.masked"))) / "data"
 
 
 def _parts(name: str, side: int | None, tokenizer: str | None) -> tuple[Network, Reader]:
-    path = Path(name)
-    if name.startswith("lab-") and not path.exists():
-        path = lab_folder(name)
+    path = Path(located(name))
     if path.suffix in _ENDINGS:
         return _checkpoint(path, side, tokenizer)
     if side is not None or tokenizer is not None:
@@ -71,7 +91,7 @@ def _parts(name: str, side: int | None, tokenizer: str | None) -> tuple[Network,
 
 def _is_ours(folder: Path) -> bool:
     try:
-        return "portrayal" in json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        return OURS in json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
 
@@ -96,26 +116,28 @@ def _from_transformers(name: str) -> tuple[Network, Reader]:
     transformers = need("transformers", "neural", "A masked model")
     config = from_pretrained(transformers.AutoConfig, name)
     if config.model_type == "vilt":
-        model = from_pretrained(transformers.ViltForMaskedLM, name)
+        retrieval = "ViltForImageAndTextRetrieval"
+        kind = retrieval if retrieval in (config.architectures or []) else "ViltForMaskedLM"
+        model = from_pretrained(getattr(transformers, kind), name)
         network: Network = SingleNetwork(model)
-        return network, WordPieces(_tokenizer(name), int(config.max_position_embeddings))
+        return network, _pieces(name, config)
     kinds = need("transformers.models.auto.modeling_auto", "neural", "A masked model")
     if config.model_type not in kinds.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise PortrayalError(
             f"The model '{name}' is a {config.model_type}: expected one that fills masks (ViLT, BERT and its kin), a "
-            f"file of ALBEF or TCL, or one of {', '.join(LAB_MODELS)}."
+            f"file of ALBEF or TCL, or one of {', '.join(lab_models())}."
         )
     model = from_pretrained(transformers.AutoModelForMaskedLM, name)
-    longest = getattr(config, "max_position_embeddings", 512)
-    return TextNetwork(model), WordPieces(_tokenizer(name), int(longest))
+    return TextNetwork(model), _pieces(name, config)
+
+
+def _pieces(name: str, config: Any) -> WordPieces:
+    """Some models have places that no text may fill, which their tokenizer knows."""
+    tokenizer = _tokenizer(name)
+    return WordPieces(tokenizer, int(min(config.max_position_embeddings, tokenizer.model_max_length)))
 
 
 def _tokenizer(name: str) -> Any:
     from portrayal.models.vision.loading import from_pretrained
 
     return from_pretrained(need("transformers", "neural", "A masked model").AutoTokenizer, name)
-
-
-def lab_card(name: str) -> dict[str, Any]:
-    """What one of the lab's models was made from, and how well it knows its world."""
-    return read_card(lab_folder(name) / CARD)

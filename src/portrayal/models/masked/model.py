@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from portrayal.errors import PortrayalError, shown
-from portrayal.models.masked.network import Comparable, Looked, Network
+from portrayal.errors import PortrayalError, shown, unknown_name
+from portrayal.models.masked.network import PRECISIONS, Comparable, Looked, Network
 from portrayal.models.masked.pixels import as_pixels
 from portrayal.models.masked.vocabulary import MASK, Reader, padded
 
@@ -22,7 +22,7 @@ Images: TypeAlias = "Tensor | Sequence[Tensor] | Looked | None"
 Texts: TypeAlias = "str | Sequence[str]"
 Over = Literal["vocabulary", "candidates"]
 Pieces = Literal["product", "refuse"]
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_OVER, _PIECES = ("vocabulary", "candidates"), ("product", "refuse")
 
 
 class FillsMasks(ABC):
@@ -92,13 +92,25 @@ class MaskedModel(FillsMasks):
     def encode(self, images: Tensor | Sequence[Tensor]) -> Looked:
         if not self.network.side:
             raise PortrayalError(f"The model '{self.name}' reads texts alone: it takes no pictures.")
-        if isinstance(images, Tensor):
-            parts = [self._look(some) for some in images.split(self.batch)]
-        else:
-            parts = [self._look(one[None]) for one in images]  # each may have a shape of its own
-        if not parts:
+        if not len(images):
             raise PortrayalError("There are no pictures to look at.")
-        return Looked.together(parts)
+        if isinstance(images, Tensor):
+            return Looked.together([self._look(some) for some in images.split(self.batch)])
+        return self._encode_shapes(images)
+
+    def _encode_shapes(self, images: Sequence[Tensor]) -> Looked:
+        """Pictures that may differ in shape: those of one shape are looked at together."""
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for place, one in enumerate(images):
+            alike.setdefault(tuple(one.shape), []).append(place)
+        batches = [
+            places[start : start + self.batch]
+            for places in alike.values()
+            for start in range(0, len(places), self.batch)
+        ]
+        parts = [self._look(torch.stack([images[place] for place in some])) for some in batches]
+        seen = torch.tensor([place for some in batches for place in some], device=self.device)
+        return Looked.together(parts)[seen.argsort()]
 
     def log_probs(self, images: Images, texts: Texts) -> Tensor:
         return self._at_masks(images, self._read(images, texts), lambda scores: scores)
@@ -111,13 +123,21 @@ class MaskedModel(FillsMasks):
         over: Over = "vocabulary",
         pieces: Pieces = "product",
     ) -> Tensor:
+        check_asked(over, pieces)
         spelled = self._spelled(words, pieces)
         rows = self._read(images, texts)
+        if images is not None and not isinstance(images, Looked) and len(rows) > self.batch:
+            said = [texts] * len(rows) if isinstance(texts, str) else texts
+            some = [slice(start, start + self.batch) for start in range(0, len(rows), self.batch)]
+            return torch.cat(
+                [self.word_log_probs(images[part], said[part], words, over, pieces) for part in some]
+            )
         for row in rows:
             if row.count(self.reader.mask) != 1:
                 raise PortrayalError(
                     f"A word is filled in at one {MASK}, and a text has {row.count(self.reader.mask)} of them."
                 )
+        self._check_starts(rows, words)
         looked = None if images is None else images if isinstance(images, Looked) else self.encode(images)
         short = [place for place, numbers in enumerate(spelled) if len(numbers) == 1]
         columns: dict[int, Tensor] = {}
@@ -133,28 +153,38 @@ class MaskedModel(FillsMasks):
 
     def match_log_probs(self, images: Images, texts: Texts) -> Tensor:
         """How likely each text is to belong to its picture."""
+        return functional.log_softmax(self.match_logits(images, texts), dim=1)[:, 1]
+
+    def match_logits(self, images: Images, texts: Texts) -> Tensor:
+        """(texts, 2): that a text does not belong to its picture, and that it does."""
         self._must_match()
         rows = self._read(images, texts, self.reader.caption)
         said = [
             self.network.match(self.network.fuse(looked, ids, there)).float()
             for looked, ids, there in self._batches(images, rows)
         ]
-        return functional.log_softmax(torch.cat(said), dim=1)[:, 1]
+        return torch.cat(said)
 
-    def likeness(self, images: Tensor | Sequence[Tensor] | Looked, texts: Sequence[str]) -> Tensor:
-        """(images, texts): how like each text is to each picture, read apart; only some networks can do this."""
-        network = self.network
-        if not isinstance(network, Comparable):
+    def picture_vectors(self, images: Tensor | Sequence[Tensor] | Looked) -> Tensor:
+        """(images, width), of length 1: their products with those of texts say how like they are."""
+        looked = images if isinstance(images, Looked) else self.encode(images)
+        return self._comparing().picture_vectors(looked).float()
+
+    def text_vectors(self, texts: Sequence[str]) -> Tensor:
+        """(texts, width), of length 1."""
+        network = self._comparing()
+        if not texts or isinstance(texts, str):
+            raise PortrayalError("Expected a list of texts, at least one.")
+        rows = [self.reader.caption(text) for text in texts]
+        read = [network.text_vectors(network.read(ids, there)) for _, ids, there in self._batches(None, rows)]
+        return torch.cat(read).float()
+
+    def _comparing(self) -> Comparable:
+        if not isinstance(self.network, Comparable):
             raise PortrayalError(
                 f"The model '{self.name}' cannot compare pictures with texts it reads apart."
             )
-        looked = images if isinstance(images, Looked) else self.encode(images)
-        read = [
-            network.text_vectors(network.read(ids, there))
-            for _, ids, there in self._batches(None, [self.reader.caption(text) for text in texts])
-        ]
-        vectors: Tensor = network.picture_vectors(looked)
-        return (vectors @ torch.cat(read).T).float()
+        return self.network
 
     def _must_match(self) -> None:
         if not self.network.matching:
@@ -177,9 +207,7 @@ class MaskedModel(FillsMasks):
             raise PortrayalError(
                 f"The model '{self.name}' takes pictures whose sides are multiples of {patch}, got {height} by {width}."
             )
-        low, high = (float(edge) for edge in pixels.detach().aminmax())
-        if not 0 <= low <= high <= 1:
-            raise PortrayalError(f"Pixels have values from 0 to 1, got {low:g} to {high:g}.")
+        check_range(pixels)
         return self.network.look(pixels.to(self.device))
 
     def _read(
@@ -201,12 +229,24 @@ class MaskedModel(FillsMasks):
         if not words:
             raise PortrayalError("There are no words to ask about.")
         spelled = [self.reader.pieces(word) for word in words]
+        if len({tuple(numbers) for numbers in spelled}) < len(words):
+            raise PortrayalError("Each word is asked about once: some are the same to the model.")
         long = [word for word, numbers in zip(words, spelled, strict=True) if len(numbers) > 1]
         if long and pieces == "refuse":
             raise PortrayalError(
                 f"The model '{self.name}' writes some words in several pieces: {', '.join(map(shown, long))}."
             )
         return spelled
+
+    def _check_starts(self, rows: Sequence[list[int]], words: Sequence[str]) -> None:
+        """Some tokenizers write a word otherwise where a text begins with it: that is not asked about."""
+        if any(row.index(self.reader.mask) == 1 for row in rows):
+            odd = [word for word in words if not self.reader.same_at_start(word)]
+            if odd:
+                raise PortrayalError(
+                    f"The model '{self.name}' writes some words otherwise at the beginning of a text "
+                    f"({', '.join(map(shown, odd[:5]))}): put a word before the {MASK}."
+                )
 
     def _product(self, looked: Looked | None, rows: Sequence[list[int]], numbers: Sequence[int]) -> Tensor:
         total: Tensor | None = None
@@ -216,6 +256,11 @@ class MaskedModel(FillsMasks):
             for row in rows:
                 at = row.index(self.reader.mask)
                 filled.append([*row[:at], *span, *row[at + 1 :]])
+                if len(filled[-1]) > self.reader.longest:
+                    raise PortrayalError(
+                        f"A text with a word of {len(numbers)} pieces is longer than the model takes: expected at most "
+                        f"{self.reader.longest} pieces, found {len(filled[-1])}."
+                    )
             found = self._at_masks(looked, filled, _piece(number))[:, 0]
             total = found if total is None else total + found
         assert total is not None
@@ -256,3 +301,16 @@ class MaskedModel(FillsMasks):
 def _piece(number: int) -> Callable[[Tensor], Tensor]:
     """Of the first mask, one piece."""
     return lambda scores: scores[:, :1, number]
+
+
+def check_range(pixels: Tensor) -> None:
+    low, high = (float(edge) for edge in pixels.detach().aminmax())
+    if not 0 <= low <= high <= 1:
+        raise PortrayalError(f"Pixels have values from 0 to 1, got {low:g} to {high:g}.")
+
+
+def check_asked(over: str, pieces: str) -> None:
+    if over not in _OVER:
+        raise unknown_name("set of words", over, _OVER)
+    if pieces not in _PIECES:
+        raise unknown_name("way with several pieces", pieces, _PIECES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from portrayal.models.masked.network import Network
 
-_LONGEST = 1333 / 800  # of the shorter side, as ViLT has it for pictures that keep their shape
+_LONGEST = 1333 / 800  # of the shorter side, as ViLT's own preparation has it
 _BICUBIC = 3  # as Pillow counts its filters
 
 
@@ -38,12 +38,12 @@ def _size(picture: Image, network: Network) -> tuple[int, int]:
     """Width and height."""
     if network.square:
         return network.side, network.side
-    width, height = picture.size
-    scale = network.side / min(width, height)
-    scale *= min(1.0, _LONGEST * min(width, height) / max(width, height))
-    patch = network.patch
-    made = [max(patch, int(edge * scale + 0.5) // patch * patch) for edge in (width, height)]
-    return made[0], made[1]
+    edges = [edge * network.side / min(picture.size) for edge in picture.size]
+    longest = int(_LONGEST * network.side)
+    if max(edges) > longest:
+        edges = [edge * longest / max(edges) for edge in edges]
+    width, height = (max(1, int(edge + 0.5) // network.patch) * network.patch for edge in edges)
+    return width, height
 
 
 def _tensor(picture: Image, size: tuple[int, int]) -> Tensor:

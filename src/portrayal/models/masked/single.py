@@ -15,7 +15,9 @@ HALF = (0.5, 0.5, 0.5)
 
 
 class SingleNetwork(Network):
-    """Wraps a `ViltForMaskedLM`. Its layers are used as they are, but for how it takes in a picture.
+    """Wraps a `ViltForMaskedLM`, or a `ViltForImageAndTextRetrieval`, which matches and fills no masks.
+
+    Layers are used as they are, but for how a picture is taken in.
 
     ViltModel picks the patches of a picture in random order with every call. The order means nothing to what comes
     after, since a patch knows its place, but digits then differ from call to call, and it is slow.
@@ -27,7 +29,9 @@ class SingleNetwork(Network):
         config = model.config
         self.inner = model
         self.side, self.patch = int(config.image_size), int(config.patch_size)
-        self.matching = matching
+        self.filling = hasattr(model, "mlm_score")
+        self._ranks = hasattr(model, "rank_output")
+        self.matching = matching or self._ranks
         if matching:
             self.itm_score = nn.Linear(config.hidden_size, 2)
             nn.init.trunc_normal_(self.itm_score.weight, std=0.02)
@@ -71,7 +75,11 @@ class SingleNetwork(Network):
         return made
 
     def match(self, hidden: Tensor) -> Tensor:
-        scores: Tensor = self.itm_score(self.inner.vilt.pooler(hidden))
+        pooled = self.inner.vilt.pooler(hidden)
+        if self._ranks:  # one logit, of a match against none
+            score: Tensor = self.inner.rank_output(pooled)
+            return torch.cat([torch.zeros_like(score), score], dim=1)
+        scores: Tensor = self.itm_score(pooled)
         return scores
 
 

@@ -35,6 +35,10 @@ class Reader(ABC):
     def pieces(self, word: str) -> list[int]:
         """The numbers of a word inside a sentence; one that is unknown is refused."""
 
+    def same_at_start(self, word: str) -> bool:  # noqa: ARG002
+        """Whether a word is written at the beginning of a text as inside of it."""
+        return True
+
     @abstractmethod
     def word(self, number: int) -> str:
         """What a number stands for."""
@@ -90,7 +94,7 @@ class Vocabulary(Reader):
 
     @classmethod
     def load(cls, file: Path, longest: int) -> Vocabulary:
-        words = file.read_text(encoding="utf-8").splitlines()
+        words = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
         if tuple(words[: len(_SPECIAL)]) != _SPECIAL:
             raise PortrayalError(f"{file}: expected a vocabulary that begins with {', '.join(_SPECIAL)}.")
         return cls(words[len(_SPECIAL) :], longest)
@@ -122,9 +126,13 @@ class WordPieces(Reader):
         before = self._tokenizer("a", add_special_tokens=False)["input_ids"]
         both: list[int] = self._tokenizer(f"a {word}", add_special_tokens=False)["input_ids"]
         found = both[len(before) :]
-        if not found or self._tokenizer.unk_token_id in found:
+        if not found or {self._tokenizer.unk_token_id, *self._tokenizer.all_special_ids} & set(found):
             raise PortrayalError(f"The word {shown(word)} cannot be written in the model's word pieces.")
         return found
+
+    def same_at_start(self, word: str) -> bool:
+        first: list[int] = self._tokenizer(word, add_special_tokens=False)["input_ids"]
+        return first == self.pieces(word)
 
     def word(self, number: int) -> str:
         return str(self._tokenizer.convert_ids_to_tokens(number))
@@ -134,6 +142,12 @@ class AlbefPieces(WordPieces):
     """Texts as ALBEF and TCL were trained on them: cleaned, with a number for the beginning but not for the end."""
 
     ends = False
+
+    def pieces(self, word: str) -> list[int]:
+        return super().pieces(cleaned(word))
+
+    def same_at_start(self, word: str) -> bool:
+        return super().same_at_start(cleaned(word))
 
     def read(self, text: str) -> list[int]:
         own = self._tokenizer.mask_token

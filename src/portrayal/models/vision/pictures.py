@@ -11,6 +11,7 @@ from PIL import Image, ImageOps
 from portrayal.errors import InputError, Problem
 
 _MOST_PIXELS = 50_000_000  # a larger picture is not opened: it may be made to fill the memory
+_KINDS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # others may start programs to read them
 _EXPECTED_SIZE = f"a picture of at most {_MOST_PIXELS:,} pixels"
 
 
@@ -24,7 +25,7 @@ def read_picture(path: Path) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd notes in the file; its size is checked by hand below
-            with Image.open(path) as picture:
+            with Image.open(path, formats=_KINDS) as picture:
                 if picture.width * picture.height > _MOST_PIXELS:
                     found = f"one of {picture.width:,} by {picture.height:,}"
                     raise _problem(path, _EXPECTED_SIZE, found)

@@ -25,13 +25,14 @@ class Pairs:
     often: Tensor  # (vocabulary), from 0 to 1: how willingly a word is hidden, less where it is in every text
     pad: int
     mask: int
+    ends: bool = True  # whether a text has a number for its end, which is no word
 
     def __len__(self) -> int:
         return len(self.pictures)
 
     def on(self, device: str) -> Pairs:
         moved = [part.to(device) for part in (self.pictures, self.captions, self.sentences, self.often)]
-        return Pairs(moved[0], moved[1], moved[2], moved[3], self.pad, self.mask)
+        return Pairs(moved[0], moved[1], moved[2], moved[3], self.pad, self.mask, self.ends)
 
     @classmethod
     def made_from(
@@ -43,7 +44,7 @@ class Pairs:
     ) -> Pairs:
         told, said = _numbers(captions, reader), _numbers(sentences, reader)
         often = _willingness([told, said], len(reader), reader.pad)
-        return cls(torch.from_numpy(pictures), told, said, often, reader.pad, reader.mask)
+        return cls(torch.from_numpy(pictures), told, said, often, reader.pad, reader.mask, reader.ends)
 
 
 def _numbers(texts: Sequence[Sequence[str]], reader: Reader) -> Tensor:

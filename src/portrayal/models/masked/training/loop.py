@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -10,12 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from portrayal.errors import PortrayalError
+from portrayal.errors import PortrayalError, unknown_name
 from portrayal.files import replacing
-from portrayal.models.masked.network import Network
+from portrayal.models.masked.network import PRECISIONS, Network
 from portrayal.models.masked.training.data import Pairs
 from portrayal.models.masked.training.losses import Draws, step_losses
 
@@ -41,6 +43,15 @@ class Recipe:
     precision: str = "float32"  # or bfloat16, in which products are computed where that is faster
     keep_every: int = 500  # steps after which the state is written
 
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "keep_every"):
+            if getattr(self, name) < 1:
+                raise PortrayalError(f"A training has {name} of 1 or more, got {getattr(self, name)}.")
+        if self.captioned < 0 or self.captioned == 1:
+            raise PortrayalError("Captions are told apart by others: a batch has none, or two and more.")
+        if self.precision not in PRECISIONS:
+            raise unknown_name("precision", self.precision, PRECISIONS)
+
 
 def train(
     network: Network,
@@ -61,12 +72,19 @@ def train(
             fused=True,
             capturable=device == "cuda",
         )
-        begin = 0
-        if kept is not None and kept.is_file():
-            begin = _resume(kept, network, optimizer, recipe)
-        step = _Recorded(network, pairs, recipe, optimizer) if device == "cuda" else None
+        begin, known = 0, ""
+        if kept is not None:
+            known = _digest(network, pairs, recipe, device)
+            if kept.is_file():
+                begin = _resume(kept, network, optimizer, known)
+        # What is dropped at random cannot be replayed with numbers of its own.
+        recorded = device == "cuda" and not _drops(network)
+        step = _Recorded(network, pairs, recipe, optimizer) if recorded else None
         for number in range(begin, recipe.steps):
             draws = Draws.of_step(pairs, recipe.batch, recipe.seed, number)
+            torch.manual_seed(
+                int(np.random.SeedSequence([recipe.seed, number]).generate_state(1)[0])
+            )  # dropout
             for group in optimizer.param_groups:
                 group["lr"].fill_(recipe.rate * _pace(number, recipe))
             losses = step(draws) if step is not None else _step(network, pairs, recipe, optimizer, draws)
@@ -74,7 +92,7 @@ def train(
             if done % recipe.keep_every == 0 or done == recipe.steps:
                 _check(losses, done)
                 if kept is not None:
-                    _keep(kept, network, optimizer, recipe, done)
+                    _keep(kept, network, optimizer, known, done)
             if tell is not None and (done % 50 == 0 or done == recipe.steps):
                 tell(done, recipe.steps, {name: float(value.detach()) for name, value in losses.items()})
         network.eval()
@@ -164,10 +182,22 @@ def _check(losses: Losses, done: int) -> None:
             )
 
 
-def _keep(file: Path, network: Network, optimizer: torch.optim.Optimizer, recipe: Recipe, done: int) -> None:
+def _drops(network: Network) -> bool:
+    return any(isinstance(part, torch.nn.Dropout) and part.p > 0 for part in network.modules())
+
+
+def _digest(network: Network, pairs: Pairs, recipe: Recipe, device: str) -> str:
+    """Of all that decides the weights: a state of anything else must not be gone on with."""
+    threads = torch.get_num_threads() if device == "cpu" else 0
+    whole = hashlib.blake2b(f"{_VERSION} {asdict(recipe)} {device} {threads}".encode(), digest_size=16)
+    for part in (pairs.pictures, pairs.captions, pairs.sentences, *network.state_dict().values()):
+        whole.update(part.detach().cpu().contiguous().numpy().tobytes())
+    return whole.hexdigest()
+
+
+def _keep(file: Path, network: Network, optimizer: torch.optim.Optimizer, known: str, done: int) -> None:
     state = {
-        "version": _VERSION,
-        "recipe": asdict(recipe),
+        "of": known,
         "done": done,
         "network": network.state_dict(),
         "optimizer": optimizer.state_dict()["state"],
@@ -176,11 +206,18 @@ def _keep(file: Path, network: Network, optimizer: torch.optim.Optimizer, recipe
         torch.save(state, fresh)
 
 
-def _resume(file: Path, network: Network, optimizer: torch.optim.Optimizer, recipe: Recipe) -> int:
-    state = torch.load(file, map_location="cpu", weights_only=True)
-    if state.get("version") != _VERSION or state["recipe"] != asdict(recipe):
+def _resume(file: Path, network: Network, optimizer: torch.optim.Optimizer, known: str) -> int:
+    try:
+        state = torch.load(file, map_location="cpu", weights_only=True)
+        same = state["of"] == known
+    except Exception as error:  # whatever a broken file makes the loader raise
         raise PortrayalError(
-            f"{file} was kept by a training with other settings: remove it, or train into another folder."
+            f"{file}: expected the state of a training, found something else: remove it to begin anew."
+        ) from error
+    if not same:
+        raise PortrayalError(
+            f"{file} was kept by a training with other settings, data or threads: remove it, or train into another "
+            f"folder."
         )
     network.load_state_dict(state["network"])
     whole = optimizer.state_dict()

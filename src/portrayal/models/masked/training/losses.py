@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -23,22 +24,22 @@ class Draws:
     sentence: Tensor
     hide_caption: Tensor  # for every word, from 0 to 1: the lowest are hidden
     hide_sentence: Tensor
-    away: Tensor  # how far away in the batch the text of another picture is taken from
+    away: Tensor  # any number, by which a picture further on in the batch is chosen, to take its text
     like: Tensor  # from 0 to 1: in the upper half, which of the texts that are like its own is taken instead
 
     @classmethod
     def of_step(cls, pairs: Pairs, batch: int, seed: int, step: int) -> Draws:
         """They depend on the seed and the step alone."""
-        random = torch.Generator().manual_seed((seed << 32) + step)
+        random = np.random.default_rng([seed, step])
         many = min(batch, len(pairs))
         return cls(
-            torch.randint(len(pairs), (many,), generator=random),
-            torch.rand(many, generator=random),
-            torch.rand(many, generator=random),
-            torch.rand(many, pairs.captions.shape[2], generator=random),
-            torch.rand(many, pairs.sentences.shape[2], generator=random),
-            torch.randint(1, max(many, 2), (many,), generator=random),
-            torch.rand(many, 1, generator=random),
+            torch.from_numpy(random.integers(0, len(pairs), many)),
+            torch.from_numpy(random.random(many, np.float32)),
+            torch.from_numpy(random.random(many, np.float32)),
+            torch.from_numpy(random.random((many, pairs.captions.shape[2]), np.float32)),
+            torch.from_numpy(random.random((many, pairs.sentences.shape[2]), np.float32)),
+            torch.from_numpy(random.integers(0, 1 << 30, many)),
+            torch.from_numpy(random.random((many, 1), np.float32)),
         )
 
     def on(self, device: str) -> Draws:
@@ -69,7 +70,7 @@ def step_losses(
     texts = torch.cat([hidden, captions])
     there = texts != pairs.pad
     own = slice(captioned, 2 * captioned)
-    away = (torch.arange(captioned, device=texts.device) + draws.away[some]) % captioned
+    away = _others(draws.away[some])
     if isinstance(network, Comparable):
         read = network.read(texts, there)
         losses["compared"], likeness = _compared(network, looked, read[own])
@@ -92,8 +93,8 @@ def hide(ids: Tensor, chance: Tensor, share: float, pairs: Pairs) -> tuple[Tenso
     about, and short texts have no words to spare for the changes that BERT makes to others.
     """
     words = ids != pairs.pad
-    last = words.sum(dim=1, keepdim=True) - 1
-    words = words.scatter(1, last, False)
+    if pairs.ends:
+        words = words.scatter(1, words.sum(dim=1, keepdim=True) - 1, False)
     words[:, 0] = False  # the beginning and the end of a text are no words
     chance = (chance / pairs.often[ids]).masked_fill(~words, torch.inf)
     hidden = words & ((chance < share) | (chance == chance.amin(dim=1, keepdim=True)))
@@ -123,11 +124,21 @@ def _compared(network: Comparable, looked: Looked, read: Tensor) -> tuple[Tensor
     return loss / 2, likeness
 
 
+def _others(drawn: Tensor) -> Tensor:
+    """For each of a batch any other of it, and of one alone itself."""
+    many = len(drawn)
+    return (torch.arange(many, device=drawn.device) + 1 + drawn % max(many - 1, 1)) % many
+
+
 def _alike(likeness: Tensor, drawn: Tensor) -> Tensor:
     """For each picture the text of another, the likelier the more it is like its own."""
     others = ~torch.eye(len(likeness), dtype=torch.bool, device=likeness.device)
-    upto = ((functional.softmax(likeness.detach(), dim=1) + 1e-6) * others).cumsum(dim=1)
-    return torch.searchsorted(upto, drawn * upto[:, -1:]).clamp(max=len(upto) - 1).squeeze(1)
+    weights = (functional.softmax(likeness.detach(), dim=1) + 1e-6) * others
+    upto = (
+        weights @ torch.ones_like(weights).triu()
+    )  # a running sum that is the same each time on every device
+    aim = drawn.clamp(0, 0.9999) * upto[:, -1:]
+    return torch.searchsorted(upto, aim, right=True).clamp(max=len(upto) - 1).squeeze(1)
 
 
 def _matched(network: Network, fused: Tensor) -> Tensor:

@@ -1,0 +1,135 @@
+"""`portrayal fill` and `portrayal lab train`, as a newcomer would run them, with a model trained for two steps."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+
+import pytest
+from PIL import Image
+
+from portrayal.cli.main import run
+
+pytestmark = pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors")),
+    reason="the extra 'neural' is not installed",
+)
+
+WHO = "a [MASK] is in the picture"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """As `portrayal lab train` makes it."""
+    folder = tmp_path_factory.mktemp("trained") / "model"
+    asked = (
+        "lab",
+        "train",
+        "dual",
+        "half",
+        "--out",
+        folder,
+        "--scenes",
+        "20",
+        "--steps",
+        "2",
+        "--device",
+        "cpu",
+    )
+    assert run([str(part) for part in asked]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    for number in range(3):
+        Image.new("RGB", (60, 40), (80 * number, 90, 200)).save(folder / f"{number}.png")
+    return folder
+
+
+def call(*arguments) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+def rows(file) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_training_writes_a_model_and_its_card(model, tmp_path, capsys):
+    card = json.loads((model / "card.json").read_text())
+    assert card["name"] == "lab-dual-half"
+    assert card["lesson"]["scenes"] == 20
+    assert card["recipe"]["steps"] == 2
+    assert {"group", "activity, full", "prior, absent"} <= set(card["held out"])
+    assert call("lab", "train", "dual", "half", "--out", model, "--steps", "2") == 2
+    assert "holds files already" in capsys.readouterr().err
+
+
+def test_words_are_asked_about(model, pictures, tmp_path, capsys):
+    out = tmp_path / "answers.csv"
+    other = "the person is [MASK]"
+    assert call("fill", "--model", model, "--images", pictures, "--text", WHO, "--text", other,
+                "--words", "woman,man", "--over", "candidates", "--out", out) == 0  # fmt: skip
+    found = rows(out)
+    assert [(row["image_id"], row["text"], row["word"]) for row in found] == [
+        (f"{number}.png", text, word)
+        for number in range(3)
+        for text in (WHO, other)
+        for word in ("woman", "man")
+    ]
+    for one, two in zip(found[::2], found[1::2], strict=True):
+        assert float(one["probability"]) + float(two["probability"]) == pytest.approx(1, abs=1e-5)
+    said = capsys.readouterr().out
+    assert "12 answers about 3 pictures" in said
+
+
+def test_without_words_the_likeliest_are_told(model, pictures, tmp_path):
+    out = tmp_path / "answers.jsonl"
+    assert call("fill", "--model", model, "--images", pictures, "--text", WHO, "--out", out) == 0
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(found) == 15
+    chances = [row["probability"] for row in found[:5]]
+    assert chances == sorted(chances, reverse=True)
+    assert len({row["word"] for row in found[:5]}) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--text", "nobody is here"], "at least one: found 0"),
+        (["--text", WHO, "--words", "woman,zebra"], "'zebra' is not in the model's vocabulary"),
+        (["--text", WHO, "--over", "candidates"], "needs the candidates"),
+    ],
+)
+def test_bad_questions_are_refused_before_anything_is_written(
+    model, pictures, tmp_path, capsys, arguments, message
+):
+    out = tmp_path / "answers.csv"
+    assert call("fill", "--model", model, "--images", pictures, "--out", out, *arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_unreadable_pictures_are_all_named_or_left_out(model, pictures, tmp_path, capsys):
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for file in pictures.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / "broken.jpg").write_text("no picture")
+    (folder / "empty.png").touch()
+    asked = ["fill", "--model", model, "--images", folder, "--text", WHO, "--words", "man", "--out"]
+    assert call(*asked, tmp_path / "a.csv") == 2
+    told = capsys.readouterr().err
+    assert "broken.jpg" in told
+    assert "empty.png" in told
+    assert call(*asked, tmp_path / "b.csv", "--skip-bad") == 0
+    assert "2 pictures were left out" in capsys.readouterr().err
+    assert len(rows(tmp_path / "b.csv")) == 3
+
+
+def test_models_are_listed(capsys):
+    assert call("list", "models") == 0
+    assert "masked" in capsys.readouterr().out
