@@ -32,6 +32,8 @@ def model(tmp_path_factory):
         folder,
         "--scenes",
         "20",
+        "--batch",
+        "16",
         "--steps",
         "2",
         "--device",

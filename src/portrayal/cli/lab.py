@@ -158,26 +158,34 @@ def sheet_command(out: Path, size: int, seed: int) -> None:
 @click.option(
     "--scenes", type=click.IntRange(min=2), default=Lesson.scenes, show_default=True, help="To learn from."
 )
+@click.option("--batch", type=click.IntRange(min=2), help="Pictures of a step. [default: the model's own]")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of training. [default: the model's own]")
 @click.option(
     "--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where it is trained."
 )
 @seed_option
 def train_command(
-    stream: str, world: str, out: Path, scenes: int, steps: int | None, device: str, seed: int
+    stream: str,
+    world: str,
+    out: Path,
+    scenes: int,
+    batch: int | None,
+    steps: int | None,
+    device: str,
+    seed: int,
 ) -> None:
     """Train a small vision-language model on the lab's pictures and captions.
 
     STREAM is single (pictures and words are read together, as in ViLT) or dual (apart, then together, as in ALBEF).
     WORLD is what it learns from: 0, half or full data bias, or clear (full data bias, and every picture shows what is
-    done). With the defaults this is how the shipped models were made. An interrupted command goes on where it was.
+    done). The defaults are for a GPU: on two cores they take hours. An interrupted command goes on where it was.
     """
     lesson = Lesson(stream, world, scenes, seed)
     where = best_device(device)
     if out.is_dir() and any(out.iterdir()) and not (out / STATE).exists():
         raise PortrayalError(f"{out} holds files already; choose a new folder for the model.")
     with progress("train") as tell:
-        recipe = recipe_for(stream, where, steps=steps, seed=seed)
+        recipe = recipe_for(stream, where, batch=batch, steps=steps, seed=seed)
         card = teach(lesson, out, recipe, where, lambda done, of, _: tell("training", done, of))
     grades = [[name, f"{value:.3f}"] for name, value in card["held out"].items()]
     show_table(["on scenes it has not seen", "share or distance"], grades)

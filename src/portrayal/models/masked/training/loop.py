@@ -41,7 +41,7 @@ class Recipe:
     clip: float = 1.0
     seed: int = 0
     precision: str = "float32"  # or bfloat16, in which products are computed where that is faster
-    keep_every: int = 500  # steps after which the state is written
+    keep_every: int = 100  # steps after which the state is written
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "keep_every"):
