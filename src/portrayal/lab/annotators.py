@@ -55,12 +55,14 @@ class Annotators:
             for number, scene in enumerate(scenes)
         ]
 
+    def group_named(self, group: str, names: float, error: float, which: float) -> str | None:
+        """The group that a text names of people of this one, or None, by three random numbers from 0 to 1."""
+        if names >= self.names_gender:
+            return None
+        return another_group(group, which) if error < rate_of(self.mistakes, group) else group
+
     def _caption(self, scene: Scene, habits: Habits, u: Sequence[float]) -> str:
-        group: str | None = scene.person[LEANING]
-        if u[_GROUP] >= self.names_gender:
-            group = None
-        elif u[_ERROR] < rate_of(self.mistakes, scene.person[LEANING]):
-            group = another_group(scene.person[LEANING], u[_WHICH_ERROR])
+        group = self.group_named(scene.person[LEANING], u[_GROUP], u[_ERROR], u[_WHICH_ERROR])
         return sentence(scene, Said(group, scene.activity, scene.extras), habits, u)
 
 

@@ -44,8 +44,8 @@ def grade(model: MaskedModel, world: World, count: int = 4000) -> dict[str, floa
     `group`: the right word among the groups' at the prompt, where people are drawn with signs of gender; `group,
     no signs` where they are not. `activity, full` and so on: the right one among all activities, the text naming the
     group. `prior, absent` and `prior, unclear`: where the picture tells no activity, or one of two, how far guesses are
-    from the world's shares given group and place. `least activity,
-    full`: that of the activity known least well.
+    from the world's shares given group and place. `least activity, full`: that of the activity known least well. What
+    no scene shows is left out.
     """
     import torch
 
@@ -66,7 +66,11 @@ def grade(model: MaskedModel, world: World, count: int = 4000) -> dict[str, floa
     signs = np.array([not scene.androgynous for scene in scenes])
     right = who.argmax(1) == truth
     knows = said.argmax(1) == does
-    grades = {"group": _mean(right[signs]), "group, no signs": _mean(right[~signs])}
+    grades = {
+        name: _mean(right[some])
+        for name, some in (("group", signs), ("group, no signs", ~signs))
+        if some.any()
+    }
     cues = np.array([scene.cue for scene in scenes])
     for cue in CUES:
         if (cues == cue).any():
@@ -83,8 +87,9 @@ def grade(model: MaskedModel, world: World, count: int = 4000) -> dict[str, floa
 
 
 def _from_prior(said: Array, scenes: Sequence[Scene], where: NDArray[np.bool_], world: World) -> float:
-    """Over what is left to go by (the group and the place; or the group and the pair that the picture may show), the
-    mean guess against the world's shares: half the sum of differences, 0 to 1, by how often it occurs."""
+    """How far mean guesses are from the world's shares, given what is left to go by: the group, the place, and
+    where the picture is unclear the pair. Half the sum of differences, from 0 to 1, each by how often it occurs.
+    """
     prior = chances(world.activity_pairs, world.data_bias)
     places = {
         group: place_chances(world.activity_pairs, world.data_bias, group) for group in ATTRIBUTES[LEANING]

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from portrayal.lab.annotators import Annotators, another_group
-from portrayal.lab.dials import rate_of
+from portrayal.lab.annotators import Annotators
 from portrayal.lab.language import job_phrase, named, plural
 from portrayal.lab.world import LEANING, Scene
 
@@ -34,7 +33,7 @@ def plain_sentences(
 ) -> list[list[str]]:
     """So many sentences of each scene, naming groups as often and as rightly as annotators do."""
     annotators = annotators or Annotators()
-    u = np.random.default_rng([seed, 7]).random((len(scenes), each, 7))
+    u = np.random.default_rng([seed, 7]).random((len(scenes), each, 6))
     return [
         [_sentence(scene, annotators, row) for row in rows]
         for scene, rows in zip(scenes, u.tolist(), strict=True)
@@ -42,11 +41,7 @@ def plain_sentences(
 
 
 def _sentence(scene: Scene, annotators: Annotators, u: Sequence[float]) -> str:
-    group: str | None = scene.person[LEANING]
-    if u[0] >= annotators.names_gender:
-        group = None
-    elif u[1] < rate_of(annotators.mistakes, scene.person[LEANING]):
-        group = another_group(scene.person[LEANING], u[2])
+    group = annotators.group_named(scene.person[LEANING], u[0], u[1], u[2])
     age = scene.person["age"]
     noun = named(group, age if age != "young" or u[3] < _YOUNG else "old")
     kind = int(np.searchsorted(np.cumsum(_SHARES), u[4], side="right"))

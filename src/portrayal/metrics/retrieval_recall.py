@@ -80,8 +80,8 @@ def retrieval_recall(
     draws: Draws = DRAWS,
     model: Annotated[
         str | Model | None,
-        "The vision-language model: one of the lab (lab-dual, lab-single), a folder, a file of ALBEF or TCL, or a ViLT "
-        "of Transformers.",
+        "The vision-language model: a file of ALBEF or TCL, a folder (portrayal lab train writes one), or a ViLT of "
+        "Transformers.",
     ] = None,
     captions: Annotated[int, "Captions taken of each picture, its first ones; 0: all.", 0] = CAPTIONS,
     pictures: Annotated[

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from portrayal.errors import PortrayalError, shown
-from portrayal.models.masked.model import FillsMasks, Images, Over, Pieces, Texts, check_asked, check_range
+from portrayal.models.masked.model import FillsMasks, Images, Pieces, Texts, check_range
 from portrayal.models.masked.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -71,20 +70,16 @@ class GivenModel(FillsMasks):
             )
         return said[:, None]
 
-    def word_log_probs(
+    def _over_vocabulary(
         self,
         images: Images,
         texts: Texts,
         words: Sequence[str],
-        over: Over = "vocabulary",
-        pieces: Pieces = "product",  # every word it knows is whole
+        pieces: Pieces,  # noqa: ARG002 (every word it knows is whole)
     ) -> Tensor:
-        check_asked(over, pieces)
         if len(set(words)) < len(words):
             raise PortrayalError("Each word is asked about once: some are named twice.")
         unknown = [word for word in words if word not in self._column]
         if unknown:
             raise PortrayalError(f"The model '{self.name}' does not know {', '.join(map(shown, unknown))}.")
-        columns = [self._column[word] for word in words]
-        made = self.log_probs(images, texts)[:, 0, columns]
-        return functional.log_softmax(made, dim=1) if over == "candidates" else made
+        return self.log_probs(images, texts)[:, 0, [self._column[word] for word in words]]

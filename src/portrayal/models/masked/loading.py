@@ -34,10 +34,10 @@ def load_masked(
 ) -> MaskedModel:
     """A model that fills masks.
 
-    `name` is one of the lab's models ('lab-single', 'lab-dual', with '-0', '-half', '-full' or '-clear' for the world
-    it learnt), a folder, a file with weights of ALBEF or TCL, or a name that Transformers knows. `side` is that of the
-    pictures where a checkpoint is to take others than it was trained on; `tokenizer` is a name or folder with the word
-    pieces of a checkpoint, by default those beside it, else bert-base-uncased.
+    `name` is a folder, a file with weights of ALBEF or TCL, a name that Transformers knows, or that of a model of the
+    lab in the package (`lab_models`). `side` is that of the pictures where a checkpoint is to take others than it was
+    trained on; `tokenizer` is a name or folder with the word pieces of a checkpoint, by default those beside it, else
+    bert-base-uncased.
     """
     need("torch", "neural", "A masked model")
     where = best_device(device)
@@ -124,8 +124,8 @@ def _from_transformers(name: str) -> tuple[Network, Reader]:
     kinds = need("transformers.models.auto.modeling_auto", "neural", "A masked model")
     if config.model_type not in kinds.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise PortrayalError(
-            f"The model '{name}' is a {config.model_type}: expected one that fills masks (ViLT, BERT and its kin), a "
-            f"file of ALBEF or TCL, or one of {', '.join(lab_models())}."
+            f"The model '{name}' is a {config.model_type}: expected one that fills masks (ViLT, BERT and its kin), or "
+            f"a file of ALBEF or TCL."
         )
     model = from_pretrained(transformers.AutoModelForMaskedLM, name)
     return TextNetwork(model), _pieces(name, config)

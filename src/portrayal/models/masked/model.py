@@ -47,7 +47,6 @@ class FillsMasks(ABC):
     def log_probs(self, images: Images, texts: Texts) -> Tensor:
         """(texts, masks of each, vocabulary). All texts have as many masks."""
 
-    @abstractmethod
     def word_log_probs(
         self,
         images: Images,
@@ -61,6 +60,18 @@ class FillsMasks(ABC):
         Over the vocabulary, or over these words alone. A word of several pieces gets as many masks, and the product of
         what each piece has when those before it are filled in; or it is refused.
         """
+        if over not in _OVER:
+            raise unknown_name("set of words", over, _OVER)
+        if pieces not in _PIECES:
+            raise unknown_name("way with several pieces", pieces, _PIECES)
+        if not words:
+            raise PortrayalError("There are no words to ask about.")
+        made = self._over_vocabulary(images, texts, words, pieces)
+        return functional.log_softmax(made, dim=1) if over == "candidates" else made
+
+    @abstractmethod
+    def _over_vocabulary(self, images: Images, texts: Texts, words: Sequence[str], pieces: Pieces) -> Tensor:
+        """(texts, words), among all that the model knows; words that it cannot tell apart are refused."""
 
 
 class MaskedModel(FillsMasks):
@@ -115,22 +126,14 @@ class MaskedModel(FillsMasks):
     def log_probs(self, images: Images, texts: Texts) -> Tensor:
         return self._at_masks(images, self._read(images, texts), lambda scores: scores)
 
-    def word_log_probs(
-        self,
-        images: Images,
-        texts: Texts,
-        words: Sequence[str],
-        over: Over = "vocabulary",
-        pieces: Pieces = "product",
-    ) -> Tensor:
-        check_asked(over, pieces)
+    def _over_vocabulary(self, images: Images, texts: Texts, words: Sequence[str], pieces: Pieces) -> Tensor:
         spelled = self._spelled(words, pieces)
         rows = self._read(images, texts)
         if images is not None and not isinstance(images, Looked) and len(rows) > self.batch:
             said = [texts] * len(rows) if isinstance(texts, str) else texts
             some = [slice(start, start + self.batch) for start in range(0, len(rows), self.batch)]
             return torch.cat(
-                [self.word_log_probs(images[part], said[part], words, over, pieces) for part in some]
+                [self._over_vocabulary(images[part], said[part], words, pieces) for part in some]
             )
         for row in rows:
             if row.count(self.reader.mask) != 1:
@@ -148,8 +151,7 @@ class MaskedModel(FillsMasks):
         for place, numbers in enumerate(spelled):
             if len(numbers) > 1:
                 columns[place] = self._product(looked, rows, numbers)
-        made = torch.stack([columns[place] for place in range(len(words))], dim=1)
-        return functional.log_softmax(made, dim=1) if over == "candidates" else made
+        return torch.stack([columns[place] for place in range(len(words))], dim=1)
 
     def match_log_probs(self, images: Images, texts: Texts) -> Tensor:
         """How likely each text is to belong to its picture."""
@@ -226,8 +228,6 @@ class MaskedModel(FillsMasks):
         return [known[text] for text in texts]
 
     def _spelled(self, words: Sequence[str], pieces: Pieces) -> list[list[int]]:
-        if not words:
-            raise PortrayalError("There are no words to ask about.")
         spelled = [self.reader.pieces(word) for word in words]
         if len({tuple(numbers) for numbers in spelled}) < len(words):
             raise PortrayalError("Each word is asked about once: some are the same to the model.")
@@ -307,10 +307,3 @@ def check_range(pixels: Tensor) -> None:
     low, high = (float(edge) for edge in pixels.detach().aminmax())
     if not 0 <= low <= high <= 1:
         raise PortrayalError(f"Pixels have values from 0 to 1, got {low:g} to {high:g}.")
-
-
-def check_asked(over: str, pieces: str) -> None:
-    if over not in _OVER:
-        raise unknown_name("set of words", over, _OVER)
-    if pieces not in _PIECES:
-        raise unknown_name("way with several pieces", pieces, _PIECES)

@@ -82,9 +82,7 @@ def train(
         step = _Recorded(network, pairs, recipe, optimizer) if recorded else None
         for number in range(begin, recipe.steps):
             draws = Draws.of_step(pairs, recipe.batch, recipe.seed, number)
-            torch.manual_seed(
-                int(np.random.SeedSequence([recipe.seed, number]).generate_state(1)[0])
-            )  # dropout
+            _seed_dropout(recipe.seed, number)
             for group in optimizer.param_groups:
                 group["lr"].fill_(recipe.rate * _pace(number, recipe))
             losses = step(draws) if step is not None else _step(network, pairs, recipe, optimizer, draws)
@@ -114,7 +112,7 @@ def _step(
 class _Recorded:
     """A step as a GPU replays it: a small network spends most of its time on being told what to do.
 
-    The first steps, which warm up the device, run on a copy of the state that is then put back.
+    The first steps warm up the device and change the network, which is then put back as it was.
     """
 
     def __init__(
@@ -180,6 +178,11 @@ def _check(losses: Losses, done: int) -> None:
             raise PortrayalError(
                 f"Training broke down at step {done:,}: the loss '{name}' is no longer a number. Try a smaller rate."
             )
+
+
+def _seed_dropout(seed: int, step: int) -> None:
+    """What is dropped depends on the step, so that a run that goes on drops what an unbroken one would."""
+    torch.manual_seed(int(np.random.SeedSequence([seed, step]).generate_state(1)[0]))
 
 
 def _drops(network: Network) -> bool:

@@ -134,9 +134,7 @@ def _alike(likeness: Tensor, drawn: Tensor) -> Tensor:
     """For each picture the text of another, the likelier the more it is like its own."""
     others = ~torch.eye(len(likeness), dtype=torch.bool, device=likeness.device)
     weights = (functional.softmax(likeness.detach(), dim=1) + 1e-6) * others
-    upto = (
-        weights @ torch.ones_like(weights).triu()
-    )  # a running sum that is the same each time on every device
+    upto = weights @ torch.ones_like(weights).triu()  # a running sum, the same each time on every device
     aim = drawn.clamp(0, 0.9999) * upto[:, -1:]
     return torch.searchsorted(upto, aim, right=True).clamp(max=len(upto) - 1).squeeze(1)
 
