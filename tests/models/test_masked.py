@@ -455,13 +455,19 @@ def test_a_vilt_for_retrieval_matches_and_fills_nothing(torch, tmp_path, pixels)
         found.log_probs(pixels[:1], [ASK])
 
 
+@pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("ending", ["pth", "safetensors"])
-def test_a_checkpoint_of_albef_loads_with_the_tokenizer_beside_it(torch, tmp_path, dual, pixels, ending):
+def test_a_checkpoint_of_albef_loads_with_the_tokenizer_beside_it(
+    torch, tmp_path, dual, pixels, ending, bare
+):
     from safetensors.torch import save_file
 
     from portrayal.models.masked import load_masked
 
-    tiny_masked.tokenizer().save_pretrained(tmp_path)
+    if bare:  # as BERT's vocabulary is published
+        (tmp_path / "vocab.txt").write_text("\n".join(tiny_masked.PIECES) + "\n")
+    else:
+        tiny_masked.tokenizer().save_pretrained(tmp_path)
     weights = {name: value.clone() for name, value in dual.network.state_dict().items()}
     weights["image_queue"] = torch.zeros(8, 4)
     weights["vision_proj_m.weight"] = torch.zeros(8, 64)
@@ -473,6 +479,7 @@ def test_a_checkpoint_of_albef_loads_with_the_tokenizer_beside_it(torch, tmp_pat
     same = MaskedModel("same", dual.network, found.reader)
     assert close(found.log_probs(pixels, ASK), same.log_probs(pixels, ASK))
     assert close(found.match_log_probs(pixels, ["a man"] * 3), same.match_log_probs(pixels, ["a man"] * 3))
+    assert found.reader.read("The man is [MASK].") == [2, 9, 6, 8, 4]
     larger = load_masked(str(file), "cpu", side=64)
     assert larger.log_probs(torch.rand(1, 3, 64, 64), ASK).shape == (1, 1, len(tiny_masked.PIECES))
 

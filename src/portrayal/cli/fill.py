@@ -92,7 +92,7 @@ def command(
     tell_left_out(problems)
     columns = ["image_id", "text", "word", "probability"]
     show_table(
-        columns, [[*map(str, list(row.values())[:3]), f"{row['probability']:.3f}"] for row in rows[:_SHOWN]]
+        columns, [[*map(str, list(row.values())[:3]), f"{row['probability']:.3g}"] for row in rows[:_SHOWN]]
     )
     say(f"{len(rows):,} answers about {len(answers):,} pictures by {model_name(model)}: {out}")
 
