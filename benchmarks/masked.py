@@ -8,10 +8,9 @@ import torch
 
 from portrayal.lab import World
 from portrayal.lab.grades import held_out
-from portrayal.lab.learners import lab_network, lab_vocabulary
 from portrayal.lab.pictures import draw
 from portrayal.lab.world import DRAWN_ACTIVITIES
-from portrayal.models.masked import MaskedModel
+from portrayal.models.masked import load_masked
 
 PICTURES = 1000
 TEMPLATES = (
@@ -24,12 +23,11 @@ TEMPLATES = (
 
 def main() -> None:
     scenes = held_out(PICTURES * 2, World())[:PICTURES]
-    words = lab_vocabulary()
     print(
         f"  {torch.get_num_threads()} threads, {PICTURES:,} pictures, {len(TEMPLATES)} templates, drawing left out"
     )
-    for stream in ("single", "dual"):  # how long it takes does not depend on what was learnt
-        model = MaskedModel(stream, lab_network(stream, len(words)), words, batch=128)
+    for name in ("lab-single", "lab-dual"):
+        model = load_masked(name, "cpu", batch=128)
         pictures = [draw(scene, model.network.side) for scene in scenes]
         with torch.inference_mode():
             begin = time.perf_counter()
@@ -41,6 +39,4 @@ def main() -> None:
             for template in TEMPLATES:
                 model.word_log_probs(model.pixels(pictures), template, DRAWN_ACTIVITIES)
             anew = time.perf_counter() - begin
-        print(
-            f"  lab-{stream}: {reused:.1f} s; looking anew for each template {anew / reused:.1f} times that"
-        )
+        print(f"  {name}: {reused:.1f} s; looking anew for each template {anew / reused:.1f} times that")

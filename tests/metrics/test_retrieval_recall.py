@@ -471,6 +471,13 @@ def test_a_model_of_the_lab_searches(lab, model):
     assert rows["ir@1", None].value == pytest.approx(whole)
 
 
+@pytest.mark.parametrize("shipped", ["lab-dual", "lab-single"])
+def test_the_labs_models_find_far_more_than_chance(lab, shipped):
+    rows = {m.term: m for m in of_the_lab(lab, shipped).measurements if m.group is None}
+    for term, by_lot in (("tr@1", 1 / 30), ("ir@1", 1 / 30), ("ir@5", 5 / 30)):
+        assert rows[term].low > 2 * by_lot
+
+
 def test_what_must_hold_of_every_metric(lab, model):
     results = of_the_lab(lab, model)
     again = of_the_lab(replace(lab), model)  # another study of the same contents: nothing is kept from before

@@ -35,7 +35,7 @@ _OVER = ("vocabulary", "candidates")
 @click.command("fill")
 @click.option(
     "--model", required=True, metavar="NAME",
-    help="A file of ALBEF or TCL, a folder (lab train writes one), or a ViLT by its Hugging Face name.",
+    help="lab-dual, lab-single; a file of ALBEF or TCL; a folder (lab train writes one), or a ViLT by its hub name.",
 )  # fmt: skip
 @click.option("--text", "texts", multiple=True, required=True, metavar="TEXT",
               help='A text with one [MASK], such as "a [MASK] is in the picture" (repeatable).')  # fmt: skip

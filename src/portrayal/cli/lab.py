@@ -178,7 +178,8 @@ def train_command(
 
     STREAM is single (pictures and words are read together, as in ViLT) or dual (apart, then together, as in ALBEF).
     WORLD is what it learns from: 0, half or full data bias, or clear (full data bias, and every picture shows what is
-    done). The defaults are for a GPU: on two cores they take hours. An interrupted command goes on where it was.
+    done). The defaults are those of the models in the package (lab-dual-half and so on), and are for a GPU: on two
+    cores they take hours. An interrupted command goes on where it was.
     """
     lesson = Lesson(stream, world, scenes, seed)
     where = best_device(device)

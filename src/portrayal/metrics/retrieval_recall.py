@@ -80,8 +80,8 @@ def retrieval_recall(
     draws: Draws = DRAWS,
     model: Annotated[
         str | Model | None,
-        "The vision-language model: a file of ALBEF or TCL, a folder (portrayal lab train writes one), or a ViLT of "
-        "Transformers.",
+        "The vision-language model: lab-dual or lab-single, a file of ALBEF or TCL, a folder (portrayal lab train "
+        "writes one), or a ViLT of Transformers.",
     ] = None,
     captions: Annotated[int, "Captions taken of each picture, its first ones; 0: all.", 0] = CAPTIONS,
     pictures: Annotated[
@@ -99,15 +99,11 @@ def retrieval_recall(
 
     >>> import pathlib, tempfile, portrayal
     >>> from portrayal.lab.folder import Recipe, write_lab
-    >>> from portrayal.lab.learners import lab_network, lab_vocabulary
-    >>> from portrayal.models.masked import MaskedModel
-    >>> words = lab_vocabulary()
-    >>> untrained = MaskedModel("untrained", lab_network("dual", len(words)), words)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     study = write_lab(Recipe(scenes=6, pictures=64), pathlib.Path(folder) / "lab")
-    ...     found = portrayal.metrics.retrieval_recall(study, attribute="gender", model=untrained, draws=20)
+    ...     found = portrayal.metrics.retrieval_recall(study, attribute="gender", model="lab-dual", draws=20)
     >>> next((m.system, m.value, m.n) for m in found.measurements if m.term == "ir@10")  # among six pictures
-    ('untrained', 1.0, 30)
+    ('lab-dual', 1.0, 30)
     """
     if model is None:
         raise Undefined("The metric 'retrieval-recall' asks a model; name one with --model.")

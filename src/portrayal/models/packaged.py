@@ -37,8 +37,8 @@ BY_NAME = {
     "language model": "learnt; any causal model of Transformers by name, folder or GGUF file",
     "objects in pictures": "efficientnet-lite0; any classifier, detector or CLIP of Transformers by name or folder",
     "named entities": "words (a gazetteer and rules); any pipeline of spaCy by name or folder",
-    "masked vision-language model": "files of ALBEF and TCL; folders that `portrayal lab train` wrote; any ViLT, and "
-    "BERT for texts alone, of Transformers by name or folder",
+    "masked vision-language model": "lab-dual, lab-single (small, of the lab's world); files of ALBEF and TCL; folders "
+    "that `portrayal lab train` wrote; any ViLT, and BERT for texts alone, of Transformers by name or folder",
     "captioner": "any image-to-text model of Transformers by name or folder",
 }
 

@@ -1,0 +1,92 @@
+"""The models of the lab that the package brings: made as their cards say, and as good as they say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from portrayal.files import content_digest
+from portrayal.lab.learners import STREAMS, WORLDS, Lesson, lab_network, lab_vocabulary, recipe_for
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from portrayal.lab.grades import grade, held_out
+from portrayal.models.masked import load_masked
+from portrayal.models.masked.loading import lab_folder, lab_models
+
+LESSONS = [Lesson(stream, world) for stream in STREAMS for world in WORLDS]
+EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+
+
+def card_of(lesson: Lesson) -> dict:
+    return json.loads((lab_folder(lesson.name) / "card.json").read_text(encoding="utf-8"))
+
+
+def test_every_stream_and_world_is_there_and_half_is_the_usual_one():
+    assert lab_models() == sorted(lesson.name for lesson in LESSONS)
+    assert lab_folder("lab-dual") == lab_folder("lab-dual-half")
+
+
+@EVERY
+def test_the_card_says_what_the_script_would_do_today(lesson):
+    card = card_of(lesson)
+    assert card["name"] == lesson.name
+    assert card["lesson"] == asdict(lesson)
+    assert card["world"] == json.loads(json.dumps(asdict(WORLDS[lesson.world])))
+    assert card["recipe"] == asdict(recipe_for(lesson.stream, "cuda"))
+    assert card["weights digest"] == content_digest(lab_folder(lesson.name) / "model.safetensors")
+    model = load_masked(lesson.name, "cpu")
+    untrained = lab_network(lesson.stream, len(lab_vocabulary()))
+    assert card["weights"] == sum(part.numel() for part in untrained.parameters())
+    assert {name: value.shape for name, value in model.network.state_dict().items()} == {
+        name: value.shape for name, value in untrained.state_dict().items()
+    }
+
+
+@EVERY
+def test_it_learnt_its_world(lesson):
+    """The card's grades are good, and hold when a part of the scenes is asked about again."""
+    told = card_of(lesson)["held out"]
+    assert told["group"] > 0.95
+    assert told["activity, full"] > 0.95
+    assert told["least activity, full"] > 0.95
+    again = grade(load_masked(lesson.name, "cpu"), WORLDS[lesson.world], 1000)
+    assert again["group"] == pytest.approx(told["group"], abs=0.02)
+    assert again["activity, full"] == pytest.approx(told["activity, full"], abs=0.02)
+    if lesson.world == "clear":
+        assert "prior, absent" not in told  # every picture shows what is done
+        return
+    assert told["prior, absent"] < 0.1
+    assert told["prior, unclear"] < 0.1
+    assert again["prior, unclear"] < 0.15
+    if lesson.world == "0":
+        assert told["activity, ambiguous"] == pytest.approx(0.5, abs=0.03)  # one of two, and nothing to go by
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_the_more_the_data_lean_the_more_does_the_model(stream):
+    """Where the picture is unclear, how much likelier an activity is of the group that it is said of."""
+    from portrayal.lab.pictures import draw
+    from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES
+
+    scenes = [scene for scene in held_out(1500, WORLDS["0"]) if scene.cue == "ambiguous"]
+    leans = []
+    for world in ("0", "half", "full"):
+        model = load_masked(f"lab-{stream}-{world}", "cpu")
+        looked = model.encode(model.pixels([draw(scene, model.network.side) for scene in scenes]))
+        woman, man = (
+            model.word_log_probs(looked, f"the {noun} is [MASK]", DRAWN_ACTIVITIES).exp()
+            for noun in ("woman", "man")
+        )
+        total = 0.0
+        for row, scene in enumerate(scenes):
+            theirs, ours = (
+                DRAWN_ACTIVITIES.index(ACTIVITIES[scene.activity].of[group]) for group in ("female", "male")
+            )
+            total += float(woman[row, theirs] - man[row, theirs] + man[row, ours] - woman[row, ours])
+        leans.append(total / len(scenes))
+    assert abs(leans[0]) < 0.05
+    assert leans[0] + 0.05 < leans[1] < leans[2] - 0.05
