@@ -16,7 +16,7 @@ from portrayal.lexicon import shipped_lexicons
 from portrayal.lexicon.entities import entity_names
 from portrayal.lexicon.harms import demeaning_words, in_context
 from portrayal.lexicon.identity import identity_words
-from portrayal.metrics import METRICS
+from portrayal.metrics import CARDS, METRICS
 
 HERE = Path(__file__).parent
 MADE = "<!-- Made by `make docs`; edit the code it is made from. -->\n"
@@ -24,8 +24,7 @@ MADE = "<!-- Made by `make docs`; edit the code it is made from. -->\n"
 
 def metrics() -> str:
     parts = ["# Metrics\n", MADE]
-    for metric in METRICS.values():
-        card = metric.card
+    for card in CARDS.values():
         parts += [f"## {card.name}\n", f"*{card.title}.* {card.question}\n", f"**Formula.** {card.formula}\n"]
         more = f" With {', '.join(card.uses)} it says more." if card.uses else ""
         parts += [f"**Range.** {card.range}\n", f"**Needs.** {', '.join(card.needs)}.{more}\n"]

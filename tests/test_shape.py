@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "auditing": {"metrics", *MEASURES},
     "comparing": {"stats", *READS},
     "gating": READS,
+    "mining": {"study", "lexicon", "counterfactual", *READS},
     "lab": {"metrics", *MEASURES},
     "mitigate": {"metrics", *MEASURES},
     "report": READS,

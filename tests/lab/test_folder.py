@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -16,6 +17,7 @@ import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, World, make_study
 from portrayal.lab.folder import Recipe, read_recipe, write_lab
+from portrayal.lab.pictures import draw
 
 
 def digest(folder):
@@ -47,7 +49,30 @@ def test_the_manifest_is_what_counterbias_takes(tmp_path):
     assert {row["kind"] for row in rows} == {"activity", "occupation"}
     assert {row["group"] for row in rows} == {"female", "male"}
     assert all((tmp_path / "study" / row["image"]).is_file() for row in rows)
-    assert len([row for row in rows if row["kind"] == "activity"]) == 60
+    scenes = {scene.identifier: scene for scene in Recipe(scenes=60).make_scenes()}
+    told = [scene for scene in scenes.values() if scene.people == 1 and not scene.androgynous]
+    assert [row["image"] for row in rows if row["kind"] == "activity"] == [
+        f"images/{scene.identifier}.png" for scene in told
+    ]
+
+
+def test_the_other_pictures_differ_in_the_person_alone(tmp_path):
+    out = tmp_path / "study"
+    write_lab(Recipe(scenes=20, pictures=48, others=True), out)
+    with (out / "manifest.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    scenes = {scene.identifier: scene for scene in Recipe(scenes=20).make_scenes()}
+    for row in rows:
+        scene = scenes[Path(row["image"]).stem]
+        other = scene.with_person(gender="male" if row["group"] == "female" else "female")
+        with Image.open(out / row["counterfactual"]) as picture:
+            assert picture.tobytes() == draw(other, 48).tobytes()
+    pictures = portrayal.read_study(out).pictures.values()
+    assert {path.parent.name for path in pictures} == {"images"}
+    write_lab(Recipe(scenes=20, pictures=48), out)
+    assert not (out / "others").exists()
+    with pytest.raises(PortrayalError, match="come with pictures"):
+        write_lab(Recipe(scenes=20, others=True), out)
 
 
 def test_the_same_seed_writes_the_same_bytes_in_another_process(tmp_path):

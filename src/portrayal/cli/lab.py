@@ -97,13 +97,22 @@ def _dial_options(kind: type) -> Callable[[F], F]:
     type=click.IntRange(16, 2048),
     help=f"Pixels a side of a picture. [default: {SIZE}]",
 )
+@click.option("--others", is_flag=True,
+              help="Draw the pictures of the manifest once more, with somebody of the other group.")  # fmt: skip
 @click.option("--activities", type=click.Choice(["drawn", "all"]), default="drawn", show_default=True,
               help="Only activities that can be drawn, or all 52 (words only).")  # fmt: skip
 @_dial_options(World)
 @_dial_options(Annotators)
 @_dial_options(Captioner)
 def make(
-    out: Path, scenes: int, seed: int, images: bool, size: int | None, activities: str, **dials: Any
+    out: Path,
+    scenes: int,
+    seed: int,
+    images: bool,
+    size: int | None,
+    others: bool,
+    activities: str,
+    **dials: Any,
 ) -> None:
     """Make a study of the lab. The dials come last: first those of the world, then of the people who write
     references, then of the captioner. Without a dial of the captioner there are three captioners with different
@@ -117,10 +126,11 @@ def make(
     )
     captioners = (Captioner("captioner", **faults),) if faults else DEMO_CAPTIONERS
     place = World(activities=activities, **world)  # type: ignore[arg-type]  # click has checked the choice
-    if size is not None and not images:
-        raise click.UsageError("--size is about pictures, which --images asks for.")
+    if (size is not None or others) and not images:
+        raise click.UsageError("--size and --others are about pictures, which --images asks for.")
     pictures = size or SIZE if images else None
-    study = write_lab(Recipe(scenes, seed, place, Annotators(**people), captioners, pictures=pictures), out)
+    recipe = Recipe(scenes, seed, place, Annotators(**people), captioners, pictures=pictures, others=others)
+    study = write_lab(recipe, out)
     say(f"Scenes: {scenes:,}, each described by {', '.join(study.systems)} and five people. The study: {out}")
 
 

@@ -9,7 +9,7 @@ from portrayal.lab import Annotators, Captioner, World
 from portrayal.lab.dials import dials_of, spelled
 from portrayal.lexicon import shipped_lexicons
 from portrayal.lexicon.identity import identity_words
-from portrayal.metrics import METRICS
+from portrayal.metrics import CARDS
 from portrayal.models.packaged import BY_NAME, PACKAGED, is_installed
 from portrayal.study.importers import IMPORTERS
 
@@ -19,7 +19,7 @@ from portrayal.study.importers import IMPORTERS
 def command(what: str) -> None:
     """List the metrics, models, lexicons, importers, or dials of the lab."""
     if what == "metrics":
-        rows = [[m.name, m.card.question, ", ".join(m.card.needs)] for m in METRICS.values()]
+        rows = [[card.name, card.question, ", ".join(card.needs)] for card in CARDS.values()]
         show_table(["metric", "question", "needs"], rows)
     elif what == "models":
         show_table(["model for", "by name"], [[kind, text] for kind, text in BY_NAME.items()])

@@ -24,10 +24,15 @@ COMMANDS = {
     "fill": ("fill", "Fill the mask of a text with a vision-language model, picture by picture."),
     "audit": ("audit", "Run every metric a study allows and write the page."),
     "score": ("score", "Run one metric."),
+    "counterbias": ("counterbias", "Change only the person, and see what a vision-language model says."),
     "ask": ("ask", "Score one sentence, and show what the score is made of."),
     "compare": ("compare", "Compare two audits, or two systems of one, in pairs."),
     "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),
     "report": ("report", "Write the page again from a results file."),
+    "vl-bias": (
+        "vl_bias",
+        "Make and check manifests for CounterBias: pictures, groups, activities, occupations.",
+    ),
     "lab": ("lab", "Make studies whose bias is known, and hold metrics against it."),
     "list": ("list_", "List metrics, models, lexicons, importers or dials."),
 }

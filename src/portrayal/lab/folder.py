@@ -27,6 +27,7 @@ RECIPE_FILE = "lab.json"
 MANIFEST_FILE = "manifest.csv"
 LOOKS_FILE = "looks.csv"
 IMAGES = "images"
+OTHERS = "others"
 SCHEMA = "portrayal.lab/1"
 
 
@@ -41,6 +42,7 @@ class Recipe:
     captioners: tuple[Captioner, ...] = DEMO_CAPTIONERS
     name: str = "the lab's world"
     pictures: int | None = None  # pixels a side; None: no pictures
+    others: bool = False  # the pictures of the manifest once more, with people of the other group
 
     def make_scenes(self) -> list[Scene]:
         return make_scenes(self.scenes, self.seed, self.world)
@@ -56,6 +58,8 @@ def write_lab(recipe: Recipe, folder: Path) -> Study:
         raise PortrayalError(
             "Only some activities have pictures; make pictures of a world whose activities are 'drawn'."
         )
+    if recipe.others and recipe.pictures is None:
+        raise PortrayalError("Pictures with people of the other group come with pictures.")
     refuse_to_overwrite(folder)
     if (folder / STUDY_FILE).exists() and not (folder / RECIPE_FILE).exists():
         raise PortrayalError(f"{folder} holds a study that the lab did not make; choose another folder.")
@@ -77,8 +81,9 @@ def write_lab(recipe: Recipe, folder: Path) -> Study:
                 (Path(made) / name).replace(folder / name)
             else:  # a table without rows has no file
                 (folder / name).unlink(missing_ok=True)
-        if recipe.pictures is None and (folder / IMAGES).is_dir() and not any((folder / IMAGES).iterdir()):
-            (folder / IMAGES).rmdir()
+        for pictures in (folder / IMAGES, folder / OTHERS):
+            if pictures.is_dir() and not any(pictures.iterdir()):
+                pictures.rmdir()
     return study if recipe.pictures is None else replace(study, images=folder / IMAGES)
 
 
@@ -87,7 +92,11 @@ def _write(recipe: Recipe, folder: Path) -> Study:
     study = describe_scenes(scenes, recipe.seed, recipe.annotators, recipe.captioners, recipe.name)
     if recipe.pictures is not None:
         draw_scenes(scenes, folder / IMAGES, recipe.pictures)
-        write_text(folder / MANIFEST_FILE, manifest(scenes))
+        if recipe.others:
+            draw_scenes(
+                [other_scene(scene) for scene in scenes if _told(scene)], folder / OTHERS, recipe.pictures
+            )
+        write_text(folder / MANIFEST_FILE, manifest(scenes, recipe.others))
         write_text(folder / LOOKS_FILE, looks_table(scenes))
         study = replace(study, people=_people(scenes), images=folder / IMAGES)
     write_study(study, folder)
@@ -109,6 +118,9 @@ def _written_by(recipe: Recipe) -> set[str]:
     if recipe.pictures is not None:
         pictures = {f"{IMAGES}/{scene_name(number)}.png" for number in range(recipe.scenes)}
         names |= {MANIFEST_FILE, LOOKS_FILE, "people.csv", *pictures}
+        if recipe.others:
+            told = [scene for scene in recipe.make_scenes() if _told(scene)]
+            names |= {f"{OTHERS}/{scene.identifier}.png" for scene in told}
     return names
 
 
@@ -136,17 +148,34 @@ def draw_scenes(scenes: Sequence[Scene], folder: Path, size: int = SIZE) -> None
         draw(scene, size).save(folder / f"{scene.identifier}.png")
 
 
-def manifest(scenes: Sequence[Scene]) -> str:
-    """Which concept each picture shows with which group, as CounterBias reads it: image, group, concept, kind."""
+def manifest(scenes: Sequence[Scene], others: bool = False) -> str:
+    """Which concept each picture shows with which group, as CounterBias reads it: image, group, concept, kind.
+
+    Of one person each, whose group can be seen, since texts speak of one and an attack changes what can be seen. With
+    `others`, a last column names the picture in which only the person's group differs.
+    """
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("image", "group", "concept", "kind"))
+    rows.writerow(("image", "group", "concept", "kind", *(("counterfactual",) if others else ())))
     for scene in scenes:
+        if not _told(scene):
+            continue
         image, group = f"{IMAGES}/{scene.identifier}.png", scene.person[LEANING]
-        rows.writerow((image, group, scene.activity, "activity"))
+        other = (f"{OTHERS}/{scene.identifier}.png",) if others else ()
+        rows.writerow((image, group, scene.activity, "activity", *other))
         if scene.occupation is not None:
-            rows.writerow((image, group, scene.occupation, "occupation"))
+            rows.writerow((image, group, scene.occupation, "occupation", *other))
     return text.getvalue()
+
+
+def _told(scene: Scene) -> bool:
+    return scene.people == 1 and not scene.androgynous
+
+
+def other_scene(scene: Scene) -> Scene:
+    """The same scene with somebody of the next group, after the last the first."""
+    groups = list(ATTRIBUTES[LEANING])
+    return scene.with_person(**{LEANING: groups[(groups.index(scene.person[LEANING]) + 1) % len(groups)]})
 
 
 def looks_table(scenes: Sequence[Scene]) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from portrayal.errors import unknown_name
 from portrayal.metrics.amplification import amplification
+from portrayal.metrics.card import Card
 from portrayal.metrics.cloze import cloze
 from portrayal.metrics.cooccurrence import cooccurrence
+from portrayal.metrics.counterbias import CARD as COUNTERBIAS_CARD
+from portrayal.metrics.counterbias import counterbias
 from portrayal.metrics.error import error
 from portrayal.metrics.gender_estimation import gender_estimation
 from portrayal.metrics.gender_score import gender_score
@@ -42,6 +45,12 @@ METRICS: dict[str, Metric] = {
 }
 
 
+# Of a study, and of a model on the pictures of a manifest.
+CARDS: dict[str, Card] = {name: metric.card for name, metric in METRICS.items()} | {
+    COUNTERBIAS_CARD.name: COUNTERBIAS_CARD
+}
+
+
 def find_metric(name: str) -> Metric:
     if name not in METRICS:
         raise unknown_name("metric", name, METRICS)
@@ -49,11 +58,13 @@ def find_metric(name: str) -> Metric:
 
 
 __all__ = [
+    "CARDS",
     "METRICS",
     "Metric",
     "amplification",
     "cloze",
     "cooccurrence",
+    "counterbias",
     "error",
     "find_metric",
     "gender_estimation",

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from portrayal.report.by_term import limited, split
+from portrayal.report.counterfactual import METRIC as COUNTERBIAS
+from portrayal.report.counterfactual import counterfactual_sections
 from portrayal.report.section import Row, Section, probability
 from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results
 
@@ -21,6 +23,8 @@ def sections(results: Results) -> list[Section]:
     several settings, a table with its headlines side by side comes first.
     """
     usual, turned = split(results)
+    turned += counterfactual_sections([m for m in usual if m.metric == COUNTERBIAS])
+    usual = [m for m in usual if m.metric != COUNTERBIAS]
     results = replace(results, measurements=tuple(usual))
     units: dict[tuple[str, str], set[str | None]] = {}
     for m in results.measurements:
@@ -166,14 +170,18 @@ def strongest(section: Section, most: int) -> Section:
     """The section with what goes most with each system's groups; the other items are counted, not shown.
 
     An item goes with a group when its number is above the group's own, and rests on enough. By p; among equals the
-    farthest above first.
+    farthest above first. Where numbers lean to either side of an ideal, both sides count.
     """
+    if section.whole:
+        return section
     if section.by_term:
         return limited(section, most)
     ranked: dict[tuple[str | None, str | None], list[tuple[float, float, int]]] = {}
     for index, row in enumerate(section.rows):
         m = next(iter(row.cells.values()))
         above = None if row.item is None or m.value is None else m.value - _middle(section, row)
+        if above is not None and m.better == "closer" and m.ideal is not None:
+            above = abs(above)
         if above is not None and above > 0 and not is_too_few(m):
             ranked.setdefault((row.system, row.group), []).append(
                 (2.0 if m.p is None else m.p, -above, index)

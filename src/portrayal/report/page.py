@@ -16,6 +16,9 @@ from markupsafe import Markup
 
 from portrayal.files import write_text
 from portrayal.report.beside import beside
+from portrayal.report.concept_charts import charts
+from portrayal.report.concepts import METRIC as COUNTERBIAS
+from portrayal.report.instances import instances, is_made
 from portrayal.report.layout import (
     facts,
     footnotes,
@@ -51,10 +54,8 @@ def render(results: Results) -> str:
     environment.filters["number"] = number
     environment.filters["thousands"] = lambda value: f"{value:,}" if isinstance(value, int) else value
     environment.tests["too_few"] = is_too_few
-    pictures = {
-        image: base64.b64encode(picture).decode()
-        for image, picture in results.pictures.drop_nulls().head(SHOWN_PICTURES).iter_rows()
-    }
+    changed = instances(results)
+    pictures = _pictures(results, {one.image for one in changed})
     compared = beside(results)
     script, style = _template("page.js"), _template("page.css")
     template = environment.from_string(_template("page.html"))
@@ -71,6 +72,9 @@ def render(results: Results) -> str:
         examples=_examples(results, pictures),
         beside=compared,
         tradeoffs=tradeoffs(results),
+        charts=charts(results),
+        instances=changed,
+        shown_pictures=pictures,
         compared=json_for_html(compared),
         data=json_for_html(_once(_shown_evidence(results, shown))),
         pictures=json_for_html(pictures),
@@ -100,18 +104,17 @@ def pictured_images(results: Results) -> list[str]:
 
 def _example_images(results: Results) -> list[str]:
     """Some images that every speaker describes, spread evenly over all of them."""
-    told = results.evidence.group_by("image_id").agg(pl.col("system").n_unique())
-    most = told["system"].max()
-    images = told.filter(pl.col("system") == most)["image_id"].sort().to_list()
+    told = _captions(results).group_by("image_id").agg(pl.col("system").n_unique())
+    images = told.filter(pl.col("system") == pl.col("system").max())["image_id"].sort().to_list()
     step = max(1, len(images) // EXAMPLES)
     return images[step // 2 :: step][:EXAMPLES]
 
 
 def _examples(results: Results, pictures: Mapping[str, str]) -> list[dict[str, Any]]:
     """Pictures with a caption of every speaker; none where the results have no pictures."""
-    found = []
+    found, captions = [], _captions(results)
     for image in _example_images(results) if pictures else ():
-        said = results.evidence.filter(pl.col("image_id") == image).unique(
+        said = captions.filter(pl.col("image_id") == image).unique(
             ["system", "caption"], keep="first", maintain_order=True
         )
         first: dict[str, str] = {}
@@ -120,6 +123,21 @@ def _examples(results: Results, pictures: Mapping[str, str]) -> list[dict[str, A
         if image in pictures:
             found.append({"image": image, "picture": pictures[image], "said": first})
     return found
+
+
+def _captions(results: Results) -> pl.DataFrame:
+    """The evidence that somebody said; the texts of counterbias are what a model was asked."""
+    asked = [m.id for m in results.measurements if m.metric == COUNTERBIAS]
+    return results.evidence.filter(~pl.col("id").is_in(asked)) if asked else results.evidence
+
+
+def _pictures(results: Results, wanted: set[str]) -> dict[str, str]:
+    """What the evidence and the instances show, each picture once. Those that an attack made stand with their
+    instance and nowhere else.
+    """
+    found = results.pictures.drop_nulls().filter(~is_made())
+    shown = pl.concat([found.head(SHOWN_PICTURES), found.filter(pl.col("image_id").is_in(list(wanted)))])
+    return {image: base64.b64encode(picture).decode() for image, picture in shown.iter_rows()}
 
 
 def _object(value: object) -> dict[str, Any]:

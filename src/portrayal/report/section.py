@@ -50,6 +50,7 @@ class Section:
     second: str = "group"  # what the second column holds
     notes: list[str] = field(default_factory=list)
     first: str = "system"  # what the first column holds
+    whole: bool = False  # whether all of its items are shown, and not the strongest alone
 
     @property
     def by_term(self) -> bool:
@@ -58,8 +59,8 @@ class Section:
 
     @property
     def grouped(self) -> bool:
-        """Whether it has a column for groups, or whatever the second column holds."""
-        return not self.by_term or any(row.group is not None for row in self.rows)
+        """Whether it has a column for groups, or whatever the second column holds; "" where it holds nothing."""
+        return bool(self.second) and (not self.by_term or any(row.group is not None for row in self.rows))
 
     @property
     def tests(self) -> bool:

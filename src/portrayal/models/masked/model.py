@@ -94,7 +94,7 @@ class MaskedModel(FillsMasks):
         self.network = network.to(device, PRECISIONS[precision]).eval().requires_grad_(False)
 
     def pixels(self, pictures: Sequence[Image]) -> Tensor | list[Tensor]:
-        return as_pixels(pictures, self.network)
+        return as_pixels(pictures, self.network, self.device)
 
     def gray(self, many: int) -> Tensor:
         """Pictures without content: another way to show none."""

@@ -20,18 +20,18 @@ _LONGEST = 1333 / 800  # of the shorter side, as ViLT's own preparation has it
 _BICUBIC = 3  # as Pillow counts its filters
 
 
-def as_pixels(pictures: Sequence[Image], network: Network) -> Tensor | list[Tensor]:
+def as_pixels(pictures: Sequence[Image], network: Network, device: str = "cpu") -> Tensor | list[Tensor]:
     """One tensor where all have one size, as always with a network for square pictures; else a list."""
     if not network.side:
         raise PortrayalError("A model that reads texts alone takes no pictures.")
-    made = [_tensor(picture.convert("RGB"), _size(picture, network)) for picture in pictures]
+    made = [_levels(picture, _size(picture, network)) for picture in pictures]
     if len({one.shape for one in made}) == 1:
-        return torch.stack(made)
-    return made
+        return _numbers(torch.stack(made).to(device))
+    return [_numbers(one[None].to(device))[0] for one in made]
 
 
 def square_pixels(pictures: Sequence[Image], side: int) -> Tensor:
-    return torch.stack([_tensor(picture.convert("RGB"), (side, side)) for picture in pictures])
+    return _numbers(torch.stack([_levels(picture, (side, side)) for picture in pictures]))
 
 
 def _size(picture: Image, network: Network) -> tuple[int, int]:
@@ -46,7 +46,14 @@ def _size(picture: Image, network: Network) -> tuple[int, int]:
     return width, height
 
 
-def _tensor(picture: Image, size: tuple[int, int]) -> Tensor:
+def _levels(picture: Image, size: tuple[int, int]) -> Tensor:
+    """From 0 to 255, colours last."""
+    picture = picture.convert("RGB")
     if picture.size != size:
         picture = picture.resize(size, _BICUBIC)
-    return torch.from_numpy(np.array(picture)).permute(2, 0, 1).float() / 255
+    return torch.from_numpy(np.array(picture))
+
+
+def _numbers(levels: Tensor) -> Tensor:
+    """From 0 to 1, colours first: (pictures, 3, height, width)."""
+    return levels.permute(0, 3, 1, 2).float().contiguous() / 255

@@ -43,6 +43,9 @@ function pictured(image) {
   return [picture];
 }
 
+// Each picture is in the page once: those of the instances are the ones that the evidence shows.
+for (const image of document.querySelectorAll("img[data-image]")) image.src = pictured(image.dataset.image)[0].src;
+
 // One image: each speaker's caption as the classifier reads it, with the guess and how sure it is.
 function compared({ image, said }) {
   const item = element("div", "", "beside");
@@ -74,6 +77,13 @@ function parsed(detail) {
   try { return JSON.parse(detail) || {}; } catch { return { detail }; }
 }
 
+// A fact may have parts of its own, such as a number before and after a change.
+function told(value) {
+  if (Array.isArray(value)) return value.join(", ");
+  if (!value || typeof value !== "object") return value;
+  return Object.entries(value).map(([key, part]) => `${key} ${typeof part === "number" ? Number(part.toPrecision(4)) : part}`).join(", ");
+}
+
 function open(button) {
   const rows = (evidence.behind[button.dataset.id] || []).map((place) => evidence.captions[place]);
   const total = Number(button.dataset.total);
@@ -85,7 +95,7 @@ function open(button) {
     const about = detail ? parsed(detail) : {};
     const item = document.createElement("li");
     const facts = Object.entries(about).filter(([key, value]) => !["words", "parts", "effect", "by pairs"].includes(key) && String(value) !== "")
-      .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join(", ") : value}`);
+      .map(([key, value]) => `${key} ${told(value)}`);
     item.append(...pictured(image), marked(caption, about.words || []));
     if (Array.isArray(about.parts)) item.append(coloured(about.parts));
     item.append(element("p", [`image ${image}`, ...facts].join(" · "), "facts"));

@@ -1,0 +1,57 @@
+"""What is asked of a model, and its answers: nothing here needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from portrayal.counterfactual.concepts import (
+    BIAS_PROMPT,
+    CONTROL_PROMPT,
+    CONTROL_WORDS,
+    Template,
+    usual_templates,
+)
+from portrayal.counterfactual.formulas import Array
+
+OVER = ("vocabulary", "candidates")
+BIAS_OVER = ("vocabulary", "groups")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is asked, and of which two groups."""
+
+    words: Mapping[str, str]  # of the two groups; bias is toward the first
+    concepts: Mapping[str, Sequence[str]]  # kind -> the concepts among which a mask is filled
+    templates: Sequence[Template] = field(default_factory=usual_templates)
+    over: Literal["vocabulary", "candidates"] = "vocabulary"
+    bias_prompt: str = BIAS_PROMPT
+    bias_over: Literal["vocabulary", "groups"] = "vocabulary"
+    control_prompt: str = CONTROL_PROMPT
+    control_words: Sequence[str] = CONTROL_WORDS
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        first, second = self.words
+        return first, second
+
+    def other(self, group: str) -> str:
+        first, second = self.groups
+        return second if group == first else first
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Probabilities, a row for each instance; the last axis of what is seen is the picture (see `formulas`)."""
+
+    target: Array  # (instances, templates, pictures, texts): P(T | V, L)
+    present: Array  # (instances, pictures): P(B | V)
+    share: Array  # (instances, pictures): P(B' | V) of P(B | V) and P(B' | V) together
+    controls: Array  # (instances, pictures, control words): among the control words
+    moved: Array  # (instances, pictures): mean distance of a pixel from where it was
+    seen: Mapping[int, NDArray[np.uint8]]  # instance -> (pictures, height, width, 3), of those to be shown

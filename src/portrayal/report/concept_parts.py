@@ -1,0 +1,82 @@
+"""Parts of the charts of concepts: drawings with their main numbers, the colours of groups, and what is left out."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import vl_convert
+
+from portrayal.report.concept_specs import Spec, scale
+from portrayal.report.concepts import Concepts
+
+MOST = 80  # concepts in one chart: those farthest from 0
+UNKNOWN = "not known"  # whom raters tie a concept to
+TIED = "tied by raters to"  # the title of the colours
+_ELSEWHERE = "The tables on this page have the strongest of these numbers, results.json has all."
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One drawing: of one model, or of several in one picture."""
+
+    name: str
+    about: str  # the main numbers, as a sentence or two
+    spec: Spec
+
+    @property
+    def alt(self) -> str:
+        return f"{self.about} {_ELSEWHERE}"
+
+    def svg(self) -> str:
+        """A drawing without scripts. Names of models and concepts are text in it and nothing else."""
+        made: str = vl_convert.vegalite_to_svg(self.spec)
+        return made
+
+    @property
+    def picture(self) -> str:
+        """The drawing as the page carries it: in an image nothing can run."""
+        return base64.b64encode(self.svg().encode()).decode()
+
+
+@dataclass(frozen=True)
+class Chart:
+    title: str
+    reading: str  # how to read it, and what is left out
+    panels: tuple[Panel, ...]
+
+
+def tie_scale(models: Sequence[Concepts], tied: Mapping[str, str], *terms: str) -> tuple[Spec, Spec]:
+    """Groups in the order in which they are given, so that a group has one colour in every chart."""
+    shown = {tied.get(one, UNKNOWN) for model in models for term in terms for one in model.values(term)}
+    groups = [*models[0].groups, *sorted(set(tied.values()) - set(models[0].groups))]
+    colour, shape = scale([*groups, UNKNOWN], neutral=UNKNOWN)
+    kept = [n for n, name in enumerate([*groups, UNKNOWN]) if name in shown]
+    made = [{name: [values[n] for n in kept] for name, values in one.items()} for one in (colour, shape)]
+    return made[0], made[1]
+
+
+def ordered(values: Mapping[str, float]) -> list[tuple[str, float]]:
+    """From what leans most to the first group to what leans least; of very many those farthest from 0."""
+    farthest = sorted(values.items(), key=lambda one: -abs(one[1]))[:MOST]
+    return sorted(farthest, key=lambda one: -one[1])
+
+
+def left_out(models: Sequence[Concepts], *terms: str) -> str:
+    """A sentence on what has no value in one of these terms, or nothing."""
+    return told_left_out([(one.system, "", "", one.undefined(*terms)) for one in models])
+
+
+def only_some(concepts: int) -> str:
+    """A sentence where `ordered` keeps fewer than there are, or nothing."""
+    return f" Of {concepts} concepts those {MOST} farthest from 0 are drawn." if concepts > MOST else ""
+
+
+def told_left_out(undefined: Iterable[tuple[str, str, str, Sequence[str]]]) -> str:
+    told = [
+        f"{len(names)} of " + " ".join(filter(None, (system, attack, term)))
+        for system, attack, term, names in undefined
+        if names
+    ]
+    return f" Left out because undefined: {', '.join(dict.fromkeys(told))}." if told else ""

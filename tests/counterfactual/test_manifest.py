@@ -1,0 +1,142 @@
+"""Manifests: what is read, what is refused, and what a check says."""
+
+from __future__ import annotations
+
+import pytest
+
+from portrayal.counterfactual.concepts import KINDS, STEREOTYPES, TEMPLATES, Template, templates_named
+from portrayal.counterfactual.manifest import check_manifest, read_manifest, write_manifest
+from portrayal.errors import InputError, PortrayalError
+from tests.counterfactual.toy import picture
+
+HEAD = "image,group,concept,kind\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a", "b", "c"):
+        picture(tmp_path / f"{name}.png", 0.5)
+    return tmp_path
+
+
+def write(folder, text, name="manifest.csv"):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_read_and_written_again(folder):
+    file = write(
+        folder,
+        "image,group,concept,kind,counterfactual\na.png,male,Fishing,activity,b.png\nb.png,female,chef,occupation,\n",
+    )
+    read = read_manifest(file)
+    assert [(one.image, one.group, one.concept, one.kind) for one in read.instances] == [
+        ("a.png", "male", "fishing", "activity"),
+        ("b.png", "female", "chef", "occupation"),
+    ]
+    assert read.instances[0].exact == folder / "b.png"
+    assert read.instances[1].exact is None
+    assert read.groups == ("male", "female")
+    assert read.concepts == {"activity": ("fishing",), "occupation": ("chef",)}
+    (folder / "deeper").mkdir()
+    write_manifest(read.instances, folder / "deeper" / "again.csv")
+    again = read_manifest(folder / "deeper" / "again.csv")
+    assert [one.path.resolve() for one in again.instances] == [one.path for one in read.instances]
+    assert again.instances[0].exact.resolve() == folder / "b.png"
+
+
+def test_tabs_further_columns_and_another_folder(folder):
+    (folder / "lists").mkdir()
+    file = write(
+        folder / "lists", "kind\timage\tconcept\tgroup\tnote\nactivity\ta.png\tfishing\tmale\tx\n", "m.tsv"
+    )
+    assert read_manifest(file, folder).instances[0].concept == "fishing"
+
+
+def test_everything_wrong_is_told_with_its_line(folder):
+    file = write(folder, HEAD + "a.png,male,,activity\nno.png,male,fishing,activity\nb.png,male,fishing,activity,x,y\n"
+                 "a.png,male,fishing,activity\na.png,male,fishing,activity\n")  # fmt: skip
+    with pytest.raises(InputError) as error:
+        read_manifest(file)
+    told = str(error.value)
+    for line, expected in (
+        (2, "a value for 'concept'"),
+        (3, "no file 'no.png'"),
+        (4, "as many values as the first line has names"),
+        (6, "'a.png' again"),
+    ):
+        assert any(f"line {line}" in one and expected in one for one in told.splitlines())
+    read = read_manifest(file, skip_bad=True)
+    assert len(read.instances) == 1
+    assert read.left_out == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the columns image, group, concept, kind"),
+        ("image,group\n", "the columns image, group, concept, kind"),
+        (HEAD, "at least one row"),
+        (HEAD + "no.png,male,fishing,activity\n", "no file"),
+    ],
+)
+def test_no_manifest(folder, text, says):
+    with pytest.raises(InputError, match=says):
+        read_manifest(write(folder, text))
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(PortrayalError, match="There is no manifest"):
+        read_manifest(tmp_path / "none.csv")
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00image")
+    with pytest.raises(InputError, match="UTF-8"):
+        read_manifest(tmp_path / "bytes.csv")
+
+
+def test_a_check_says_what_a_measurement_would_suffer_from(folder):
+    file = write(
+        folder,
+        HEAD + "a.png,male,fishing,activity\nb.png,male,juggling,activity\nc.png,female,fishing,sport\n",
+    )
+    checked = check_manifest(read_manifest(file))
+    assert checked.counts["activity", "fishing", "male"] == 1
+    told = "\n".join(checked.warnings)
+    assert "activity: not of VL-Bias: 'juggling'" in told
+    assert "'sport': a kind that VL-Bias does not have" in told
+    assert "activity, female: no picture of 'fishing', 'juggling'" in told
+    assert "activity, male: fewer than 30 pictures of 'fishing', 'juggling'" in told
+    alone = check_manifest(read_manifest(write(folder, HEAD + "a.png,male,fishing,activity\n")))
+    assert "nobody to compare them with" in alone.warnings[-1]
+
+
+def test_the_lists_of_the_paper():
+    assert len(KINDS["activity"]) == len(set(KINDS["activity"])) == 52
+    assert len(KINDS["occupation"]) == 13
+    assert len(STEREOTYPES) == 19
+    assert set(STEREOTYPES) <= set(KINDS["activity"])
+    assert list(TEMPLATES) == ["S w/o", "S w/", "P w/o", "P w/"]
+
+
+def test_stereotypes_as_the_golden_file_has_them(shared):
+    lines = (shared.parent / "golden" / "counterbias_stereotypes.csv").read_text().splitlines()[1:]
+    assert dict(line.split(",") for line in lines) == STEREOTYPES
+
+
+def test_articles_agree():
+    sentence, _, phrase, photo = templates_named(None)
+    assert sentence.of("woman", "activity", "eating") == "The woman is [MASK]"
+    assert sentence.of("woman", "occupation", "engineer") == "The woman is an [MASK]"
+    assert sentence.of("man", "occupation", "police") == "The man is [MASK]"
+    assert phrase.of("elder", "occupation", "chef") == "An elder who is a [MASK]"
+    assert photo.of("elder", "activity", "cooking") == "A photo of an elder who is [MASK]"
+
+
+def test_templates_of_ones_own():
+    mine = templates_named(["S w/", "the {group} sits in the [MASK]"])
+    assert [one.name for one in mine] == ["S w/", "the {group} sits in the [MASK]"]
+    assert mine[1].of("dog", "background", "garden") == "the dog sits in the [MASK]"
+    for wrong in ("the man is [MASK]", "the {group} is here", "{group} and {group} [MASK]"):
+        with pytest.raises(PortrayalError, match=r"one .group. and one"):
+            Template("x", wrong)
+    with pytest.raises(PortrayalError, match="named once"):
+        templates_named(["S w/", "S w/"])

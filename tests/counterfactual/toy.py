@@ -1,0 +1,52 @@
+"""A model that can be worked out by hand: red makes a man, green a beach, and both the text and red make fishing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+WORDS = ("man", "woman", "person", "fishing", "cooking", "chef", "athlete", "beach", "park", "other")
+SIDE = 8
+SHARP = 40.0  # how sure it is of the group
+BY_RED, BY_TEXT = 0.4, 0.1  # how much P(fishing) changes with them
+
+
+def toy(by_red: float = BY_RED, by_text: float = BY_TEXT, damage: float = 0.0, name: str = "toy"):
+    """P(fishing | V, L) = .5 + by_red (P(man | V) - .5) + by_text (1 or -1), P(cooking) the rest up to .98; `damage`
+    is what every move of blue, which means nothing, takes off."""
+    import torch
+
+    from portrayal.models.masked import GivenModel
+
+    def say(images, texts):
+        many = len(texts)
+        red, green, blue = (
+            (0.5 * torch.ones(many),) * 3 if images is None else images.mean(dim=(2, 3)).unbind(1)
+        )
+        man = torch.sigmoid(SHARP * (red - 0.5))
+        beach = torch.sigmoid(SHARP * (green - 0.5))
+        rows = []
+        for row, text in enumerate(texts):
+            if "in the picture" in text:
+                shares = {"man": 0.8 * man[row], "woman": 0.8 * (1 - man[row]), "person": 0.15}
+            elif "place" in text:
+                shares = {"beach": 0.9 * beach[row], "park": 0.9 * (1 - beach[row])}
+            else:
+                side = 1.0 if " man" in f" {text.lower()}" else -1.0
+                fishing = 0.5 + by_red * (man[row] - 0.5) + by_text * side - damage * (blue[row] - 0.5).abs()
+                shares = {"fishing": fishing, "cooking": 0.98 - fishing, "chef": 0.01, "athlete": 0.005}
+            known = [torch.as_tensor(shares.get(word, 1e-4)) for word in WORDS]
+            rows.append(torch.stack([value.to(torch.float32) for value in known]))
+        made = torch.stack(rows).clamp(min=1e-6)
+        return (made / made.sum(dim=1, keepdim=True).clamp(min=1)).log()
+
+    return GivenModel(say, WORDS, SIDE, name)
+
+
+def picture(path: Path, red: float, green: float = 0.5, blue: float = 0.5) -> Path:
+    colours = [round(255 * one) for one in (red, green, blue)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((SIDE, SIDE, 3), colours, dtype=np.uint8)).save(path)
+    return path
