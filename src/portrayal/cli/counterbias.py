@@ -92,12 +92,12 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 @click.option(
     "--epsilon",
     type=_Number(),
-    default=8 / 255,
-    show_default="8/255",
-    help="How far a pixel, from 0 to 1, may move.",
+    help="How far a pixel, from 0 to 1, may move. [default: 8/255; with l2 6/255]",
 )
 @click.option("--steps", type=click.IntRange(min=1), default=10, show_default=True, help="Steps of pgd.")
-@click.option("--step", type=_Number(), default=2 / 255, show_default="2/255", help="How far each step goes.")
+@click.option(
+    "--step", type=_Number(), help="How far each step of pgd goes. [default: 2/255; with l2 1.5/255]"
+)
 @click.option(
     "--norm",
     type=click.Choice(["linf", "l2"]),

@@ -12,7 +12,8 @@ from portrayal.errors import PortrayalError, unknown_name
 from portrayal.models.masked.model import FillsMasks, Over
 
 KINDS = ("pgd", "fgsm")
-NORMS = ("linf", "l2")
+# What limits a move, and how far it and a step go unless that is said.
+NORMS = {"linf": (8 / 255, 2 / 255), "l2": (6 / 255, 1.5 / 255)}
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Attack:
     """
 
     kind: str = "pgd"
-    epsilon: float = 8 / 255
+    epsilon: float = NORMS["linf"][0]
     steps: int = 10
-    step: float = 2 / 255
+    step: float = NORMS["linf"][1]
     norm: str = "linf"
     stop_at: float = 0.9
 
@@ -44,6 +45,24 @@ class Attack:
             raise PortrayalError(f"An attack takes one step or more, got {self.steps}.")
         if not 0.5 <= self.stop_at < 1:
             raise PortrayalError(f"An attack stops at a share from 0.5 to below 1, got {self.stop_at:g}.")
+
+    @classmethod
+    def usual(
+        cls,
+        kind: str,
+        norm: str,
+        epsilon: float | None,
+        step: float | None,
+        steps: int = 10,
+        stop_at: float = 0.9,
+    ) -> Attack:
+        """With the norm's own size where none is given."""
+        if norm not in NORMS:
+            raise unknown_name("norm", norm, NORMS)
+        far, stride = NORMS[norm]
+        return cls(
+            kind, far if epsilon is None else epsilon, steps, stride if step is None else step, norm, stop_at
+        )
 
     @property
     def most(self) -> int:

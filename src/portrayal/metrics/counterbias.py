@@ -104,9 +104,9 @@ def counterbias(
     control_prompt: str = CONTROL_PROMPT,
     control_words: Sequence[str] = CONTROL_WORDS,
     attack: str | Sequence[str] = "pgd",
-    epsilon: float = 8 / 255,
+    epsilon: float | None = None,
     steps: int = 10,
-    step: float = 2 / 255,
+    step: float | None = None,
     norm: str = "linf",
     stop_at: float = 0.9,
     placebo: bool = True,
@@ -127,7 +127,8 @@ def counterbias(
     `model` is a name that `load_masked` knows, a model, or a list of them. `words` says how texts name the groups; by
     default as the `lexicon` does (that of the attribute, where it has one), else by the groups' own names. Bias is
     toward the first of `groups`, by default in the lexicon's order; of more than two every pair is measured. With
-    `concepts`, every picture is asked about each of these instead of about the manifest's.
+    `concepts`, every picture is asked about each of these instead of about the manifest's. `epsilon` and `step` are by
+    default 8/255 and 2/255, with the norm l2 6/255 and 1.5/255.
 
     >>> import pathlib, tempfile
     >>> from portrayal.lab.folder import Recipe, write_lab

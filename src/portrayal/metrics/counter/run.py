@@ -38,9 +38,9 @@ class Settings:
     """All that decides the numbers, but for the model and the pictures."""
 
     attacks: tuple[str, ...]
-    epsilon: float
+    epsilon: float | None
     steps: int
-    step: float
+    step: float | None
     norm: str
     stop_at: float
     placebo: bool
@@ -79,7 +79,7 @@ class Settings:
     def attack(self, kind: str) -> Attack | None:
         if kind == EXACT:
             return None
-        return Attack(kind, self.epsilon, self.steps, self.step, self.norm, self.stop_at)
+        return Attack.usual(kind, self.norm, self.epsilon, self.step, self.steps, self.stop_at)
 
     def told(self, kind: str) -> dict[str, Any]:
         """As rows tell it."""
@@ -129,7 +129,7 @@ class Run:
 
     def results(self, card: Card, journal: Path | None, progress: Progress | None) -> Results:
         findings = Findings(card, self.attribute, {})
-        said = ask_texts(self.model, self.questions, self._gray())
+        said = self._texts()
         frames = [pl.DataFrame(schema=PICTURES_SCHEMA)]
         if self.sees:
             self._try_prompts()
@@ -156,6 +156,15 @@ class Run:
             journal=journal, progress=progress, title=f"{self.model.name}, {kind}",
         )  # fmt: skip
 
+    def _texts(self) -> dict[tuple[str, str], Any]:
+        """Asked first: a word that the model lacks is an error now, and not after hours of work."""
+        try:
+            return ask_texts(self.model, self.questions, self._gray())
+        except PortrayalError as error:
+            raise PortrayalError(
+                f"{error} (--concepts asks every picture about words that a model knows.)"
+            ) from None
+
     def _gray(self) -> Any:
         if self.settings.none == "text" or not self.sees:
             return None
@@ -165,7 +174,7 @@ class Run:
         return gray(1)
 
     def _try_prompts(self) -> None:
-        """Now, before hours of work: a word that the model lacks is an error."""
+        """Likewise."""
         torch = need("torch", "neural", "CounterBias")
         with torch.inference_mode():
             self.model.word_log_probs(None, self.settings.bias_prompt, list(self.questions.words.values()))

@@ -1,0 +1,35 @@
+"""A thousand pictures of the lab through CounterBias with a model of the package: attack, placebo and intervals.
+
+`_counterbias_gpu.py` measures ALBEF's architecture on a GPU.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from portrayal.counterfactual.manifest import read_manifest
+from portrayal.lab import World
+from portrayal.lab.folder import MANIFEST_FILE, Recipe, write_lab
+from portrayal.metrics import counterbias
+
+PICTURES = 1000
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Path(folder) / "lab"
+        world = World(several=0.0, androgynous=0.0, occupations=0.0)
+        write_lab(Recipe(scenes=PICTURES, pictures=64, others=True, world=world), lab)
+        manifest = read_manifest(lab / MANIFEST_FILE)
+        print(f"  {torch.get_num_threads()} threads, {len(manifest.instances):,} pictures, drawing left out")
+        for name in ("lab-dual", "lab-single"):
+            seconds = {}
+            for attack in ("pgd", "exact"):
+                begin = time.perf_counter()
+                counterbias(manifest, name, attack=attack)
+                seconds[attack] = time.perf_counter() - begin
+            print(f"  {name}: attack {seconds['pgd']:.0f} s, given pictures {seconds['exact']:.0f} s")
