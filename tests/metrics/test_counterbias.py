@@ -498,3 +498,35 @@ def test_a_function_without_gradients_can_be_measured_exactly_only(folder):
         value(counterbias(folder / "manifest.csv", blunt, attack="exact", draws=30, **PLACES), "b@v-l").value
         > 0
     )
+
+
+def test_pictures_of_any_shape_and_words_of_several_pieces(tmp_path):
+    """ViLT keeps the shape of a picture; here that of a counterfactual is another."""
+    from PIL import Image
+
+    from portrayal.models.masked import MaskedModel
+    from portrayal.models.masked.single import SingleNetwork
+    from portrayal.models.masked.vocabulary import WordPieces
+    from tests.models.tiny_masked import tokenizer, vilt
+
+    random = np.random.default_rng(0)
+    lines = ["image,group,concept,kind,counterfactual"]
+    sizes = [(40, 64), (64, 40), (32, 32), (48, 32)]
+    for n in range(8):
+        for name, (width, height) in ((f"{n}.png", sizes[n % 4]), (f"other{n}.png", sizes[(n + 1) % 4])):
+            Image.fromarray(random.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(tmp_path / name)
+        lines.append(
+            f"{n}.png,{('male', 'female')[n % 2]},{('cooking', 'skateboard')[n // 4]},thing,other{n}.png"
+        )
+    (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
+    model = MaskedModel("vilt", SingleNetwork(vilt()), WordPieces(tokenizer(), 24))
+    asked = {"control_words": ("fish", "picture"), "draws": 30, "batch": 3}
+    results = counterbias(tmp_path / "manifest.csv", model, attack=("pgd", "exact"), **asked)
+    for attack in ("pgd", "exact"):
+        assert value(results, "b@l", attack=attack).value is not None
+        assert value(results, "p-before", attack=attack, template=...).n == 8
+    assert value(results, "moved", attack="pgd", template=...).value > 0
+    assert (
+        value(results, "moved", attack="exact", template=...).value is None
+    )  # between shapes there is no distance
+    assert len(results.pictures) == 8 * 5

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from portrayal.counterfactual.attack import Aim, Attack, perturb
 from portrayal.counterfactual.concepts import Template
@@ -117,8 +118,14 @@ class _Part:
     pixels: Sequence[Any]  # of each kind of picture
 
     def picture(self, at: int) -> NDArray[np.uint8]:
-        stacked = torch.stack([pixels[at].float().cpu() for pixels in self.pixels])
-        made: NDArray[np.uint8] = (stacked * 255).round().byte().permute(0, 2, 3, 1).numpy()
+        """Of one size, that of the factual one; a given counterfactual may have another."""
+        ones = [pixels[at].float().cpu() for pixels in self.pixels]
+        size = ones[FACTUAL].shape[1:]
+        ones = [
+            one if one.shape[1:] == size else functional.interpolate(one[None], size, mode="bilinear")[0]
+            for one in ones
+        ]
+        made: NDArray[np.uint8] = (torch.stack(ones) * 255).round().byte().permute(0, 2, 3, 1).numpy()
         return made
 
 
@@ -267,7 +274,7 @@ def _lot(name: str) -> int:
 
 def _distance(pixels: Any, factual: Any) -> Tensor:
     """By how much a pixel of each picture was moved, on average; undefined between pictures of different shapes."""
-    if isinstance(pixels, Tensor) and isinstance(factual, Tensor):
+    if isinstance(pixels, Tensor) and isinstance(factual, Tensor) and pixels.shape == factual.shape:
         return (pixels - factual).abs().flatten(1).mean(dim=1)
     return torch.stack(
         [

@@ -41,11 +41,11 @@ def answers_of(
     """`known_as` tells the model from others; `show` are the instances whose pictures are kept to be looked at."""
     kept: Journal[Answers] | None = None if journal is None else Journal(journal, _save, _load)
     pictures = list(by_picture(instances).values())
-    parts, rows, done = [], [], 0
+    parts, rows, done, wanted = [], [], 0, set(show)
     for start in range(0, len(pictures), PART):
         here = [row for some in pictures[start : start + PART] for row in some]
         some = [instances[row] for row in here]
-        shown = [place for place, row in enumerate(here) if row in set(show)]
+        shown = [place for place, row in enumerate(here) if row in wanted]
         asked = [questions, attack, placebo, seed, shown, [_file(one) for one in some]]
         key = _key(known_as, asked)
         found = kept.get(key) if kept is not None else None

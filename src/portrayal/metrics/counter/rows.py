@@ -130,7 +130,12 @@ class Rows:
     def _mean(self, term: str, values: Array, image: Whole, group: str | None) -> None:
         if not len(values):
             self.findings.add(
-                term, None, system=self.model, group=group, n=0, reason="no picture is of this group"
+                term,
+                None,
+                system=self.model,
+                group=group,
+                n=0,
+                reason="no picture of the group has this number",
             )
             return
         counts = np.zeros((len(self.draw.names), 2))
