@@ -16,7 +16,7 @@ from portrayal.counterfactual.questions import Answers, Questions
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.metrics import counterbias
 from portrayal.metrics.counter.means import Means
-from portrayal.metrics.counter.rows import Rows
+from portrayal.metrics.counter.rows import Rows, same_scenes
 from portrayal.metrics.counterbias import CARD
 from portrayal.metrics.findings import Findings
 from portrayal.stats import resampler
@@ -376,8 +376,8 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
     from portrayal.metrics.counter import asking
 
     monkeypatch.setattr(asking, "PART", 5)
-    asked = {"epsilon": 0.1, "draws": 30, **PLACES}
-    model = toy()
+    asked = {"draws": 30, "batch": 1}
+    model = "lab-dual"
     whole = counterbias(folder / "manifest.csv", model, **asked)
     real, calls = asking.ask, []
 
@@ -407,6 +407,8 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
         ({"control_words": ("beach",)}, "two or more"),
         ({"concepts": ["flying"]}, "does not know"),
         ({"words": {"male": "gentleman"}}, "does not know"),
+        ({"words": {"Male": "man"}}, "Unknown group"),
+        ({"concepts": ["fishing", "chef"], "over": "candidates"}, "one candidate alone"),
         ({"epsilon": 3}, "epsilon 3"),
         ({"templates": ["no mask"]}, "one {group} and one"),
     ],
@@ -435,6 +437,54 @@ def test_one_group_alone_and_no_exact_pictures(folder):
         counterbias(bare, toy(), attack="exact", **PLACES)
 
 
+def test_what_an_object_says_is_not_kept(folder):
+    """It may be changed, or another one may take its place in memory."""
+    asked = {"attack": "exact", "draws": 30, "journal": folder / "kept", **PLACES}
+    assert value(counterbias(folder / "manifest.csv", toy(), **asked), "b@v").value > 10
+    assert value(counterbias(folder / "manifest.csv", toy(0.0), **asked), "b@v").value == pytest.approx(
+        0, abs=1e-3
+    )
+    with pytest.raises(PortrayalError, match="Two of the models are called 'toy'"):
+        counterbias(folder / "manifest.csv", [toy(), toy(0.0)], **asked)
+
+
+def test_each_others_counterfactuals_are_one_observation():
+    """Half of the pictures are the other half's counterfactuals: intervals must not shrink by their number."""
+    rows = []
+    for n in range(40):
+        pair = [Path(f"{n}-{group}.png") for group in ("male", "female")]
+        rows += [
+            Instance(pair[k].name, group, "fishing", "activity", pair[k], pair[1 - k])
+            for k, group in enumerate(("male", "female"))
+        ]
+    scenes = same_scenes(rows)
+    assert len(set(scenes)) == 40
+    assert scenes[0] == scenes[1] == "0-female.png"
+    assert len(set(same_scenes([replace(one, exact=None) for one in rows]))) == 80
+
+
+def test_settings_tell_other_questions_apart(folder):
+    asked = {"attack": "exact", "draws": 30, "templates": ["S w/o"]}
+    one = counterbias(folder / "manifest.csv", toy(), **asked, **PLACES)
+    two = counterbias(folder / "manifest.csv", toy(), **asked, control_words=("park", "other"))
+    assert not {m.id for m in one.measurements} & {m.id for m in two.measurements}
+
+
+def test_sizes_are_never_below_nothing(folder):
+    results = counterbias(folder / "manifest.csv", toy(0.001, 0.0), attack="exact", draws=30, **PLACES)
+    for m in results.measurements:
+        if m.term in ("b@v-l", "b@v", "b@l", "observed", "pooled") and m.item is None and m.low is not None:
+            assert m.low >= 0
+
+
+def test_n_counts_pictures(folder):
+    """Four concepts asked of 16 pictures are 16 pictures."""
+    asked = {"attack": "exact", "draws": 30, "concepts": ["fishing", "cooking"]}
+    results = counterbias(folder / "manifest.csv", toy(), **asked, **PLACES)
+    assert value(results, "b@v-l").n == 16
+    assert value(results, "b@v-l", "fishing").n == 16
+
+
 def test_more_than_two_groups_are_measured_in_pairs(folder):
     read = read_manifest(folder / "manifest.csv")
     some = [replace(one, group="neither") if n % 3 == 0 else one for n, one in enumerate(read.instances)]
@@ -444,6 +494,10 @@ def test_more_than_two_groups_are_measured_in_pairs(folder):
     )
     pairs = {tuple(m.settings["groups"]) for m in results.measurements}
     assert pairs == {("male", "female"), ("male", "neither"), ("female", "neither")}
+    with pytest.raises(PortrayalError, match="one given counterfactual"):
+        counterbias(
+            replace(read, instances=tuple(some)), toy(), words=words, attack="exact", draws=30, **PLACES
+        )
 
 
 def test_any_two_concepts(tmp_path):

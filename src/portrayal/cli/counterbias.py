@@ -44,7 +44,7 @@ class _Number(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
             return float(Fraction(value)) if isinstance(value, str) else float(value)
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ZeroDivisionError, OverflowError):
             return self.fail(f"expected a number such as 0.03 or 8/255, got {value!r}.", param, ctx)
 
 

@@ -75,9 +75,9 @@ def templates_named(names: Sequence[str] | None) -> tuple[Template, ...]:
 def article(kind: str, concept: str) -> str:
     """What stands before a concept: "a" or "an" for somebody's occupation, nothing for what they do."""
     known: Mapping[str, str] = _CONTENTS["before_concept"]
-    if concept in known:
-        return known[concept]
     usual: str = _CONTENTS["before"].get(kind, "")
+    if usual and concept in known:
+        return known[concept]
     return "an" if usual == "a" and concept[:1].lower() in VOWELS else usual
 
 

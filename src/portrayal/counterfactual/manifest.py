@@ -64,17 +64,21 @@ def read_manifest(file: Path | str, images: Path | str | None = None, skip_bad: 
     problems = Problems(skip_bad)
     instances: list[Instance] = []
     seen: set[tuple[str, ...]] = set()
+    exact: dict[tuple[str, str], Path | None] = {}
     left_out = 0
     for line, row in _rows(file):
         bad = _bad(row, folder)
         if not bad:
             one = _instance(row, folder)
             key = (one.image, one.group, one.concept, one.kind)
-            if key not in seen:
+            other = exact.setdefault((one.image, one.group), one.exact)
+            if key not in seen and other == one.exact:
                 seen.add(key)
                 instances.append(one)
                 continue
             bad = [("each picture once with a concept", f"{shown(one.image)} again")]
+            if other != one.exact:
+                bad = [("one counterfactual of a picture", f"another one of {shown(one.image)}")]
         left_out += 1
         for expected, found in bad:
             problems.note(file, expected, found, f"line {line}")
@@ -167,4 +171,6 @@ def _bad(row: dict[str, str], folder: Path) -> list[tuple[str, str]]:
 def _instance(row: dict[str, str], folder: Path) -> Instance:
     image, group, concept, kind = (row[name].strip() for name in COLUMNS)
     other = (row.get(EXACT) or "").strip()
-    return Instance(image, group, concept.lower(), kind, folder / image, folder / other if other else None)
+    return Instance(
+        image, group, concept.lower(), kind.lower(), folder / image, folder / other if other else None
+    )

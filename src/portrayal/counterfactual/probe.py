@@ -223,20 +223,25 @@ class _Asker:
         return self.model.word_log_probs(looked, self.questions.control_prompt, words, over="candidates")
 
     def _targets(self, looked: Looked | Tensor, instances: Sequence[Instance], rows: Tensor) -> Tensor:
-        """(instances, templates, texts)"""
+        """(instances, templates, texts). A text is asked of a picture once, however many concepts it is asked about."""
         made = torch.empty(len(instances), len(self.questions.templates), 2, device=self.device)
+        pictures = rows.tolist()
         for kind, concepts in self.questions.concepts.items():
             some = [n for n, one in enumerate(instances) if one.kind == kind]
             if not some:
                 continue
             here, words = torch.tensor(some, device=self.device), list(concepts)
             columns = torch.tensor([words.index(instances[n].concept) for n in some], device=self.device)
-            seen = looked[rows[here]]
             for number, template in enumerate(self.questions.templates):
                 for other in (0, 1):
-                    texts = [self._text(template, instances[n], bool(other)) for n in some]
-                    said = self.model.word_log_probs(seen, texts, words, over=self.questions.over)
-                    made[here, number, other] = said.gather(1, columns[:, None])[:, 0].exp()
+                    asked = [(pictures[n], self._text(template, instances[n], bool(other))) for n in some]
+                    once = {pair: place for place, pair in enumerate(dict.fromkeys(asked))}
+                    seen = looked[torch.tensor([picture for picture, _ in once], device=self.device)]
+                    said = self.model.word_log_probs(
+                        seen, [text for _, text in once], words, over=self.questions.over
+                    )
+                    place = torch.tensor([once[pair] for pair in asked], device=self.device)
+                    made[here, number, other] = said[place, columns].exp()
         return made
 
     def _text(self, template: Template, one: Instance, other: bool) -> str:

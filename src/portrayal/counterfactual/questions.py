@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -34,6 +36,14 @@ class Questions:
     bias_over: Literal["vocabulary", "groups"] = "vocabulary"
     control_prompt: str = CONTROL_PROMPT
     control_words: Sequence[str] = CONTROL_WORDS
+
+    @property
+    def digest(self) -> str:
+        """Tells questions from others: templates, words of the placebo, and candidates where they matter."""
+        asked = [[template.text for template in self.templates], list(self.control_words)]
+        if self.over == "candidates":
+            asked += [[kind, *concepts] for kind, concepts in self.concepts.items()]
+        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
 
     @property
     def groups(self) -> tuple[str, str]:

@@ -20,10 +20,12 @@ from portrayal.counterfactual.concepts import (
 )
 from portrayal.counterfactual.manifest import Manifest, read_manifest
 from portrayal.engine import Progress
+from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.counter.whom import (
     asked_about,
+    check_words,
     described,
     lexicon_of,
     ordered_groups,
@@ -140,13 +142,15 @@ def counterbias(
     >>> bias.system, bias.item, bias.value > 10
     ('lab-dual-full', None, True)
     """
-    from portrayal.metrics.counter.run import Run, Settings, loaded
+    from portrayal.metrics.counter.run import Run, Settings, loaded, names_of
 
     started = time.time()
     read = manifest if isinstance(manifest, Manifest) else read_manifest(manifest, images, skip_bad)
     instances = asked_about(read, concepts)
     listed = lexicon_of(attribute, lexicon)
     ordered = ordered_groups(instances, groups, listed)
+    instances = [one for one in instances if one.group in ordered]
+    check_words(words, ordered)
     named = {group: (words or {}).get(group) or word_for(group, listed) for group in ordered}
     settings = Settings(
         attacks=tuple(several(attack)), epsilon=epsilon, steps=steps, step=step, norm=norm, stop_at=stop_at,
@@ -154,11 +158,17 @@ def counterbias(
         control_words=tuple(control_words), templates=templates_named(templates), none=none, batch=batch,
         seed=seed, draws=draws, stereotypes=dict(stereotypes),
     )  # fmt: skip
+    if settings.exact and len(ordered) > 2:
+        raise PortrayalError(
+            "A picture has one given counterfactual: with --attack exact name two of the groups."
+        )
     instances, bad = readable(instances, skip_bad, settings.exact)
-    parts, models = [], []
-    for one in [model] if isinstance(model, str) or not isinstance(model, Sequence) else model:
+    ordered = ordered_groups(instances, groups, listed)
+    several_models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
+    models = names_of(several_models)
+    parts = []
+    for one in several_models:
         asked, known_as = loaded(one, device, precision, batch, tokenizer)
-        models.append(asked.name)
         for pair in combinations(ordered, 2):
             here = [instance for instance in instances if instance.group in pair]
             run = Run(asked, known_as, attribute, {group: named[group] for group in pair}, here, settings)

@@ -18,14 +18,14 @@ from portrayal.engine import Journal, Progress, code_digest
 from portrayal.models.masked.model import FillsMasks
 from portrayal.models.vision.pictures import read_picture
 
-PART = 256  # pictures that are kept together
+PART = 256  # pictures that are kept together, and four batches at least, so that they can be read ahead
 _ENTRY = "answers.npz"
 _ARRAYS = tuple(field.name for field in fields(Answers) if field.name != "seen")
 
 
 def answers_of(
     model: FillsMasks,
-    known_as: str,
+    known_as: str | None,
     instances: Sequence[Instance],
     questions: Questions,
     attack: Attack | None,
@@ -38,16 +38,22 @@ def answers_of(
     progress: Progress | None,
     title: str,
 ) -> Answers:
-    """`known_as` tells the model from others; `show` are the instances whose pictures are kept to be looked at."""
-    kept: Journal[Answers] | None = None if journal is None else Journal(journal, _save, _load)
+    """`known_as` tells the model from others, or is None, and nothing is kept.
+
+    `show` are the instances whose pictures are kept to be looked at.
+    """
+    kept: Journal[Answers] | None = (
+        None if journal is None or known_as is None else Journal(journal, _save, _load)
+    )
     pictures = list(by_picture(instances).values())
     parts, rows, done, wanted = [], [], 0, set(show)
-    for start in range(0, len(pictures), PART):
-        here = [row for some in pictures[start : start + PART] for row in some]
+    size = max(PART, 4 * batch) if kept is not None else len(pictures)
+    for start in range(0, len(pictures), size):
+        here = [row for some in pictures[start : start + size] for row in some]
         some = [instances[row] for row in here]
         shown = [place for place, row in enumerate(here) if row in wanted]
         asked = [questions, attack, placebo, seed, shown, [_file(one) for one in some]]
-        key = _key(known_as, asked)
+        key = _key(str(known_as), asked)
         found = kept.get(key) if kept is not None else None
         if found is None:
             found = ask(
@@ -56,7 +62,7 @@ def answers_of(
             )  # fmt: skip
             if kept is not None:
                 kept.put(key, found)
-        done += len(pictures[start : start + PART])
+        done += len(pictures[start : start + size])
         if progress is not None:
             progress(title, done, len(pictures))
         parts.append(found)
@@ -75,7 +81,7 @@ def _file(one: Instance) -> list[object]:
     told: list[object] = [one.image, one.group, one.concept, one.kind]
     for path in (one.path, one.exact):
         if path is not None:
-            told += [path.stat().st_size, path.stat().st_mtime_ns]
+            told += [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
     return told
 
 

@@ -14,6 +14,7 @@ from portrayal.stats import Estimate, Resampler, bootstrap
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 FLIPS = 1000
+_TOGETHER = 100  # flips that are held at once
 GROUPS = 2
 
 
@@ -76,6 +77,12 @@ class Means:
         made = np.zeros((self.concepts, GROUPS), dtype=np.int64)
         np.add.at(made, (cells[:, 0], cells[:, 1]), 1)
         return made
+
+    @property
+    def pictures(self) -> int:
+        """How many images have a value of a concept that is defined."""
+        known = np.isfinite(self.values).any(axis=1) & self.defined[self.concept]
+        return len(np.unique(self.image[known]))
 
     @property
     def defined(self) -> NDArray[np.bool_]:
@@ -141,11 +148,14 @@ class Means:
 
     def floors(self, seed: int, flips: int = FLIPS) -> Array:
         """What `sizes` would be if signs meant nothing: the signs of each image are turned by lot."""
-        totals = np.repeat(self._point, flips, axis=0)
         sums = self._counts.tocsc()[:, 0::2].tocsr()
-        signs = np.random.default_rng(seed).integers(0, 2, (flips, sums.shape[0])) * 2.0 - 1.0
-        totals[:, 0::2] = signs @ sums
-        each = self._sizes(totals)
+        random, parts = np.random.default_rng(seed), []
+        for start in range(0, flips, _TOGETHER):
+            signs = random.integers(0, 2, (min(_TOGETHER, flips - start), sums.shape[0])) * 2.0 - 1.0
+            totals = np.repeat(self._point, len(signs), axis=0)
+            totals[:, 0::2] = signs @ sums
+            parts.append(self._sizes(totals))
+        each = np.concatenate(parts)
         made: Array = np.concatenate([[each.mean()], each.mean(axis=0)])
         return made
 

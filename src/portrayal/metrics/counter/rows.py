@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from portrayal.counterfactual.formulas import (
     COUNTERFACTUAL,
     FACTUAL,
+    LEAST_DROP,
+    OTHER,
     OWN,
     PLACEBO,
     Bias,
@@ -51,9 +54,10 @@ class Rows:
     ) -> None:
         self.findings, self.model, self.instances, self.answers = findings, model, instances, answers
         self.questions, self.stereotypes, self.seed = questions, stereotypes, seed
-        names = tuple(sorted({one.image for one in instances}))
+        scenes = same_scenes(instances)
+        names = tuple(sorted(set(scenes)))
         place = {name: number for number, name in enumerate(names)}
-        self.image: Whole = np.array([place[one.image] for one in instances], dtype=np.int64)
+        self.image: Whole = np.array([place[name] for name in scenes], dtype=np.int64)
         self.group: Whole = np.array([questions.groups.index(one.group) for one in instances], dtype=np.int64)
         self.signs: Array = np.where(self.group == 0, 1.0, -1.0)
         self.draw = resampler(names, seed, draws)
@@ -119,7 +123,7 @@ class Rows:
             for number, name in ((None, None), *enumerate(self.questions.groups)):
                 some = np.isfinite(values) & (True if number is None else group == number)
                 self._mean(term, values[some], image[some], name)
-        failed = drops(answers.present) < 0.1
+        failed = ~(drops(answers.present) >= LEAST_DROP)
         for number, name in ((None, None), *enumerate(self.questions.groups)):
             some = np.ones(len(failed), dtype=bool) if number is None else self.group == number
             self.findings.add(
@@ -162,7 +166,7 @@ class Rows:
                 "concept": one.concept,
                 "kind": one.kind,
                 "target": {
-                    name: _brief(target[row, kind, OWN if kind != COUNTERFACTUAL else 1])
+                    name: _brief(target[row, kind, OWN if kind == FACTUAL else OTHER])
                     for name, kind in seen.items()
                 },
                 "present": {
@@ -177,6 +181,27 @@ class Rows:
         return made
 
 
+def same_scenes(instances: Sequence[Instance]) -> list[str]:
+    """Of each instance the name of its scene: pictures that are each other's counterfactuals are of one, and what is
+    found on both is one observation.
+    """
+    root: dict[Path, Path] = {}
+
+    def top(path: Path) -> Path:
+        while root.setdefault(path, path) != path:
+            path = root[path]
+        return path
+
+    for one in instances:
+        if one.exact is not None:
+            first, second = sorted((top(one.path), top(one.exact)))
+            root[second] = first
+    named: dict[Path, str] = {}
+    for one in sorted(instances, key=lambda one: one.image):
+        named.setdefault(top(one.path), one.image)
+    return [named[top(one.path)] for one in instances]
+
+
 class _Told:
     """The rows of one kind of concepts."""
 
@@ -189,7 +214,7 @@ class _Told:
         sizes, floors = means.sizes(), means.floors(self.rows.seed)
         for number, name in enumerate((ALL, *templates)):
             self.rows.settle(kind=self.kind, template=name)
-            self._size(term, sizes[number], means, evidence=number == 0 and term == BOTH)
+            self._size(term, sizes[number].at_least(0), means, evidence=number == 0 and term == BOTH)
         self.rows.settle(kind=self.kind, template=ALL)
         leans = means.leans()
         self._concepts(term, leans, means, tested=True)
@@ -203,7 +228,7 @@ class _Told:
         self._size(
             "excess", sizes[0].moved(-float(floors[0])) if sizes[0].value is not None else sizes[0], means
         )
-        self._size("pooled", means.sizes(pooled=True)[0], means)
+        self._size("pooled", means.sizes(pooled=True)[0].at_least(0), means)
         self._concepts("pooled", means.leans(pooled=True), means)
         self._agreement([leans], means)
 
@@ -214,19 +239,19 @@ class _Told:
     def observed(self, means: Means) -> None:
         """The naive difference: what pictures of one group have more, for whatever reason."""
         self.rows.settle(kind=self.kind, template=ALL)
-        self._size("observed", means.gap_size(), means)
+        self._size("observed", means.gap_size().at_least(0), means)
         self._concepts("observed", means.gaps(), means)
 
     def placebo(self, term: str, real: Means, sham: Means, corrected: Means) -> None:
         self.rows.settle(kind=self.kind, template=ALL, of=term)
-        self._size("placebo", sham.sizes()[0], sham)
+        self._size("placebo", sham.sizes()[0].at_least(0), sham)
         self._concepts("placebo", sham.leans(), sham)
         self._size("corrected", real.sizes_beyond(sham)[0], real)
         self._concepts("corrected", corrected.leans(), corrected, tested=True)
 
     def _size(self, term: str, estimate: Estimate, means: Means, evidence: bool = False) -> None:
         """The mean over concepts."""
-        known, images = means.defined, int(means.images.sum())
+        known, images = means.defined, means.pictures
         reason = None
         if estimate.value is None:
             reason = "no concept has a picture of each group on which it is defined"
@@ -268,6 +293,7 @@ class _Told:
             self.rows.findings.add(
                 term, estimate, system=self.rows.model, group=name, item=concept, n=images, reason=reason,
                 p=chances[number], q=None,
+                support=images if group is not None else 2 * int(counted.min()),
                 evidence=self._behind(number, group) if term == BOTH and self._over_all else None,
             )  # fmt: skip
         if tested:
@@ -303,7 +329,7 @@ class _Told:
                 agreed.append(all(value * side > 0 for value in found if value is not None))
         self.rows.findings.add(
             "agreement", Estimate.of(100 * float(np.mean(agreed)) if agreed else None), system=self.rows.model,
-            n=len(agreed), n_unit="concept", support=int(means.images.sum()),
+            n=len(agreed), n_unit="concept", support=means.pictures,
             reason=None if agreed else "raters tie none of the concepts to one of the groups",
         )  # fmt: skip
 

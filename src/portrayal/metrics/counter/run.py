@@ -102,7 +102,7 @@ class Run:
     def __init__(
         self,
         model: FillsMasks,
-        known_as: str,
+        known_as: str | None,
         attribute: str,
         words: Mapping[str, str],
         instances: Sequence[Instance],
@@ -120,7 +120,18 @@ class Run:
             settings.control_prompt,
             settings.control_words,
         )
-        self.shared = {"groups": list(words), "words": list(words.values()), "over": settings.over}
+        lonely = [kind for kind, listed in self.questions.concepts.items() if len(listed) < 2]
+        if settings.over == "candidates" and lonely:
+            raise PortrayalError(
+                f"Among one candidate alone every answer is certain: ask about two or more of '{lonely[0]}', or "
+                f"over the vocabulary."
+            )
+        self.shared = {
+            "groups": list(words),
+            "words": list(words.values()),
+            "over": settings.over,
+            "questions": self.questions.digest,
+        }
 
     @property
     def sees(self) -> bool:
@@ -192,12 +203,28 @@ class Run:
         return [row for _, row in sorted(order)[:SHOWN]]
 
 
+def names_of(models: Sequence[str | FillsMasks]) -> list[str]:
+    """By which rows tell models apart: each has one of its own, which is checked before hours of work."""
+    from portrayal.models.masked.loading import plain_name
+
+    names = [plain_name(one) if isinstance(one, str) else one.name for one in models]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise PortrayalError(
+            f"Two of the models are called '{twice[0]}': rename a file or folder, or measure them apart."
+        )
+    return names
+
+
 def loaded(
     model: str | FillsMasks, device: str, precision: str, batch: int, tokenizer: str | None
-) -> tuple[FillsMasks, str]:
-    """The model, and what tells it from others: of a name what lies behind it, since a name does not say."""
+) -> tuple[FillsMasks, str | None]:
+    """The model, and what tells it from others: of a name what lies behind it, since a name does not say.
+
+    Nothing tells an object from what it was before somebody changed it: what it says is not kept.
+    """
     if not isinstance(model, str):
-        return model, f"{model.name} {id(model)}"
+        return model, None
     from portrayal.models.masked.loading import load_masked, located
 
     where = Path(located(model))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,12 @@ def ordered_groups(
     return found
 
 
+def check_words(words: Mapping[str, str] | None, groups: Sequence[str]) -> None:
+    for group in words or ():
+        if group not in groups:
+            raise unknown_name("group of the manifest", group, groups)
+
+
 def word_for(group: str, lexicon: Lexicon | None) -> str:
     """How texts name a group: by the lexicon's word, else by the group's own name."""
     return (lexicon.standing_for(group) if lexicon is not None else None) or group
@@ -68,22 +75,28 @@ def readable(
     instances: Sequence[Instance], skip_bad: bool, exact: bool
 ) -> tuple[list[Instance], dict[Path, Problem]]:
     """The rows whose pictures can be read, and what is wrong with the others: all are tried before a model is asked."""
-    bad: dict[Path, Problem] = {}
 
     def files(one: Instance) -> list[Path]:
         return [one.path, *([one.exact] if exact and one.exact is not None else [])]
 
-    for path in dict.fromkeys(path for one in instances for path in files(one)):
-        try:
-            read_picture(path)
-        except InputError as error:
-            bad[path] = error.problems[0]
+    paths = list(dict.fromkeys(path for one in instances for path in files(one)))
+    with ThreadPoolExecutor() as readers:
+        found = readers.map(_problem, paths)
+        bad = {path: problem for path, problem in zip(paths, found, strict=True) if problem is not None}
     if bad and not skip_bad:
         raise InputError(list(bad.values()))
     left = [one for one in instances if not any(path in bad for path in files(one))]
     if not left:
         raise Undefined("None of the manifest's pictures can be read.")
     return left, bad
+
+
+def _problem(path: Path) -> Problem | None:
+    try:
+        read_picture(path)
+    except InputError as error:
+        return error.problems[0]
+    return None
 
 
 def described(

@@ -42,7 +42,7 @@ def load_masked(
     need("torch", "neural", "A masked model")
     where = best_device(device)
     network, reader = _parts(name, side, tokenizer)
-    return MaskedModel(_plain_name(name), network, reader, where, precision, batch)
+    return MaskedModel(plain_name(name), network, reader, where, precision, batch)
 
 
 def located(name: str) -> str:
@@ -50,7 +50,7 @@ def located(name: str) -> str:
     return str(lab_folder(name)) if name.startswith(_LAB) and not Path(name).exists() else name
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
     """Of a folder or file its own name, since where it lies says nothing of what was measured."""
     path = Path(name)
     if path.is_dir():
