@@ -126,6 +126,16 @@ class Estimate:
         """The same estimate of a number that cannot be smaller than this."""
         return replace(self, low=None if self.low is None else max(self.low, least))
 
+    def times(self, factor: float) -> Estimate:
+        """The same estimate in another unit."""
+
+        def scale(number: float | None) -> float | None:
+            return None if number is None else number * factor
+
+        return Estimate(
+            scale(self.value), scale(self.low), scale(self.high), scale(self.se), self.replicates * factor
+        )
+
     def moved(self, by: float) -> Estimate:
         """The same estimate with a known number added."""
 

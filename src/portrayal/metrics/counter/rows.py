@@ -28,13 +28,21 @@ from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.questions import Answers, Questions
 from portrayal.metrics.counter.means import Array, Means, Whole
 from portrayal.metrics.findings import Findings
-from portrayal.stats import Estimate, benjamini_hochberg, bootstrap, resampler
-from portrayal.stats.resample import divide_columns
-from portrayal.stats.significance import bootstrap_p
+from portrayal.results import TOO_FEW, TOO_FEW_REASON
+from portrayal.stats import (
+    Estimate,
+    benjamini_hochberg,
+    bootstrap,
+    bootstrap_p,
+    divide_columns,
+    rate,
+    resampler,
+)
 
 ALL = "all"  # templates
 BOTH, PICTURE, TEXT = "b@v-l", "b@v", "b@l"
 BIASES = (BOTH, PICTURE, TEXT)
+SUCCESS = "attack-success"
 _EVIDENCE = dict.fromkeys(("image_id", "caption", "detail"), pl.String())
 
 
@@ -113,7 +121,7 @@ class Rows:
         other = answers.controls[once]
         away = 0.5 * np.abs(other[:, COUNTERFACTUAL] - other[:, FACTUAL]).sum(axis=1)
         columns = {
-            "attack-success": 100.0 * (answers.share[once, COUNTERFACTUAL] >= self._settings["stop_at"]),
+            SUCCESS: 1.0 * (answers.share[once, COUNTERFACTUAL] >= self._settings["stop_at"]),
             "p-before": 100 * answers.present[once, FACTUAL],
             "p-after": 100 * answers.present[once, COUNTERFACTUAL],
             "drift": 100 * away,
@@ -144,7 +152,10 @@ class Rows:
             return
         counts = np.zeros((len(self.draw.names), 2))
         np.add.at(counts, image, np.column_stack([values, np.ones(len(values))]))
-        estimate = bootstrap(counts, divide_columns, self.draw)[0]
+        if term == SUCCESS:  # a rate, of which draws say nothing where all succeed
+            estimate = rate(counts[:, 0], counts[:, 1], self.draw).times(100)
+        else:
+            estimate = bootstrap(counts, divide_columns, self.draw)[0]
         self.findings.add(term, estimate, system=self.model, group=group, n=len(values), resampler=self.draw)
 
     def evidence(self, rows: NDArray[np.int64]) -> pl.DataFrame:
@@ -260,6 +271,8 @@ class _Told:
             reason = f"over {int(known.sum())} of {len(known)} concepts: without {', '.join(lacking[:5])}" + (
                 f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             )
+            if images < TOO_FEW:
+                reason = f"{TOO_FEW_REASON}: {images} images, fewer than {TOO_FEW}; {reason}"
         self.rows.findings.add(
             term, estimate, system=self.rows.model, n=images, reason=reason,
             evidence=self.rows.evidence(self.where) if evidence else None, in_brief=True,
