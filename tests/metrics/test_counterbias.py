@@ -16,7 +16,8 @@ from portrayal.counterfactual.questions import Answers, Questions
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.metrics import counterbias
 from portrayal.metrics.counter.means import Means
-from portrayal.metrics.counter.rows import Rows, same_scenes
+from portrayal.metrics.counter.rows import Rows
+from portrayal.metrics.counter.scenes import same_scenes
 from portrayal.metrics.counterbias import CARD
 from portrayal.metrics.findings import Findings
 from portrayal.stats import resampler

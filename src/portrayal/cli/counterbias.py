@@ -12,18 +12,16 @@ import click
 from portrayal.cli.console import progress, say, show_table, warn
 from portrayal.cli.options import names, out_option, seed_option, skip_bad_option
 from portrayal.counterfactual.concepts import BIAS_PROMPT, CONTROL_PROMPT, CONTROL_WORDS, TEMPLATES
+from portrayal.counterfactual.questions import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
 from portrayal.errors import PortrayalError
 from portrayal.metrics import counterbias
+from portrayal.metrics.counter.terms import ALL
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
 from portrayal.results import RESULTS_FILE, Measurement, Results
 from portrayal.stats import DRAWS
 
 JOURNAL = ".counterbias"
-ATTACKS = ("pgd", "fgsm", "exact")
-_OVER = ("vocabulary", "candidates")
-_BIAS_OVER = ("vocabulary", "groups")
-ALL = "all"  # templates
 NO_PICTURE = "no picture"
 SHOWN = ("b@v-l", "b@v", "b@l", "excess", "corrected", "b@text", "attack-success", "drift", "undefined")
 SAID = {
@@ -100,7 +98,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 )
 @click.option(
     "--norm",
-    type=click.Choice(["linf", "l2"]),
+    type=click.Choice(list(NORMS)),
     default="linf",
     show_default=True,
     help="What epsilon limits: every pixel, or the root of the mean square of all.",
@@ -127,15 +125,15 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 )
 @click.option(
     "--over",
-    type=click.Choice(_OVER),
-    default=_OVER[0],
+    type=click.Choice(OVER),
+    default=OVER[0],
     show_default=True,
     help="P(concept) among all that the model knows, or among the concepts of its kind.",
 )
 @click.option(
     "--bias-over",
-    type=click.Choice(_BIAS_OVER),
-    default=_BIAS_OVER[0],
+    type=click.Choice(BIAS_OVER),
+    default=BIAS_OVER[0],
     show_default=True,
     help="P(group) among all that the model knows, or among the words of the two groups.",
 )
@@ -176,7 +174,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 )
 @click.option(
     "--none",
-    type=click.Choice(["text", "gray"]),
+    type=click.Choice(NONE),
     default="text",
     show_default=True,
     help="How b@text shows no picture: text alone, or a gray picture.",

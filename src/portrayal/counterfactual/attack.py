@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from portrayal.counterfactual.questions import ATTACKS, EXACT, NORMS
 from portrayal.errors import PortrayalError, unknown_name
 from portrayal.models.masked.model import FillsMasks, Over
 
-KINDS = ("pgd", "fgsm")
-# What limits a move, and how far it and a step go unless that is said.
-NORMS = {"linf": (8 / 255, 2 / 255), "l2": (6 / 255, 1.5 / 255)}
+KINDS = tuple(kind for kind in ATTACKS if kind != EXACT)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,11 @@ from portrayal.counterfactual.formulas import Array
 
 OVER = ("vocabulary", "candidates")
 BIAS_OVER = ("vocabulary", "groups")
+EXACT = "exact"  # the other picture is given, and not made
+ATTACKS = ("pgd", "fgsm", EXACT)
+# What limits how far an attack moves, and how far it and a step go unless that is said.
+NORMS = {"linf": (8 / 255, 2 / 255), "l2": (6 / 255, 1.5 / 255)}
+NONE = ("text", "gray")  # how no picture is shown
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from portrayal.report.concepts import BOTH, METRIC
 from portrayal.report.section import Row, Section
 from portrayal.results import Measurement
 
-METRIC = "counterbias"
 ALL = "all"
-BOTH = "b@v-l"
 _HEADLINES = ("b@v-l", "b@v", "b@l", "excess", "placebo", "corrected", "agreement")
 _CONCEPTS = ("b@v-l", "b@v", "b@l", "corrected", "placebo", "observed")
 _TEMPLATES = ("b@v-l", "b@v", "b@l", "b@text")

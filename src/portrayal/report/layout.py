@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from portrayal.report.by_term import limited, split
-from portrayal.report.counterfactual import METRIC as COUNTERBIAS
+from portrayal.report.concepts import METRIC as COUNTERBIAS
 from portrayal.report.counterfactual import counterfactual_sections
 from portrayal.report.section import Row, Section, probability
 from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results

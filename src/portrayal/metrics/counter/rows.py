@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -26,22 +24,18 @@ from portrayal.counterfactual.formulas import (
 )
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.questions import Answers, Questions
+from portrayal.metrics.counter.concept_rows import ConceptRows
 from portrayal.metrics.counter.means import Array, Means, Whole
+from portrayal.metrics.counter.scenes import same_scenes
+from portrayal.metrics.counter.terms import BIASES, BOTH, PICTURE, TEXT
 from portrayal.metrics.findings import Findings
-from portrayal.results import TOO_FEW, TOO_FEW_REASON
 from portrayal.stats import (
-    Estimate,
-    benjamini_hochberg,
     bootstrap,
-    bootstrap_p,
     divide_columns,
     rate,
     resampler,
 )
 
-ALL = "all"  # templates
-BOTH, PICTURE, TEXT = "b@v-l", "b@v", "b@l"
-BIASES = (BOTH, PICTURE, TEXT)
 SUCCESS = "attack-success"
 _EVIDENCE = dict.fromkeys(("image_id", "caption", "detail"), pl.String())
 
@@ -98,7 +92,7 @@ class Rows:
         def means(values: Array) -> Means:
             return Means(values[rows], self.image[rows], concept, self.group[rows], len(concepts), self.draw)
 
-        told = _Told(self, kind, concepts, rows, concept)
+        told = ConceptRows(self, kind, concepts, rows, concept)
         for term in BIASES:
             told.bias(term, means(self._biases[term]))
         told.agreement_in_both(means(self._biases[PICTURE]), means(self._biases[TEXT]))
@@ -192,190 +186,6 @@ class Rows:
         return made
 
 
-def same_scenes(instances: Sequence[Instance]) -> list[str]:
-    """Of each instance the name of its scene: pictures that are each other's counterfactuals are of one, and what is
-    found on both is one observation.
-    """
-    root: dict[Path, Path] = {}
-
-    def top(path: Path) -> Path:
-        while root.setdefault(path, path) != path:
-            path = root[path]
-        return path
-
-    for one in instances:
-        if one.exact is not None:
-            first, second = sorted((top(one.path), top(one.exact)))
-            root[second] = first
-    named: dict[Path, str] = {}
-    for one in sorted(instances, key=lambda one: one.image):
-        named.setdefault(top(one.path), one.image)
-    return [named[top(one.path)] for one in instances]
-
-
-class _Told:
-    """The rows of one kind of concepts."""
-
-    def __init__(self, rows: Rows, kind: str, concepts: list[str], where: Whole, concept: Whole) -> None:
-        self.rows, self.kind, self.concepts, self.where, self.concept = rows, kind, concepts, where, concept
-
-    def bias(self, term: str, means: Means) -> None:
-        """How far concepts lean, over all templates and in each, with the floor, the excess and the pooled means."""
-        templates = [template.name for template in self.rows.questions.templates]
-        sizes, floors = means.sizes(), means.floors(self.rows.seed)
-        for number, name in enumerate((ALL, *templates)):
-            self.rows.settle(kind=self.kind, template=name)
-            self._size(term, sizes[number].at_least(0), means, evidence=number == 0 and term == BOTH)
-        self.rows.settle(kind=self.kind, template=ALL)
-        leans = means.leans()
-        self._concepts(term, leans, means, tested=True)
-        for number, group in enumerate(self.rows.questions.groups):
-            self._concepts(term, means.leans(group=number), means, group=number, name=group)
-        for number, name in enumerate(templates if len(templates) > 1 else ()):
-            self.rows.settle(kind=self.kind, template=name)
-            self._concepts(term, means.leans(number), means)
-        self.rows.settle(kind=self.kind, template=ALL, of=term)
-        self._size("floor", Estimate.of(_known(floors[0])), means)
-        self._size(
-            "excess", sizes[0].moved(-float(floors[0])) if sizes[0].value is not None else sizes[0], means
-        )
-        self._size("pooled", means.sizes(pooled=True)[0].at_least(0), means)
-        self._concepts("pooled", means.leans(pooled=True), means)
-        self._agreement([leans], means)
-
-    def agreement_in_both(self, picture: Means, text: Means) -> None:
-        self.rows.settle(kind=self.kind, template=ALL, of=f"{PICTURE} and {TEXT}")
-        self._agreement([picture.leans(), text.leans()], picture)
-
-    def observed(self, means: Means) -> None:
-        """The naive difference: what pictures of one group have more, for whatever reason."""
-        self.rows.settle(kind=self.kind, template=ALL)
-        self._size("observed", means.gap_size().at_least(0), means)
-        self._concepts("observed", means.gaps(), means)
-
-    def placebo(self, term: str, real: Means, sham: Means, corrected: Means) -> None:
-        self.rows.settle(kind=self.kind, template=ALL, of=term)
-        self._size("placebo", sham.sizes()[0].at_least(0), sham)
-        self._concepts("placebo", sham.leans(), sham)
-        self._size("corrected", real.sizes_beyond(sham)[0], real)
-        self._concepts("corrected", corrected.leans(), corrected, tested=True)
-
-    def _size(self, term: str, estimate: Estimate, means: Means, evidence: bool = False) -> None:
-        """The mean over concepts."""
-        known, images = means.defined, means.pictures
-        reason = None
-        if estimate.value is None:
-            reason = "no concept has a picture of each group on which it is defined"
-        elif not known.all():
-            lacking = [name for name, fine in zip(self.concepts, known.tolist(), strict=True) if not fine]
-            reason = f"over {int(known.sum())} of {len(known)} concepts: without {', '.join(lacking[:5])}" + (
-                f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-            )
-            if images < TOO_FEW:
-                reason = f"{TOO_FEW_REASON}: {images} images, fewer than {TOO_FEW}; {reason}"
-        self.rows.findings.add(
-            term, estimate, system=self.rows.model, n=images, reason=reason,
-            evidence=self.rows.evidence(self.where) if evidence else None, in_brief=True,
-            resampler=self.rows.draw,
-        )  # fmt: skip
-
-    def _concepts(
-        self,
-        term: str,
-        estimates: Sequence[Estimate],
-        means: Means,
-        tested: bool = False,
-        group: int | None = None,
-        name: str | None = None,
-    ) -> None:
-        chances = [
-            bootstrap_p(one.replicates) if tested and one.value is not None else None for one in estimates
-        ]
-        for number, (concept, estimate) in enumerate(zip(self.concepts, estimates, strict=True)):
-            counted = means.images[number]
-            images = int(counted.sum() if group is None else counted[group])
-            lacking = [
-                one
-                for one, many in zip(self.rows.questions.groups, counted.tolist(), strict=True)
-                if not many
-            ]
-            reason = None
-            if estimate.value is None:
-                chances[number] = None
-                reason = f"no picture on which it is defined is of {' or '.join(lacking) or name}"
-            self.rows.findings.add(
-                term, estimate, system=self.rows.model, group=name, item=concept, n=images, reason=reason,
-                p=chances[number], q=None,
-                support=images if group is not None else 2 * int(counted.min()),
-                evidence=self._behind(number, group) if term == BOTH and self._over_all else None,
-            )  # fmt: skip
-        if tested:
-            self._correct(len(estimates))
-
-    @property
-    def _over_all(self) -> bool:
-        return self.rows.findings.settings.get("template") == ALL
-
-    def _correct(self, many: int) -> None:
-        """False discovery rates of the rows just added; those of too few images have no p, and count for nothing."""
-        added = self.rows.findings.measurements[-many:]
-        rates = benjamini_hochberg([one.p for one in added])
-        self.rows.findings.measurements[-many:] = [
-            replace(one, q=q) for one, q in zip(added, rates, strict=True)
-        ]
-
-    def _behind(self, concept: int, group: int | None) -> pl.DataFrame:
-        some = self.concept == concept
-        if group is not None:
-            some &= self.rows.group[self.where] == group
-        return self.rows.evidence(self.where[some])
-
-    def _agreement(self, leans: Sequence[Sequence[Estimate]], means: Means) -> None:
-        """Of concepts that raters tie to one of the groups, how many lean to it, in all of these ways."""
-        groups = self.rows.questions.groups
-        agreed = []
-        for number, concept in enumerate(self.concepts):
-            tied = self.rows.stereotypes.get(concept)
-            found = [way[number].value for way in leans]
-            if tied in groups and all(value is not None for value in found):
-                side = 1 if tied == groups[0] else -1
-                agreed.append(all(value * side > 0 for value in found if value is not None))
-        self.rows.findings.add(
-            "agreement", Estimate.of(100 * float(np.mean(agreed)) if agreed else None), system=self.rows.model,
-            n=len(agreed), n_unit="concept", support=means.pictures,
-            reason=None if agreed else "raters tie none of the concepts to one of the groups",
-        )  # fmt: skip
-
-
-def text_rows(
-    findings: Findings,
-    model: str,
-    said: Mapping[tuple[str, str], Array],
-    questions: Questions,
-    settings: Mapping[str, object],
-) -> None:
-    """b@text: without a picture, log P(T) in the first group's text less that in the second's."""
-    names = [template.name for template in questions.templates]
-    for kind, concepts in questions.concepts.items():
-        by_concept = np.array([said[kind, concept][:, 0] - said[kind, concept][:, 1] for concept in concepts])
-        asked = len(names) * len(concepts)
-        for number, name in ((None, ALL), *enumerate(names)):
-            findings.settings = {**settings, "kind": kind, "template": name}
-            some = by_concept if number is None else by_concept[:, [number]]
-            findings.add(
-                "b@text", float(np.abs(some).mean()), system=model, n=asked if number is None else len(concepts),
-                n_unit="text", support=_NO_IMAGES,
-            )  # fmt: skip
-            for concept, values in zip(concepts, some, strict=True):
-                findings.add(
-                    "b@text", float(values.mean()), system=model, item=concept, n=len(values), n_unit="text",
-                    support=_NO_IMAGES,
-                )  # fmt: skip
-
-
-_NO_IMAGES = 10**9  # rests on texts, of which there are no others to draw: they are never too few
-
-
 def _percent(of: Bias) -> dict[str, Array]:
     return {BOTH: 100 * of.by_both, PICTURE: 100 * of.by_picture, TEXT: 100 * of.by_text}
 
@@ -386,7 +196,3 @@ def _row_means(values: Array) -> Array:
 
 def _brief(value: float) -> float | None:
     return round(float(value), 4) if np.isfinite(value) else None
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -15,21 +15,19 @@ from portrayal.counterfactual.attack import Attack
 from portrayal.counterfactual.concepts import Template
 from portrayal.counterfactual.manifest import Instance, Manifest
 from portrayal.counterfactual.probe import ask_texts
-from portrayal.counterfactual.questions import BIAS_OVER, OVER, Answers, Questions
+from portrayal.counterfactual.questions import ATTACKS, BIAS_OVER, EXACT, NONE, OVER, Answers, Questions
 from portrayal.engine import Progress
 from portrayal.errors import PortrayalError, need, unknown_name
 from portrayal.files import content_digest
 from portrayal.metrics.card import Card
 from portrayal.metrics.counter.asking import answers_of
 from portrayal.metrics.counter.pictures import picture_frame
-from portrayal.metrics.counter.rows import Rows, text_rows
+from portrayal.metrics.counter.rows import Rows
+from portrayal.metrics.counter.text_rows import text_rows
 from portrayal.metrics.findings import Findings
 from portrayal.models.masked.model import FillsMasks
 from portrayal.results import PICTURES_SCHEMA, Results
 
-EXACT = "exact"
-ATTACKS = ("pgd", "fgsm", EXACT)
-NONE = ("text", "gray")
 SHOWN = 24  # instances whose pictures are kept for the page, for each model and attack
 
 
