@@ -106,6 +106,8 @@ for name, metric in METRICS.items():
     assert run(["score", name, "demo/study", "--attribute", "gender", "--format", "json"]) == code
 assert run(["report", "demo", "--out", "again"]) == 0
 assert run(["check-study", "demo/study"]) == 0
+assert run(["lab", "make", "--scenes", "4", "--images", "--out", "lab"]) == 0
+assert run(["counterbias", "--model", "lab-dual", "--manifest", "lab/manifest.csv", "--out", "counterbias"]) == 2
 import portrayal
 try:
     portrayal.Results.load("demo").pandas()

@@ -20,7 +20,7 @@ from portrayal.counterfactual.concepts import (
 )
 from portrayal.counterfactual.manifest import Manifest, read_manifest
 from portrayal.engine import Progress
-from portrayal.errors import PortrayalError
+from portrayal.errors import PortrayalError, need
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.counter.whom import (
@@ -142,6 +142,7 @@ def counterbias(
     >>> bias.system, bias.item, bias.value > 10
     ('lab-dual-full', None, True)
     """
+    need("torch", "neural", "CounterBias")
     from portrayal.metrics.counter.run import Run, Settings, loaded, names_of
 
     started = time.time()
