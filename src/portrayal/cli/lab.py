@@ -14,9 +14,6 @@ from portrayal.cli.options import F, names, out_option, seed_option, workers_opt
 from portrayal.errors import PortrayalError
 from portrayal.files import replacing
 from portrayal.lab import DEMO_CAPTIONERS, Annotators, Captioner, World
-from portrayal.lab.curves import curves, write_curves
-from portrayal.lab.curves.tables import SHORT, findings, short
-from portrayal.lab.curves.write import CURVES_FILE
 from portrayal.lab.dials import Dial, dials_of, spelled
 from portrayal.lab.folder import LOOKS_FILE, MANIFEST_FILE, Recipe, write_lab
 from portrayal.lab.learners import STATE, STREAMS, WORLDS, Lesson, recipe_for, teach
@@ -215,6 +212,11 @@ def curves_command(metrics: list[str] | None, out: Path, quick: bool, workers: i
     Writes index.html with a chart and the numbers of each term, and the same as curves.csv and curves.json. What is
     finished is kept when the command is interrupted; the same command goes on from there.
     """
+    # Here, because charts take a second to load that the lab's other commands have no need to spend.
+    from portrayal.lab.curves import curves, write_curves
+    from portrayal.lab.curves.tables import SHORT, findings, short
+    from portrayal.lab.curves.write import CURVES_FILE
+
     journal = out / JOURNAL
     if out.is_dir() and any(out.iterdir()) and not (journal.exists() or (out / CURVES_FILE).exists()):
         raise PortrayalError(f"{out} holds files but no {CURVES_FILE}; choose a new folder for the curves.")
