@@ -17,8 +17,9 @@ from PIL import Image
 import portrayal
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.lab.folder import Recipe, write_lab
-from portrayal.metrics.ranking.recall import Standing, chance, first, hits, merged, standing
-from portrayal.metrics.ranking.search import Pool, as_read
+from portrayal.metrics.ranking.search import Pool
+from portrayal.models.masked.searching.recall import Standing, chance, first, hits, merged, standing
+from portrayal.models.masked.searching.search import as_read
 from portrayal.results import Results
 from portrayal.study import Study, write_study
 
@@ -367,7 +368,7 @@ def test_how_much_is_done_at_once_changes_nothing(torch, tmp_path, monkeypatch, 
     models = [{"likeness": LIKE}, {"match": MATCH}, {"match": MATCH, "likeness": LIKE}]
     whole = [measured(study, Table(torch, **tables), rerank=rerank) for tables in models]
     for name, size in (("_CELLS", 7), ("_COMPARED", 2), ("_MATCHED", 1)):
-        monkeypatch.setattr(f"portrayal.metrics.ranking.search.{name}", size)
+        monkeypatch.setattr(f"portrayal.models.masked.searching.search.{name}", size)
     assert [measured(study, Table(torch, **tables), rerank=rerank) for tables in models] == whole
 
 

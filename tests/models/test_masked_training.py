@@ -223,18 +223,18 @@ def interrupt(done, of, losses):
 def test_what_warms_a_device_up_is_undone(torch, pairs):
     """A recorded step is tried on the network itself, which must be as before; a processor can show that."""
     from portrayal.models.masked.training import loop
-    from portrayal.models.masked.training.losses import Draws
+    from portrayal.models.masked.training.losses import Draws, Usual
 
     learner = network("dual")
     optimizer = torch.optim.AdamW(learner.parameters(), fused=True)
     draws = Draws.of_step(pairs, 8, 0, 0)
     for before_steps in (0, 2):
         for _ in range(before_steps):
-            loop._step(learner, pairs, recipe(), optimizer, draws)
+            loop._step(learner, pairs, recipe(), optimizer, Usual(), draws)
         before = loop._copied(learner.state_dict()), loop._copied(optimizer.state_dict())
         kept = loop._copied(before[0])
         for _ in range(3):
-            loop._step(learner, pairs, recipe(), optimizer, draws)
+            loop._step(learner, pairs, recipe(), optimizer, Usual(), draws)
         assert not all(torch.equal(kept[name], value) for name, value in learner.state_dict().items())
         loop._put_back(learner, optimizer, *before)
         assert all(torch.equal(kept[name], value) for name, value in learner.state_dict().items())
@@ -265,11 +265,11 @@ def test_a_loss_that_is_no_number_ends_the_training(torch, pairs):
 
 
 def test_without_captions_there_are_sentences_alone(pairs):
-    from portrayal.models.masked.training.losses import Draws, step_losses
+    from portrayal.models.masked.training.losses import Draws, Usual
 
-    losses = step_losses(network("dual"), pairs, Draws.of_step(pairs, 8, 0, 0), 0.4, 0)
+    losses = Usual().losses(network("dual"), pairs, Draws.of_step(pairs, 8, 0, 0), 0.4, 0)
     assert list(losses) == ["sentences"]
-    losses = step_losses(network("dual"), pairs, Draws.of_step(pairs, 8, 0, 0), 0.4, 4)
+    losses = Usual().losses(network("dual"), pairs, Draws.of_step(pairs, 8, 0, 0), 0.4, 4)
     assert set(losses) == {"sentences", "compared", "captions", "matched"}
 
 

@@ -10,9 +10,10 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
-from portrayal.metrics.ranking.search import Model, search
+from portrayal.metrics.ranking.search import search
 from portrayal.metrics.relating.options import Device
 from portrayal.metrics.retrieval_recall_rows import TOPS, Rows
+from portrayal.models.masked.searching import Model
 from portrayal.stats import DRAWS
 from portrayal.study import Study
 
@@ -107,16 +108,16 @@ def retrieval_recall(
     """
     if model is None:
         raise Undefined("The metric 'retrieval-recall' asks a model; name one with --model.")
-    found = search(study, model, captions, pictures, rerank, device, skip_bad)
+    searched = search(study, model, captions, pictures, rerank, device, skip_bad)
     labels = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
     settings = {
-        "by": found.by,
-        "rerank": found.rerank,
+        "by": searched.found.by,
+        "rerank": searched.found.rerank,
         "captions": captions or "all",
         "pictures": pictures or "all",
     }
     findings = Findings(CARD, attribute, settings)
-    Rows(findings, found, labels, seed, draws).write()
+    Rows(findings, searched, labels, seed, draws).write()
     return findings
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from portrayal.metrics.findings import Findings
-from portrayal.metrics.ranking.recall import Mask, Standing, Whole, chance, hits
-from portrayal.metrics.ranking.search import Found
+from portrayal.metrics.ranking.search import Searched
+from portrayal.models.masked.searching.recall import Mask, Standing, Whole, chance, hits
 from portrayal.results import TOO_FEW, TOO_FEW_REASON
 from portrayal.stats import Resampler, rate, resampler
 
@@ -38,9 +38,12 @@ class Way:
 class Rows:
     """One model's search, of pictures that fall into groups."""
 
-    def __init__(self, findings: Findings, found: Found, labels: Mapping[str, str], seed: int, draws: int):
-        self.findings, self.found = findings, found
-        self.images = found.pool.images
+    def __init__(
+        self, findings: Findings, searched: Searched, labels: Mapping[str, str], seed: int, draws: int
+    ):
+        self.findings, self.model, self.pool = findings, searched.model, searched.pool
+        self.found = searched.found
+        self.images = self.pool.images
         self.group = np.array([labels.get(image, "") for image in self.images])
         self.known = np.array([image in labels for image in self.images])
         self.groups = sorted(set(labels.values()))
@@ -55,7 +58,7 @@ class Rows:
     @cached_property
     def _captions(self) -> Way:
         """Pictures search captions: text retrieval."""
-        found, pool = self.found, self.found.pool
+        found, pool = self.found, self.pool
 
         def told(case: int) -> tuple[str, str, dict[str, object]]:
             top = int(found.first_caption[case])
@@ -69,7 +72,7 @@ class Rows:
     @cached_property
     def _pictures(self) -> Way:
         """Captions search pictures: image retrieval."""
-        found, pool = self.found, self.found.pool
+        found, pool = self.found, self.pool
 
         def told(case: int) -> tuple[str, str, dict[str, object]]:
             detail: dict[str, object] = {"found": self.images[found.first_picture[case]]}
@@ -87,7 +90,7 @@ class Rows:
             self.findings.add(
                 f"{way.name}@{k}",
                 None,
-                system=self.found.model,
+                system=self.model,
                 group=group,
                 n=0,
                 n_unit=way.unit,
@@ -100,7 +103,7 @@ class Rows:
         self.findings.add(
             f"{way.name}@{k}",
             rate(successes, trials, self.draw),
-            system=self.found.model,
+            system=self.model,
             group=group,
             n=int(here.sum()),
             n_unit=way.unit,
@@ -118,7 +121,7 @@ class Rows:
 
     def _note(self, way: Way, here: Mask, support: int) -> str:
         """What a recall must be read with: it is higher where there is less to choose from."""
-        pool = self.found.pool
+        pool = self.pool
         by_chance = [f"{chance(way.own[here], way.among, k).mean():.3g}" for k in TOPS]
         told = [
             f"among {len(pool.captions):,} captions of {len(pool.images):,} pictures",

@@ -19,11 +19,10 @@ from portrayal.errors import PortrayalError, unknown_name
 from portrayal.files import replacing
 from portrayal.models.masked.network import PRECISIONS, Network
 from portrayal.models.masked.training.data import Pairs
-from portrayal.models.masked.training.losses import Draws, step_losses
+from portrayal.models.masked.training.losses import Draws, Losses, Task, Usual
 
-_VERSION = 1  # of the kept state
+_VERSION = 2  # of the kept state
 
-Losses = dict[str, Tensor]
 Tell = Callable[[int, int, dict[str, float]], None]  # steps done, steps in all, the losses
 
 
@@ -34,6 +33,7 @@ class Recipe:
     steps: int = 3000
     batch: int = 64
     captioned: int = 16  # of the batch, so many pictures also have a caption
+    accumulate: int = 1  # parts in which a batch is gone through, where it does not fit as a whole
     rate: float = 1e-3  # at its height, after `warmup` steps; it falls to 0 along a cosine
     warmup: int = 200
     decay: float = 0.02
@@ -44,11 +44,13 @@ class Recipe:
     keep_every: int = 100  # steps after which the state is written
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "keep_every"):
+        for name in ("steps", "batch", "accumulate", "keep_every"):
             if getattr(self, name) < 1:
                 raise PortrayalError(f"A training has {name} of 1 or more, got {getattr(self, name)}.")
-        if self.captioned < 0 or self.captioned == 1:
-            raise PortrayalError("Captions are told apart by others: a batch has none, or two and more.")
+        if self.captioned < 0 or self.captioned // self.accumulate == 1:
+            raise PortrayalError(
+                "Captions are told apart by others: a batch, or a part, has none, or two and more."
+            )
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
 
@@ -60,10 +62,12 @@ def train(
     kept: Path | None = None,
     tell: Tell | None = None,
     device: str = "cpu",
+    task: Task | None = None,
 ) -> None:
     """Train in place. With `kept`, a file, the state is written there now and then, and read if it is there."""
-    with exact(device):
-        network.to(device).train()
+    task = (task or Usual()).on(device)
+    with exact(device), _fitting(recipe):
+        network.to(device).requires_grad_(True).train()
         pairs = pairs.on(device)
         optimizer = torch.optim.AdamW(
             _groups(network, recipe.decay),
@@ -74,18 +78,21 @@ def train(
         )
         begin, known = 0, ""
         if kept is not None:
-            known = _digest(network, pairs, recipe, device)
+            known = _digest(network, pairs, recipe, device, task)
             if kept.is_file():
                 begin = _resume(kept, network, optimizer, known)
         # What is dropped at random cannot be replayed with numbers of its own.
         recorded = device == "cuda" and not _drops(network)
-        step = _Recorded(network, pairs, recipe, optimizer) if recorded else None
+        step = _Recorded(network, pairs, recipe, optimizer, task) if recorded else None
         for number in range(begin, recipe.steps):
-            draws = Draws.of_step(pairs, recipe.batch, recipe.seed, number)
+            draws = task.draws(pairs, recipe.batch, recipe.seed, number)
             _seed_dropout(recipe.seed, number)
             for group in optimizer.param_groups:
                 group["lr"].fill_(recipe.rate * _pace(number, recipe))
-            losses = step(draws) if step is not None else _step(network, pairs, recipe, optimizer, draws)
+            if step is not None:
+                losses = step(draws)
+            else:
+                losses = _step(network, pairs, recipe, optimizer, task, draws.on(device))
             done = number + 1
             if done % recipe.keep_every == 0 or done == recipe.steps:
                 _check(losses, done)
@@ -97,16 +104,29 @@ def train(
 
 
 def _step(
-    network: Network, pairs: Pairs, recipe: Recipe, optimizer: torch.optim.Optimizer, draws: Draws
+    network: Network,
+    pairs: Pairs,
+    recipe: Recipe,
+    optimizer: torch.optim.Optimizer,
+    task: Task,
+    draws: Draws,
 ) -> Losses:
     kind = pairs.pictures.device.type
-    with torch.autocast(kind, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
-        losses = step_losses(network, pairs, draws, recipe.masked, min(recipe.captioned, len(draws.chosen)))
+    parts = draws.parts(recipe.accumulate)
+    whole: Losses = {}
     optimizer.zero_grad(set_to_none=True)
-    torch.stack(list(losses.values())).sum().backward()
+    for part in parts:
+        captioned = min(recipe.captioned // recipe.accumulate, len(part.chosen))
+        with torch.autocast(kind, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+            losses = task.losses(network, pairs, part, recipe.masked, captioned)
+        total = torch.stack(list(losses.values())).sum()
+        (total if len(parts) == 1 else total / len(parts)).backward()
+        for name, value in losses.items():
+            value = value.detach() / len(parts)
+            whole[name] = whole[name] + value if name in whole else value
     torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
     optimizer.step()
-    return losses
+    return whole
 
 
 class _Recorded:
@@ -116,19 +136,24 @@ class _Recorded:
     """
 
     def __init__(
-        self, network: Network, pairs: Pairs, recipe: Recipe, optimizer: torch.optim.Optimizer
+        self,
+        network: Network,
+        pairs: Pairs,
+        recipe: Recipe,
+        optimizer: torch.optim.Optimizer,
+        task: Task,
     ) -> None:
         before = _copied(network.state_dict()), _copied(optimizer.state_dict())
-        self._draws = Draws.of_step(pairs, recipe.batch, recipe.seed, 0).on("cuda")
+        self._draws = task.draws(pairs, recipe.batch, recipe.seed, 0).on("cuda")
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(3):
-                _step(network, pairs, recipe, optimizer, self._draws)
+                _step(network, pairs, recipe, optimizer, task, self._draws)
         torch.cuda.current_stream().wait_stream(side)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._losses = _step(network, pairs, recipe, optimizer, self._draws)
+            self._losses = _step(network, pairs, recipe, optimizer, task, self._draws)
         _put_back(network, optimizer, *before)
 
     def __call__(self, draws: Draws) -> Losses:
@@ -189,10 +214,12 @@ def _drops(network: Network) -> bool:
     return any(isinstance(part, torch.nn.Dropout) and part.p > 0 for part in network.modules())
 
 
-def _digest(network: Network, pairs: Pairs, recipe: Recipe, device: str) -> str:
+def _digest(network: Network, pairs: Pairs, recipe: Recipe, device: str, task: Task) -> str:
     """Of all that decides the weights: a state of anything else must not be gone on with."""
     threads = torch.get_num_threads() if device == "cpu" else 0
-    whole = hashlib.blake2b(f"{_VERSION} {asdict(recipe)} {device} {threads}".encode(), digest_size=16)
+    whole = hashlib.blake2b(
+        f"{_VERSION} {asdict(recipe)} {device} {threads} {task.digest}".encode(), digest_size=16
+    )
     for part in (pairs.pictures, pairs.captions, pairs.sentences, *network.state_dict().values()):
         whole.update(part.detach().cpu().contiguous().numpy().tobytes())
     return whole.hexdigest()
@@ -226,6 +253,17 @@ def _resume(file: Path, network: Network, optimizer: torch.optim.Optimizer, know
     whole = optimizer.state_dict()
     optimizer.load_state_dict({**whole, "state": state["optimizer"]})
     return int(state["done"])
+
+
+@contextmanager
+def _fitting(recipe: Recipe) -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise PortrayalError(
+            f"A batch of {recipe.batch:,} in {recipe.accumulate:,} parts does not fit into the device's memory: take a "
+            f"smaller batch, or go through it in more parts."
+        ) from None
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -12,7 +13,8 @@ from torch.nn import functional
 from portrayal.models.masked.network import Comparable, Looked, Network
 from portrayal.models.masked.training.data import Pairs
 
-_IGNORED = -100  # a position whose word is not asked for
+IGNORED = -100  # a position whose word is not asked for
+Losses = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -42,32 +44,100 @@ class Draws:
             torch.from_numpy(random.random((many, 1), np.float32)),
         )
 
-    def on(self, device: str) -> Draws:
-        return Draws(*(getattr(self, field.name).to(device) for field in fields(self)))
+    def on(self, device: str) -> Self:
+        return type(self)(*(getattr(self, field.name).to(device) for field in fields(self)))
 
     def copy_from(self, other: Draws) -> None:
         for field in fields(self):
             getattr(self, field.name).copy_(getattr(other, field.name))
 
+    def parts(self, many: int) -> list[Self]:
+        """The numbers of a batch that is gone through in so many parts."""
+        if many == 1:
+            return [self]
+        split = [getattr(self, field.name).tensor_split(many) for field in fields(self)]
+        return [type(self)(*part) for part in zip(*split, strict=True) if len(part[0])]
 
-def step_losses(
-    network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int
-) -> dict[str, Tensor]:
-    """Hidden words of sentences and captions; whether text and picture match; which of all texts is the picture's.
 
-    Sentences are short and teach most; captions are long, so only the first `captioned` pictures of a batch have one.
-    """
-    looked = network.look(pairs.pictures[draws.chosen].permute(0, 3, 1, 2).float() / 255)
-    sentences = _one_of_each(pairs.sentences, draws.chosen, draws.sentence)
-    hidden, asked = hide(sentences, draws.hide_sentence, masked, pairs)
-    losses = {"sentences": _words(network, network.fuse(looked, hidden, hidden != pairs.pad), asked)}
-    if not captioned:
+class Task(Protocol):
+    """What a network learns from pairs."""
+
+    @property
+    def digest(self) -> str:
+        """Tells it from others."""
+
+    def on(self, device: str) -> Task: ...
+
+    def draws(self, pairs: Pairs, batch: int, seed: int, step: int) -> Draws: ...
+
+    def losses(
+        self, network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int
+    ) -> Losses: ...
+
+
+class Usual:
+    """Hidden words, matching pairs, and comparing pictures with texts."""
+
+    digest = "usual"
+
+    def on(self, device: str) -> Usual:  # noqa: ARG002 (it holds nothing)
+        return self
+
+    def draws(self, pairs: Pairs, batch: int, seed: int, step: int) -> Draws:
+        return Draws.of_step(pairs, batch, seed, step)
+
+    def losses(self, network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int) -> Losses:
+        """Sentences are short and teach most; captions are long, so only the first `captioned` pictures of a batch
+        have one.
+        """
+        looked = network.look(seen(pairs, draws))
+        asked = sentences_of(pairs, draws, masked)
+        losses = {"sentences": word_loss(fill(network, looked, asked.hidden, pairs), asked.words)}
+        if captioned:
+            about = captions_of(pairs, draws, masked, captioned)
+            scores, others = with_captions(network, looked[:captioned], about, pairs, draws)
+            losses |= {"captions": word_loss(scores, about.words), **others}
         return losses
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Texts, the same with words hidden, and what stood there; `IGNORED` where nothing is asked."""
+
+    texts: Tensor
+    hidden: Tensor
+    words: Tensor
+
+
+def seen(pairs: Pairs, draws: Draws) -> Tensor:
+    """The pictures of a batch, from 0 to 1."""
+    return pairs.pictures[draws.chosen].permute(0, 3, 1, 2).float() / 255
+
+
+def sentences_of(pairs: Pairs, draws: Draws, masked: float) -> Asked:
+    texts = one_of_each(pairs.sentences, draws.chosen, draws.sentence)
+    return Asked(texts, *hide(texts, draws.hide_sentence, masked, pairs))
+
+
+def captions_of(pairs: Pairs, draws: Draws, masked: float, captioned: int) -> Asked:
     some = slice(0, captioned)
-    looked, chosen = looked[some], draws.chosen[some]
-    captions = _one_of_each(pairs.captions, chosen, draws.caption[some])
-    hidden, asked = hide(captions, draws.hide_caption[some], masked, pairs)
-    texts = torch.cat([hidden, captions])
+    texts = one_of_each(pairs.captions, draws.chosen[some], draws.caption[some])
+    return Asked(texts, *hide(texts, draws.hide_caption[some], masked, pairs))
+
+
+def fill(network: Network, looked: Looked, hidden: Tensor, pairs: Pairs) -> Tensor:
+    """A logit of every word at every place of texts."""
+    return network.words(network.fuse(looked, hidden, hidden != pairs.pad))
+
+
+def with_captions(
+    network: Network, looked: Looked, asked: Asked, pairs: Pairs, draws: Draws
+) -> tuple[Tensor, Losses]:
+    """The words of captions, and what is lost on telling whose they are."""
+    losses: Losses = {}
+    captions, captioned = asked.texts, len(asked.texts)
+    some = slice(0, captioned)
+    texts = torch.cat([asked.hidden, captions])
     there = texts != pairs.pad
     own = slice(captioned, 2 * captioned)
     away = _others(draws.away[some])
@@ -80,10 +150,10 @@ def step_losses(
     else:
         rows, there = torch.cat([texts, captions[away]]), torch.cat([there, there[own][away]])
         fused = network.fuse(_repeated(looked, 3), rows, there)
-    losses["captions"] = _words(network, fused[:captioned], asked)
+    scores = network.words(fused[:captioned])
     if network.matching:
         losses["matched"] = _matched(network, fused[captioned:])
-    return losses
+    return scores, losses
 
 
 def hide(ids: Tensor, chance: Tensor, share: float, pairs: Pairs) -> tuple[Tensor, Tensor]:
@@ -98,10 +168,10 @@ def hide(ids: Tensor, chance: Tensor, share: float, pairs: Pairs) -> tuple[Tenso
     words[:, 0] = False  # the beginning and the end of a text are no words
     chance = (chance / pairs.often[ids]).masked_fill(~words, torch.inf)
     hidden = words & ((chance < share) | (chance == chance.amin(dim=1, keepdim=True)))
-    return ids.masked_fill(hidden, pairs.mask), ids.masked_fill(~hidden, _IGNORED)
+    return ids.masked_fill(hidden, pairs.mask), ids.masked_fill(~hidden, IGNORED)
 
 
-def _one_of_each(texts: Tensor, chosen: Tensor, which: Tensor) -> Tensor:
+def one_of_each(texts: Tensor, chosen: Tensor, which: Tensor) -> Tensor:
     return texts[chosen, (which * texts.shape[1]).long()].long()
 
 
@@ -109,10 +179,9 @@ def _repeated(looked: Looked, times: int) -> Looked:
     return Looked(looked.tokens.repeat(times, 1, 1))
 
 
-def _words(network: Network, hidden: Tensor, asked: Tensor) -> Tensor:
+def word_loss(scores: Tensor, words: Tensor) -> Tensor:
     """Cross-entropy of the hidden words."""
-    scores = network.words(hidden).flatten(0, 1).float()
-    return functional.cross_entropy(scores, asked.flatten(), ignore_index=_IGNORED)
+    return functional.cross_entropy(scores.flatten(0, 1).float(), words.flatten(), ignore_index=IGNORED)
 
 
 def _compared(network: Comparable, looked: Looked, read: Tensor) -> tuple[Tensor, Tensor]:
