@@ -17,6 +17,8 @@ from portrayal.lexicon.entities import entity_names
 from portrayal.lexicon.harms import demeaning_words, in_context
 from portrayal.lexicon.identity import identity_words
 from portrayal.metrics import CARDS, METRICS
+from portrayal.mitigate.captions import CARD as REMEDY
+from portrayal.mitigate.card import CARD as MITIGATION
 
 HERE = Path(__file__).parent
 MADE = "<!-- Made by `make docs`; edit the code it is made from. -->\n"
@@ -24,7 +26,7 @@ MADE = "<!-- Made by `make docs`; edit the code it is made from. -->\n"
 
 def metrics() -> str:
     parts = ["# Metrics\n", MADE]
-    for card in CARDS.values():
+    for card in (*CARDS.values(), MITIGATION, REMEDY):
         parts += [f"## {card.name}\n", f"*{card.title}.* {card.question}\n", f"**Formula.** {card.formula}\n"]
         more = f" With {', '.join(card.uses)} it says more." if card.uses else ""
         parts += [f"**Range.** {card.range}\n", f"**Needs.** {', '.join(card.needs)}.{more}\n"]
@@ -88,8 +90,7 @@ def commands() -> str:
     for name, (module, _) in COMMANDS.items():
         command = importlib.import_module(f"portrayal.cli.{module}").command
         parts += [f"## portrayal {name}\n", "```text", _help(command, f"portrayal {name}"), "```\n"]
-        inner = command.commands if isinstance(command, click.Group) else {}
-        for part, made in inner.items():
+        for part, made in _inner(name, command).items():
             parts += [
                 f"### portrayal {name} {part}\n",
                 "```text",
@@ -102,6 +103,16 @@ def commands() -> str:
         made = group.get_command(click.Context(group), metric)
         parts += [_help(made, f"portrayal score {metric}"), "```\n"]
     return "\n".join(parts)
+
+
+def _inner(name: str, command: click.Command) -> dict[str, click.Command]:
+    """The commands of a group; those of metrics come by themselves."""
+    if not isinstance(command, click.Group) or name == "score":
+        return {}
+    context = click.Context(command)
+    names = command.commands or command.list_commands(context)  # loaded when they are called
+    found = {part: command.get_command(context, part) for part in names}
+    return {part: made for part, made in found.items() if made is not None}
 
 
 def dials() -> str:

@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "gating": READS,
     "mining": {"study", "lexicon", "counterfactual", *READS},
     "lab": {"metrics", *MEASURES},
-    "mitigate": {"metrics", *MEASURES},
+    "mitigate": {"lab", "metrics", "auditing", "comparing", *MEASURES},
     "report": READS,
 }
 FREE = {"cli", "__init__", "__main__"}  # the command line may use everything; the package only names things

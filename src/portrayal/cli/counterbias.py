@@ -34,7 +34,7 @@ SAID = {
 }
 
 
-class _Number(click.ParamType[float]):
+class Number(click.ParamType[float]):
     """A number or a fraction: 0.03, 8/255."""
 
     name = "N|N/255"
@@ -89,12 +89,12 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 )
 @click.option(
     "--epsilon",
-    type=_Number(),
+    type=Number(),
     help="How far a pixel, from 0 to 1, may move. [default: 8/255; with l2 6/255]",
 )
 @click.option("--steps", type=click.IntRange(min=1), default=10, show_default=True, help="Steps of pgd.")
 @click.option(
-    "--step", type=_Number(), help="How far each step of pgd goes. [default: 2/255; with l2 1.5/255]"
+    "--step", type=Number(), help="How far each step of pgd goes. [default: 2/255; with l2 1.5/255]"
 )
 @click.option(
     "--norm",
@@ -105,7 +105,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 )
 @click.option(
     "--stop-at",
-    type=_Number(),
+    type=Number(),
     default=0.9,
     show_default=True,
     help="A picture is left alone once the other group has this share of both.",

@@ -25,6 +25,7 @@ COMMANDS = {
     "audit": ("audit", "Run every metric a study allows and write the page."),
     "score": ("score", "Run one metric."),
     "counterbias": ("counterbias", "Change only the person, and see what a vision-language model says."),
+    "mitigate": ("mitigate", "Apply a remedy, and measure before and after."),
     "ask": ("ask", "Score one sentence, and show what the score is made of."),
     "compare": ("compare", "Compare two audits, or two systems of one, in pairs."),
     "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),

@@ -19,7 +19,7 @@ from portrayal.lab.annotators import Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, Captioner
 from portrayal.lab.make import describe_scenes
 from portrayal.lab.pictures import SIZE, draw, looks, person_boxes
-from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes, scene_name
+from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes, other_scene, scene_name
 from portrayal.study import Study, write_study
 from portrayal.study.folder import STUDY_FILE, refuse_to_overwrite
 
@@ -170,12 +170,6 @@ def manifest(scenes: Sequence[Scene], others: bool = False) -> str:
 
 def _told(scene: Scene) -> bool:
     return scene.people == 1 and not scene.androgynous
-
-
-def other_scene(scene: Scene) -> Scene:
-    """The same scene with somebody of the next group, after the last the first."""
-    groups = list(ATTRIBUTES[LEANING])
-    return scene.with_person(**{LEANING: groups[(groups.index(scene.person[LEANING]) + 1) % len(groups)]})
 
 
 def looks_table(scenes: Sequence[Scene]) -> str:

@@ -155,6 +155,12 @@ class Scene:
         return replace(self, person={**self.person, **groups})
 
 
+def other_scene(scene: Scene) -> Scene:
+    """The same scene with somebody of the next group, after the last the first."""
+    groups = list(ATTRIBUTES[LEANING])
+    return scene.with_person(**{LEANING: groups[(groups.index(scene.person[LEANING]) + 1) % len(groups)]})
+
+
 def make_scenes(count: int, seed: int = 0, world: World | None = None) -> list[Scene]:
     """Scenes drawn independently. The first ones are the same however many are asked for, and a dial that is
     turned changes only what it is about.

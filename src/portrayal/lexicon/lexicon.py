@@ -33,9 +33,10 @@ class Lexicon:
     words but name no group. `before_person` words name their group only in front of a word for a person
     ("a black man", not "a black dog"). `not_naming` phrases hold a listed word and name nobody ("french fries");
     a mask hides the word all the same. `swap` pairs a word with its counterparts in other groups, `plain` with a word
-    that names no group ("" where it can be left out); `stand_in` is the one word or phrase for a group, or for
-    anybody (`neutral`), where a sentence needs one: by default the first that is listed. `hide` is false
-    where the studies that the words come from leave them visible when they ask what captions give away.
+    that names no group ("" where it can be left out; beside another word, where it describes what follows: "a male
+    player"); `stand_in` is the one word or phrase for a group, or for anybody (`neutral`), where a sentence needs one:
+    by default the first that is listed. `hide` is false where the studies that the words come from leave them visible
+    when they ask what captions give away.
     """
 
     name: str

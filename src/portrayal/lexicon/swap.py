@@ -30,6 +30,9 @@ _NO_OWNED_THING = frozenset(
     "which up down off out away back around along there here it them him his her hers their my your our its".split()
 )
 
+# "back" is owned ("on her back", "behind his back") unless somebody is taken back ("brings her back").
+_BESIDE_A_BACK = frozenset("on behind off across against over upon".split())
+
 _ARTICLE = re.compile(r"(?<![\w-])(a)n?(\s+)$", re.IGNORECASE)
 _TAKE_SOMEONE_DOING = frozenset("let lets letting make makes making help helps helping watch watches".split())
 
@@ -114,6 +117,8 @@ def _part_of(word: str, before: str, after: Sequence[str]) -> str:
     """The part a pronoun plays, from the words around it."""
     following, second = (*after[:2], "", "")[:2]
     stands_alone = not _can_be_owned(following)
+    if following == "back" and (_OBJECT not in _PARTS[word] or before in _BESIDE_A_BACK):
+        stands_alone = False
     if following.endswith("ing") and not _can_be_owned(
         second
     ):  # "a photo of her smiling", not "her smiling face"

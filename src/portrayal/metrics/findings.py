@@ -53,12 +53,14 @@ class Findings:
         q: float | None = None,
         ideal: float | None = None,
         unit: str | None = None,
+        better: str | None = None,
         evidence: pl.DataFrame | None = None,
         resampler: Resampler | None = None,
         in_brief: bool = False,
     ) -> None:
         """One number. `evidence` has the columns image_id, caption, detail; `in_brief` keeps some of it, where another
-        number has it all. A term that comes in several units says in which this one is.
+        number has it all. A term that comes in several units, or
+        is better in either direction, says in which this one is.
 
         `support` is the number of images it rests on, where `n` counts something else; with fewer than enough it is
         said to be too few, and neither p nor q is given. With the `resampler` its draws came from, a headline's
@@ -91,7 +93,7 @@ class Findings:
             p=p,
             q=q,
             ideal=described.ideal if ideal is None else ideal,
-            better=described.better,
+            better=better or described.better,
             unit=unit,
             reason=reason,
             settings=dict(self.settings),

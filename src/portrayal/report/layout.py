@@ -10,6 +10,7 @@ from typing import Any
 from portrayal.report.by_term import limited, split
 from portrayal.report.concepts import METRIC as COUNTERBIAS
 from portrayal.report.counterfactual import counterfactual_sections
+from portrayal.report.remedies import MITIGATION, remedy_sections
 from portrayal.report.section import Row, Section, probability
 from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results
 
@@ -24,7 +25,8 @@ def sections(results: Results) -> list[Section]:
     """
     usual, turned = split(results)
     turned += counterfactual_sections([m for m in usual if m.metric == COUNTERBIAS])
-    usual = [m for m in usual if m.metric != COUNTERBIAS]
+    turned += remedy_sections([m for m in usual if m.metric == MITIGATION])
+    usual = [m for m in usual if m.metric not in (COUNTERBIAS, MITIGATION)]
     results = replace(results, measurements=tuple(usual))
     units: dict[tuple[str, str], set[str | None]] = {}
     for m in results.measurements:

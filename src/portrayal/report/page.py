@@ -29,7 +29,7 @@ from portrayal.report.layout import (
     strongest,
 )
 from portrayal.report.section import Section
-from portrayal.report.tradeoff import tradeoffs
+from portrayal.report.tradeoff import remedies, tradeoffs
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
@@ -71,7 +71,7 @@ def render(results: Results) -> str:
         totals=_totals(results),
         examples=_examples(results, pictures),
         beside=compared,
-        tradeoffs=tradeoffs(results),
+        tradeoffs=[*tradeoffs(results), *remedies(results)],
         charts=charts(results),
         instances=changed,
         shown_pictures=pictures,

@@ -12,6 +12,8 @@ from portrayal.results import HUMAN, Measurement, Results
 
 _QUALITY = ("quality", "cider")
 _BIAS = (("lic", "lic"), ("lic", "lic_m"))  # the first of these that two systems have
+_FOUND = ("tr@1", "ir@1")  # of models that were remedied: what they find in a search
+_LEFT = ("counterbias", "excess", "b@v-l")  # and the bias that they are left with
 _WIDTH, _HEIGHT = 420, 280
 
 
@@ -23,11 +25,14 @@ class Tradeoff:
     bias: str  # the term
     setting: str  # which of several settings, "" where there is one
     systems: tuple[tuple[str, Measurement, Measurement], ...]  # name, quality, bias
+    good: str = "cider"
+    better: str = "more like people's captions"
+    worse: str = "gives less away"
 
     @property
     def title(self) -> str:
         about = " · ".join(part for part in (self.attribute, self.setting) if part)
-        return f"{self.bias} against cider" + (f", by {about}" if about else "")
+        return f"{self.bias} against {self.good}" + (f", by {about}" if about else "")
 
     def svg(self) -> str:
         """A drawing without scripts. Names of systems are text in it and nothing else."""
@@ -71,6 +76,37 @@ def tradeoffs(results: Results) -> list[Tradeoff]:
     return found
 
 
+def remedies(results: Results) -> list[Tradeoff]:
+    """What methods leave of a bias against what their models still find, for each way to change pictures."""
+    whole = [m for m in results.measurements if m.group is None and m.item is None and m.value is not None]
+    if not any(m.metric == "mitigation" for m in whole):
+        return []
+    metric, term, of = _LEFT
+    left = [m for m in whole if (m.metric, m.term, m.settings.get("of")) == (metric, term, of)]
+    found = []
+    for attribute, kind, way in dict.fromkeys(
+        (m.attribute, m.settings.get("kind"), m.settings.get("attack")) for m in left
+    ):
+        bias = {
+            m.system: m for m in left if (m.settings.get("kind"), m.settings.get("attack")) == (kind, way)
+        }
+        for search in _FOUND:
+            good: dict[str | None, Measurement] = {}
+            for m in whole:
+                if m.metric == "retrieval-recall" and m.term == search and m.system in bias:
+                    good.setdefault(m.system, m)
+            points = tuple((str(system), good[system], bias[system]) for system in bias if system in good)
+            if len(points) > 1:
+                fitted = str(points[0][1].settings.get("fitted") or "")
+                found.append(
+                    Tradeoff(
+                        attribute, f"excess of {of}", f"{kind}, {way}", points, f"{search}, {fitted}".strip(", "),
+                        "finds more", "less bias",
+                    )
+                )  # fmt: skip
+    return found
+
+
 def _chart(tradeoff: Tradeoff) -> dict[str, Any]:
     """In Vega-Lite's own words: a dot a system, and a line for each interval."""
     rows = [
@@ -82,8 +118,8 @@ def _chart(tradeoff: Tradeoff) -> dict[str, Any]:
         for system, good, bias in tradeoff.systems
     ]
     unit = tradeoff.systems[0][2].unit
-    x = _axis("x", "cider (higher: more like people's captions)")
-    y = _axis("y", f"{tradeoff.bias} in {unit} (lower: gives less away)")
+    x = _axis("x", f"{tradeoff.good} (higher: {tradeoff.better})")
+    y = _axis("y", f"{tradeoff.bias} in {unit} (lower: {tradeoff.worse})")
     line = {"type": "rule", "color": "#9aa5b1"}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",

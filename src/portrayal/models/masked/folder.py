@@ -15,11 +15,13 @@ from portrayal.files import replacing, write_text
 from portrayal.models.masked.dual import DualNetwork, DualShape
 from portrayal.models.masked.network import Network
 from portrayal.models.masked.single import SingleNetwork, vilt
-from portrayal.models.masked.vocabulary import Vocabulary
+from portrayal.models.masked.tokenizers import bert_tokenizer, usual_tokenizer
+from portrayal.models.masked.vocabulary import AlbefPieces, Reader, Vocabulary, WordPieces
 
 CONFIG, WEIGHTS, WORDS, CARD = "config.json", "model.safetensors", "vocab.txt", "card.json"
 DUAL = "portrayal-dual"
 OURS = "portrayal"  # the key of what only we read
+_ALBEF, _PIECES = "albef", "pieces"  # how a model reads that has no vocabulary of whole words
 _TIED = (
     "text_encoder.cls.predictions.decoder.weight",
     "text_encoder.cls.predictions.decoder.bias",
@@ -29,7 +31,7 @@ _TIED = (
 )
 
 
-def save_model(folder: Path, network: Network, reader: Vocabulary) -> None:
+def save_model(folder: Path, network: Network, reader: Reader) -> None:
     """Weights are kept in 16 bits, which halves the folder; numbers that describe a model are taken after that."""
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(network, DualNetwork):
@@ -40,9 +42,16 @@ def save_model(folder: Path, network: Network, reader: Vocabulary) -> None:
         config["architectures"] = ["ViltForMaskedLM"]
     else:
         raise PortrayalError(f"A {type(network).__name__} cannot be saved.")
-    config[OURS] = {"longest": reader.longest, "matching": network.matching, "square": network.square}
+    ours: dict[str, Any] = {"longest": reader.longest, "matching": network.matching, "square": network.square}
+    if isinstance(reader, Vocabulary):
+        reader.save(folder / WORDS)
+    elif isinstance(reader, WordPieces):
+        ours["reads"] = _ALBEF if isinstance(reader, AlbefPieces) else _PIECES
+        reader.save(folder)
+    else:
+        raise PortrayalError(f"What a {type(reader).__name__} reads cannot be saved.")
+    config[OURS] = ours
     write_text(folder / CONFIG, json.dumps(config, indent=1, sort_keys=True) + "\n")
-    reader.save(folder / WORDS)
     weights = {
         name.removeprefix("inner."): value.detach().to("cpu", torch.float16).contiguous()
         for name, value in sorted(network.state_dict().items())
@@ -53,12 +62,12 @@ def save_model(folder: Path, network: Network, reader: Vocabulary) -> None:
         save(weights, fresh, metadata={"format": "pt"})
 
 
-def load_model(folder: Path) -> tuple[Network, Vocabulary]:
+def load_model(folder: Path) -> tuple[Network, Reader]:
     """What `save_model` wrote. Parts that do not fit together are refused."""
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         ours = config.pop(OURS)
-        words = Vocabulary.load(folder / WORDS, ours["longest"])
+        words = _reader(folder, ours)
         if config.pop("model_type") == DUAL:
             network: Network = DualNetwork(_shape(config))
             known, places = config["words"], config["positions"]
@@ -78,6 +87,15 @@ def load_model(folder: Path) -> tuple[Network, Vocabulary]:
         )
     put_weights(network, read_folder_weights(folder), folder)
     return network, words
+
+
+def _reader(folder: Path, ours: dict[str, Any]) -> Reader:
+    how = ours.get("reads")
+    if how is None:
+        return Vocabulary.load(folder / WORDS, ours["longest"])
+    if how == _ALBEF:
+        return AlbefPieces(bert_tokenizer(str(folder)), ours["longest"])
+    return WordPieces(usual_tokenizer(str(folder)), ours["longest"])
 
 
 def _shape(config: dict[str, Any]) -> DualShape:

@@ -15,6 +15,7 @@ from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.network import Network
 from portrayal.models.masked.single import SingleNetwork
 from portrayal.models.masked.text_only import TextNetwork
+from portrayal.models.masked.tokenizers import bert_tokenizer, usual_tokenizer
 from portrayal.models.masked.vocabulary import AlbefPieces, Reader, WordPieces
 
 _LAB = "lab-"
@@ -101,7 +102,7 @@ def _checkpoint(file: Path, side: int | None, tokenizer: str | None) -> tuple[Ne
         beside = any((file.parent / known).is_file() for known in ("vocab.txt", "tokenizer.json"))
         tokenizer = str(file.parent) if beside else BERT
     network = dual_network(read_weights(file), side)
-    made = AlbefPieces(_bert_tokenizer(tokenizer), min(network.shape.positions, _TEXT))
+    made = AlbefPieces(bert_tokenizer(tokenizer), min(network.shape.positions, _TEXT))
     if len(made) != network.shape.words:
         raise PortrayalError(
             f"{file}: expected a tokenizer of {network.shape.words:,} word pieces, found {len(made):,} in "
@@ -133,18 +134,5 @@ def _from_transformers(name: str) -> tuple[Network, Reader]:
 
 def _pieces(name: str, config: Any) -> WordPieces:
     """Some models have places that no text may fill, which their tokenizer knows."""
-    tokenizer = _tokenizer(name)
+    tokenizer = usual_tokenizer(name)
     return WordPieces(tokenizer, int(min(config.max_position_embeddings, tokenizer.model_max_length)))
-
-
-def _bert_tokenizer(name: str) -> Any:
-    """ALBEF and TCL read BERT's word pieces, of which a bare vocab.txt says enough."""
-    from portrayal.models.vision.loading import from_pretrained
-
-    return from_pretrained(need("transformers", "neural", "A masked model").BertTokenizer, name)
-
-
-def _tokenizer(name: str) -> Any:
-    from portrayal.models.vision.loading import from_pretrained
-
-    return from_pretrained(need("transformers", "neural", "A masked model").AutoTokenizer, name)

@@ -137,6 +137,9 @@ class WordPieces(Reader):
     def word(self, number: int) -> str:
         return str(self._tokenizer.convert_ids_to_tokens(number))
 
+    def save(self, folder: Path) -> None:
+        self._tokenizer.save_pretrained(str(folder))
+
 
 class AlbefPieces(WordPieces):
     """Texts as ALBEF and TCL were trained on them: cleaned, with a number for the beginning but not for the end."""

@@ -1,0 +1,156 @@
+"""A study as a remedy needs it: pictures with people's captions to learn from, a part held out to be examined on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from portrayal.counterfactual.attack import Attack
+from portrayal.counterfactual.manifest import Instance, Manifest, read_manifest
+from portrayal.counterfactual.questions import Questions
+from portrayal.errors import PortrayalError
+from portrayal.files import content_digest
+from portrayal.lexicon import load_lexicon
+from portrayal.mitigate.compare import Comparison
+from portrayal.mitigate.exam import Exam
+from portrayal.mitigate.material import Material, Whom
+from portrayal.mitigate.methods import METHODS, Dose, method_named
+from portrayal.mitigate.settings import FULL, QUICK, fitting_for, recipe_for, start_of, without_given
+from portrayal.models.device import best_device
+from portrayal.models.masked.model import MaskedModel
+from portrayal.models.masked.pixels import square_pixels
+from portrayal.models.masked.searching.search import Pool
+from portrayal.models.masked.training import Pairs
+from portrayal.models.vision.pictures import read_picture
+from portrayal.study import Study, read_study
+
+CAPTIONS = 5  # of each picture; those with fewer have theirs again
+HELD_OUT = 10  # one picture of so many
+_TOGETHER = 64
+
+
+def study_comparison(
+    model: str,
+    folder: Path,
+    manifest: Path | None,
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    *,
+    quick: bool = False,
+    device: str = "auto",
+    recipe: Mapping[str, Any] | None = None,
+    dose: Mapping[str, Any] | None = None,
+    attack: Attack | None = None,
+    tokenizer: str | None = None,
+    lexicon: str = "gender",
+    groups: Sequence[str] | None = None,
+) -> Comparison:
+    """Methods on a study's pictures and references; bias is measured on the pictures of a manifest, if there is one."""
+    study = read_study(folder)
+    size, where = QUICK if quick else FULL, best_device(device)
+    listed = load_lexicon(lexicon)
+    whom = Whom.of(listed, groups)
+    names = methods or without_given(tuple(METHODS))
+    started, start = start_of(model, where, 64, tokenizer)
+    made = recipe_for(size, False, where, recipe or {})
+    images = _pictured(study)
+    held = [image for image in images if _by_lot(image) % HELD_OUT == 0]
+    learnt = [image for image in images if _by_lot(image) % HELD_OUT]
+    if len(learnt) < 2 or not held:
+        raise PortrayalError(
+            f"{folder}: expected pictures with references to learn from and to hold out, found {len(images):,} in all."
+        )
+    asked = () if manifest is None else tuple(_of_groups(read_manifest(manifest).instances, whom))
+    told = "no manifest" if manifest is None else f"manifest {content_digest(manifest)[:12]}"
+    return Comparison(
+        started,
+        start,
+        f"{study.name} {study.digest}, {len(learnt)} pictures",
+        tuple(method_named(name) for name in names),
+        tuple(range(size.seeds if seeds is None else seeds)),
+        made,
+        fitting_for(size, made),
+        Dose(**{name: value for name, value in (dose or {}).items() if value is not None}),
+        attack or Attack(),
+        f"{len(held)} pictures of {study.name} held out, {told}",
+        listed.attribute or listed.name,
+        cache(lambda: _material(study, learnt, started, whom)),
+        cache(lambda: _exam(study, held, asked, started, whom)),
+    )
+
+
+def _pictured(study: Study) -> list[str]:
+    said = set(study.references["image_id"].to_list())
+    return sorted(said & study.pictures.keys())
+
+
+def _material(study: Study, images: Sequence[str], model: MaskedModel, whom: Whom) -> Material:
+    captions = _captions(study, images)
+    return Material.made_from(_levels(study, images, model), captions, captions, model.reader, whom)
+
+
+def _exam(
+    study: Study, images: Sequence[str], asked: tuple[Instance, ...], model: MaskedModel, whom: Whom
+) -> Exam:
+    captions = _captions(study, images)
+    pairs = Pairs.made_from(_levels(study, images, model), captions, captions, model.reader)
+    questions = None
+    if asked:
+        words = dict(zip(whom.groups, whom.words, strict=True))
+        questions = Questions(words, Manifest("", asked).concepts)
+    files = [study.pictures[image] for image in images]
+    return Exam(
+        asked,
+        read_picture,
+        questions,
+        Pool(
+            len(images),
+            lambda some: [read_picture(file) for file in files[some]],
+            [caption for some in captions for caption in some],
+            np.repeat(np.arange(len(images)), CAPTIONS),
+        )
+        if model.network.matching
+        else None,
+        tuple(images),
+        {"held out": pairs},
+        {"held out": tuple(images)},
+    )
+
+
+def _captions(study: Study, images: Sequence[str]) -> list[list[str]]:
+    """As many of each."""
+    said: dict[str, list[str]] = {image: [] for image in images}
+    for image, caption in study.references.select("image_id", "caption").iter_rows():
+        if image in said and len(said[image]) < CAPTIONS:
+            said[image].append(caption)
+    return [[some[n % len(some)] for n in range(CAPTIONS)] for some in said.values()]
+
+
+def _levels(study: Study, images: Sequence[str], model: MaskedModel) -> NDArray[np.uint8]:
+    """Pictures as squares of the network's size."""
+    side = model.network.side
+    made = np.empty((len(images), side, side, 3), dtype=np.uint8)
+    for start in range(0, len(images), _TOGETHER):
+        some = images[start : start + _TOGETHER]
+        pixels = square_pixels([read_picture(study.pictures[image]) for image in some], side)
+        made[start : start + len(some)] = (pixels * 255).round().byte().permute(0, 2, 3, 1).numpy()
+    return made
+
+
+def _of_groups(instances: Sequence[Instance], whom: Whom) -> list[Instance]:
+    found = [one for one in instances if one.group in whom.groups]
+    if len({one.group for one in found}) < 2:
+        raise PortrayalError(
+            f"The manifest shows nobody of {' or of '.join(whom.groups)}: bias is measured between both."
+        )
+    return found
+
+
+def _by_lot(image: str) -> int:
+    return int.from_bytes(hashlib.blake2b(image.encode(), digest_size=8).digest(), "little")

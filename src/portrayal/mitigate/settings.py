@@ -1,0 +1,140 @@
+"""How a model is remedied and compared unless something else is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from portrayal.counterfactual.attack import Attack
+from portrayal.errors import PortrayalError, unknown_name
+from portrayal.files import content_digest
+from portrayal.mitigate.compare import Comparison
+from portrayal.mitigate.methods import GIVEN, METHODS, Dose, method_named
+from portrayal.models.device import best_device
+from portrayal.models.masked.loading import load_masked, located, plain_name
+from portrayal.models.masked.model import MaskedModel
+from portrayal.models.masked.training import Recipe
+
+LAB = "lab-"
+MODEL = "lab-dual-full"
+QUICK_METHODS = ("vanilla", "gender-swap", "fairvlp", "image-swap")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is learnt from and examined."""
+
+    scenes: int  # of the lab, to learn from
+    asked: int  # scenes to ask about
+    searched: int  # pictures to search
+    steps: int
+    batch: int
+    fitting: int  # steps of fitting to searching
+    seeds: int
+
+
+FULL = Size(scenes=20_000, asked=1500, searched=500, steps=1000, batch=256, fitting=200, seeds=4)
+QUICK = Size(scenes=600, asked=200, searched=60, steps=24, batch=16, fitting=6, seeds=2)
+
+
+def recipe_for(size: Size, lab: bool, device: str, given: Mapping[str, Any]) -> Recipe:
+    """As the paper has it where it says (rate, decay, batch); the lab's small models learn at a higher rate."""
+    batch = given.get("batch") or size.batch
+    steps = given.get("steps") or size.steps
+    usual = {
+        "steps": steps,
+        "batch": batch,
+        "captioned": batch // 4 if lab else batch,  # the lab's plain sentences teach most
+        "rate": 3e-4 if lab else 1e-4,
+        "warmup": max(1, steps // 10),
+        "decay": 0.02,
+        "masked": 0.15,
+        "precision": "bfloat16" if device == "cuda" else "float32",
+    }
+    return Recipe(**{**usual, **{name: value for name, value in given.items() if value is not None}})
+
+
+def fitting_for(size: Size, recipe: Recipe) -> Recipe:
+    """A short training to tell captions apart, at a third of the rate."""
+    return Recipe(
+        steps=size.fitting, batch=recipe.batch, captioned=recipe.batch, rate=recipe.rate / 3, decay=recipe.decay,
+        warmup=max(1, size.fitting // 10), masked=recipe.masked, precision=recipe.precision,
+    )  # fmt: skip
+
+
+def start_of(model: str, device: str, batch: int, tokenizer: str | None) -> tuple[MaskedModel, str]:
+    """The model to begin with, and its name with a digest of what lies behind it."""
+    where = Path(located(model))
+    loaded = load_masked(model, device, batch=batch, tokenizer=tokenizer)
+    if not loaded.network.side:
+        raise PortrayalError(
+            f"The model '{model}' reads texts alone: these remedies train on pictures and texts."
+        )
+    digest = content_digest(where)[:16] if where.exists() else model
+    return loaded, f"{plain_name(model)} {digest}"
+
+
+def world_of(model: str, data: str | None) -> str | None:
+    """The lab's world that is learnt from: that of the model unless another is named; None where data are one's own."""
+    from portrayal.lab.learners import WORLDS
+
+    if data is not None:
+        if Path(data).exists() or not data.startswith(LAB):
+            return None
+        world = data.removeprefix(LAB)
+        if world not in WORLDS:
+            raise unknown_name("world of the lab", data, [f"{LAB}{name}" for name in WORLDS])
+        return world
+    if not model.startswith(LAB) or Path(model).exists():
+        raise PortrayalError(
+            f"The model '{model}' is not of the lab: name the data to learn from (--data STUDY)."
+        )
+    name = Path(located(model)).name
+    return name.rpartition("-")[2]
+
+
+def lab_comparison(
+    model: str = MODEL,
+    world: str = "full",
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    *,
+    quick: bool = False,
+    device: str = "auto",
+    recipe: Mapping[str, Any] | None = None,
+    dose: Mapping[str, Any] | None = None,
+    attack: Attack | None = None,
+    scenes: int | None = None,
+) -> Comparison:
+    """Methods on the lab's world: by default all, over as many seeds as the size has."""
+    from portrayal.lab.world import LEANING
+    from portrayal.mitigate.lab_world import lab_exam, lab_material
+
+    size, where = QUICK if quick else FULL, best_device(device)
+    names = methods or (QUICK_METHODS if quick else tuple(METHODS))
+    started, start = start_of(model, where, 256, None)
+    learnt = scenes or size.scenes
+    made = recipe_for(size, True, where, recipe or {})
+    return Comparison(
+        started,
+        start,
+        f"{LAB}{world}, {learnt} scenes",
+        tuple(method_named(name) for name in names),
+        tuple(range(size.seeds if seeds is None else seeds)),
+        made,
+        fitting_for(size, made),
+        Dose(**{name: value for name, value in (dose or {}).items() if value is not None}),
+        attack or Attack(),
+        f"{LAB}{world}, {size.asked} scenes asked about, {size.searched} searched",
+        LEANING,
+        cache(lambda: lab_material(world, learnt)),
+        cache(lambda: lab_exam(world, size.asked, size.searched)),
+    )
+
+
+def without_given(methods: Sequence[str]) -> list[str]:
+    """Those that need no given pictures of the other group."""
+    return [name for name in methods if METHODS[name].picture != GIVEN]
