@@ -579,3 +579,43 @@ def test_comparing_is_a_product_of_vectors(torch, dual, single, pixels):
     for wrong in ([], "a man"):
         with pytest.raises(PortrayalError, match="a list of texts"):
             dual.text_vectors(wrong)
+
+
+# -- a dual network looks once ---------------------------------------------------------------------------------------
+
+
+def test_what_is_made_of_pictures_for_one_text_serves_the_next(torch, dual):
+    pixels = torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        looked = dual.encode(pixels)
+        first = dual.log_probs(looked, ASK)
+        kept = len(looked._made)
+        assert (
+            kept == dual.network.shape.layers - dual.network.shape.fusion
+        )  # of each layer that looks at pictures
+        second = dual.log_probs(looked, OTHER)
+        assert len(looked._made) == kept
+        assert torch.equal(first, dual.log_probs(dual.encode(pixels), ASK))
+        assert torch.equal(second, dual.log_probs(dual.encode(pixels), OTHER))
+        assert torch.allclose(dual.log_probs(looked[torch.tensor([2, 0])], OTHER), second[[2, 0]], atol=1e-6)
+    assert looked[:] is looked
+    assert looked[:2] is not looked
+
+
+def test_with_gradients_nothing_is_kept(torch, dual):
+    pixels = torch.rand(2, 3, 32, 32, requires_grad=True)
+    looked = dual.encode(pixels)
+    for text in (ASK, OTHER):
+        dual.log_probs(looked, text).sum().backward(retain_graph=True)
+    assert not looked._made
+
+
+def test_a_dual_network_sees_the_same_while_it_learns_and_after(torch, dual):
+    """Both ways to take patches and to attend are the same sums in another order."""
+    pixels = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    network = tiny_masked.dual(dropout=0.0)
+    with torch.no_grad():
+        after = network.eval().look(pixels).tokens
+        learning = network.train().look(pixels).tokens
+    assert torch.allclose(after, learning, atol=1e-5)
+    assert float(after.std()) > 0.1

@@ -236,7 +236,7 @@ class _Asker:
                 for other in (0, 1):
                     asked = [(pictures[n], self._text(template, instances[n], bool(other))) for n in some]
                     once = {pair: place for place, pair in enumerate(dict.fromkeys(asked))}
-                    seen = looked[torch.tensor([picture for picture, _ in once], device=self.device)]
+                    seen = _those(looked, [picture for picture, _ in once])
                     said = self.model.word_log_probs(
                         seen, [text for _, text in once], words, over=self.questions.over
                     )
@@ -270,6 +270,14 @@ def _loaded(
             loaded = coming.result()
             coming = ahead.submit(read_all, parts[number + 1]) if number + 1 < len(parts) else None
             yield some, loaded
+
+
+def _those(looked: Looked | Tensor, pictures: Sequence[int]) -> Looked | Tensor:
+    """Some of them, or all as they are, so that what was made of them for one text serves the next."""
+    if list(pictures) == list(range(len(looked))):
+        return looked
+    device = looked.tokens.device if isinstance(looked, Looked) else looked.device
+    return looked[torch.tensor(pictures, device=device)]
 
 
 def _lot(name: str) -> int:

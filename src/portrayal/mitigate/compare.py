@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,14 +63,17 @@ def run(
     tell: Tell | None = None,
 ) -> Iterator[tuple[Method, int, Marks]]:
     """Of every method and seed, or `only` of some, what the remedied model says. What is finished is read."""
+    spent: list[float] = []  # seconds, on each that was made now
     wanted = [(method, seed) for seed in comparison.seeds for method in comparison.methods]
     for number, (method, seed) in enumerate(wanted):
         if only is not None and (method.name, seed) not in only:
             continue
         file = comparison.marked(out, method, seed)
         if not file.is_file():
-            title = f"{number + 1} of {len(wanted)}: {method.name}, seed {seed}"
+            title = f"{number + 1} of {len(wanted)}{_left(spent, len(wanted) - number)}: {method.name}, seed {seed}"
+            begun = time.monotonic()
             _one(comparison, out, method, seed, device, cores, _titled(tell, title)).save(file)
+            spent.append(time.monotonic() - begun)
         yield method, seed, Marks.load(file)
 
 
@@ -85,9 +89,22 @@ def _one(
         device,
         None if tell is None else lambda done, of: tell("training", done, of),
     )
-    fitting = replace(comparison.fitting, seed=seed)
-    fitted = fitted_to_searching(model, comparison.material().pairs, fitting, device)
-    return examine(model, fitted, comparison.exam(), comparison.attack, cores=cores, tell=tell)
+    exam, fitted = comparison.exam(), None
+    if exam.pool is not None:
+        fitting = replace(comparison.fitting, seed=seed)
+        fitted = fitted_to_searching(model, comparison.material().pairs, fitting, device)
+    return examine(model, fitted, exam, comparison.attack, cores=cores, tell=tell)
+
+
+def _left(spent: Sequence[float], more: int) -> str:
+    """When all will be done, if the others take as long.
+
+    >>> _left([60, 120], 4)
+    ', about 6 min left'
+    """
+    if not spent:
+        return ""
+    return f", about {max(1, round(sum(spent) / len(spent) * more / 60))} min left"
 
 
 def _titled(tell: Tell | None, title: str) -> Tell | None:

@@ -46,7 +46,7 @@ class Exam:
     images: tuple[str, ...]  # the names of the pictures that are searched
     words: Mapping[str, Pairs]  # by the name of the set
     names: Mapping[str, tuple[str, ...]]  # of each set: of its pictures
-    rerank: int = 16
+    rerank: int = 16  # of what is found by likeness, so many are put in order by the matching head
 
     @property
     def exact(self) -> bool:

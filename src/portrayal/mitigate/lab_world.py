@@ -44,7 +44,7 @@ def lab_material(world: str, scenes: int) -> Material:
     )
 
 
-def lab_exam(world: str, scenes: int, searched: int) -> Exam:
+def lab_exam(world: str, scenes: int, searched: int, rerank: int) -> Exam:
     """People to ask about come from a world without bias; captions to be searched from the world that was learnt; words
     to be filled in from both.
     """
@@ -80,6 +80,7 @@ def lab_exam(world: str, scenes: int, searched: int) -> Exam:
         tuple(scene.identifier for scene in sought),
         {name: _texts(some) for name, some in sets.items()},
         {name: tuple(scene.identifier for scene in some) for name, some in sets.items()},
+        rerank,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -99,6 +100,16 @@ class Material:
             pairs, told, said, Prompt.read(whom, reader), leaning,
             None if others is None else torch.from_numpy(others), counts,
         )  # fmt: skip
+
+    @property
+    def digest(self) -> str:
+        """Of what it has beside its pairs."""
+        whole = hashlib.blake2b(digest_size=8)
+        twins = (self.captions.group, self.captions.ids, self.sentences.group, self.sentences.ids)
+        for part in (*twins, self.prompt.ids, self.prompt.words, self.leaning, self.others):
+            if part is not None:
+                whole.update(part.cpu().contiguous().numpy().tobytes())
+        return whole.hexdigest()
 
     def on(self, device: str) -> Material:
         """All but the pairs, which the training moves itself."""

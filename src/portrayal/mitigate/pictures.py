@@ -68,7 +68,7 @@ def patched(
     # A share of the patches, drawn anew for each picture, from a quarter of the most to the most.
     many = (gain.shape[1] * dose.patches * (0.25 + 0.75 * (drawn * 7 % 1.0))).clamp(min=1.0)
     rank = gain.argsort(dim=1, descending=True).argsort(dim=1)
-    taken = ((rank < many[:, None]) & (gain > 0)).float()
+    taken = ((rank < many[:, None]) & (gain > 0) & found[:, None]).float()
     rows, columns = pixels.shape[2] // network.patch, pixels.shape[3] // network.patch
     where = taken.view(-1, 1, rows, columns)
     where = where.repeat_interleave(network.patch, dim=2).repeat_interleave(network.patch, dim=3)

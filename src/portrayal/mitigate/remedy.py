@@ -70,6 +70,7 @@ def remedied(
     """
     card = _card(out)
     if card is None:
+        _refuse_others(out)
         out.mkdir(parents=True, exist_ok=True)
         network = deepcopy(model.network)
         if plan.method.dropout:
@@ -103,6 +104,13 @@ def drop(network: nn.Module, share: float) -> None:
             part.p = share
         elif isinstance(getattr(part, "dropout", None), float):
             setattr(part, "dropout", share)  # noqa: B010 (a type checker takes it for a module)
+
+
+def _refuse_others(folder: Path) -> None:
+    """What is not of a training that was broken off is not written over, such as the model that it begins with."""
+    held = [file for file in folder.iterdir() if not file.name.startswith(".")] if folder.is_dir() else []
+    if held and not (folder / STATE).is_file():
+        raise PortrayalError(f"{folder} holds files that are not of a remedy; choose a new folder.")
 
 
 def _card(folder: Path) -> dict[str, Any] | None:

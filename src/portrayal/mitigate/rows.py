@@ -85,12 +85,17 @@ class Number:
             return Estimate.of(None)
         above = draws_over_seeds(self.draws, self.points, self.seed)
         below = draws_over_seeds(other.draws, other.points, self.seed)
-        return _estimate(float(self.points.mean() / other.points.mean()), above / below)
+        draws = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+        return _estimate(float(self.points.mean() / other.points.mean()), draws)
 
 
 def _estimate(value: float, draws: Array) -> Estimate:
+    """Without an interval where too few draws are defined."""
     low, high = (float(end[0]) for end in percentile_interval(draws[:, None]))
-    return Estimate(value, low, high, float(draws.std(ddof=1)), draws)
+    known = draws[np.isfinite(draws)]
+    if not np.isfinite(low) or len(known) < 2:
+        return Estimate(value, None, None, None, draws)
+    return Estimate(value, low, high, float(known.std(ddof=1)), draws)
 
 
 class Rows:
@@ -106,7 +111,8 @@ class Rows:
         seed: int,
         draws: int,
     ) -> None:
-        self.exam, self.marks, self.attribute, self.seed, self.many = exam, marks, attribute, seed, draws
+        self.exam, self.attribute, self.seed, self.many = exam, attribute, seed, draws
+        self.marks = {name: marks[name] for name in sorted(marks, key=lambda name: name != VANILLA)}
         self.settings, self.attack = dict(settings), dict(attack)
         self.parts = {name: Findings(card, attribute, {}) for name, card in CARDS.items()}
 

@@ -30,14 +30,15 @@ class Size:
     scenes: int  # of the lab, to learn from
     asked: int  # scenes to ask about
     searched: int  # pictures to search
+    rerank: int  # of what is found, so many are put in order anew
     steps: int
     batch: int
     fitting: int  # steps of fitting to searching
     seeds: int
 
 
-FULL = Size(scenes=20_000, asked=1500, searched=500, steps=1000, batch=256, fitting=200, seeds=4)
-QUICK = Size(scenes=600, asked=200, searched=60, steps=24, batch=16, fitting=6, seeds=2)
+FULL = Size(scenes=20_000, asked=1500, searched=500, rerank=16, steps=1000, batch=256, fitting=200, seeds=4)
+QUICK = Size(scenes=600, asked=200, searched=40, rerank=4, steps=24, batch=16, fitting=6, seeds=2)
 
 
 def recipe_for(size: Size, lab: bool, device: str, given: Mapping[str, Any]) -> Recipe:
@@ -131,7 +132,7 @@ def lab_comparison(
         f"{LAB}{world}, {size.asked} scenes asked about, {size.searched} searched",
         LEANING,
         cache(lambda: lab_material(world, learnt)),
-        cache(lambda: lab_exam(world, size.asked, size.searched)),
+        cache(lambda: lab_exam(world, size.asked, size.searched, size.rerank)),
     )
 
 

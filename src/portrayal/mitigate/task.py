@@ -72,7 +72,7 @@ class Remedy:
 
     @property
     def digest(self) -> str:
-        return json.dumps([self.method.name, self.dose.told(self.method)])
+        return json.dumps([self.method.name, self.dose.told(self.method), self.material.digest])
 
     def on(self, device: str) -> Remedy:
         return Remedy(self.method, self.material.on(device), self.dose)

@@ -48,12 +48,13 @@ def twins_of(
         if len(named) != 1 or named[0] not in groups:
             return NOBODY, own, NO_GROUP
         swapped = swapper.swap(text, to=groups[1 - groups.index(named[0])])
-        other = reader.caption(swapped.text)
         if swapped.left or not swapped.changed:
             return NOBODY, own, NO_WORD
-        if len(other) != len(own):
+        # Every word as it is in the whole text: what is cut is always as long, and two changes may make up for each other.
+        changed = [(text, swapped.text), *swapped.changed]
+        if any(len(reader.read(was)) != len(reader.read(becomes)) for was, becomes in changed):
             return NOBODY, own, NO_ROOM
-        return groups.index(named[0]), other, TWIN
+        return groups.index(named[0]), reader.caption(swapped.text), TWIN
 
     made = ids.clone().numpy()
     group = np.full(ids.shape[:2], NOBODY, dtype=np.int64)
@@ -84,8 +85,12 @@ def leanings(texts: Sequence[tuple[Tensor, Twins]], words: int, pad: int) -> Ten
             counts[group] += torch.bincount(here[here != pad], minlength=words).double()
             own[here[here != other]] = True
             own[other[here != other]] = True
-    shares = (counts + 1) / (counts.sum(dim=1, keepdim=True) + words)
     made = torch.zeros(NOBODY + 1, words)
+    total = counts.sum(dim=1, keepdim=True)
+    if not total.all():  # nothing leans where only one group is named
+        return made
+    more = total / total.mean()  # of each word one more on average: in proportion, so that unseen words do not lean
+    shares = (counts + more) / (total + more * words)
     made[:NOBODY] = (shares.log() - shares.mean(dim=0).log()).float()
     made[:, own] = 0.0
     return made

@@ -98,8 +98,13 @@ class _Patches(nn.Module):
         self.proj = nn.Conv2d(3, shape.picture_width, shape.patch, shape.patch)
 
     def forward(self, pictures: Tensor) -> Tensor:
-        made: Tensor = self.proj(pictures).flatten(2).transpose(1, 2)
-        return made
+        if self.training:  # as the shipped models were trained; their last digits depend on it
+            made: Tensor = self.proj(pictures).flatten(2).transpose(1, 2)
+            return made
+        # The same as a product of patches, whose way back to the pixels is several times faster.
+        side = self.proj.kernel_size[0]
+        rows = pictures.unflatten(3, (-1, side)).unflatten(2, (-1, side)).permute(0, 2, 4, 1, 3, 5)
+        return functional.linear(rows.flatten(3).flatten(1, 2), self.proj.weight.flatten(1), self.proj.bias)
 
 
 class _PictureAttention(nn.Module):
@@ -111,7 +116,14 @@ class _PictureAttention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         many, length, width = x.shape
-        query, key, value = self.qkv(x).view(many, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        if self.training:  # likewise
+            query, key, value = self.qkv(x).view(many, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        else:  # apart, so that no gradient has to be put together from three
+            weights, biases = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
+            query, key, value = (
+                functional.linear(x, weight, bias).unflatten(2, (self.heads, -1)).transpose(1, 2)
+                for weight, bias in zip(weights, biases, strict=True)
+            )
         seen = functional.scaled_dot_product_attention(query, key, value)
         made: Tensor = self.proj(seen.transpose(1, 2).reshape(many, length, width))
         return made
@@ -190,14 +202,19 @@ class _SelfAttention(nn.Module):
         self.key = nn.Linear(seen_width, shape.width)
         self.value = nn.Linear(seen_width, shape.width)
 
-    def forward(self, x: Tensor, seen: Tensor, mask: Tensor | None) -> Tensor:
-        query, key, value = (
-            part.unflatten(2, (self.heads, -1)).transpose(1, 2)
-            for part in (self.query(x), self.key(seen), self.value(seen))
-        )
+    def forward(self, x: Tensor, seen: Tensor | Looked, mask: Tensor | None) -> Tensor:
+        query = self._heads(self.query(x))
+        key, value = self._of(seen) if isinstance(seen, Tensor) else seen.once(self, self._of)
         dropout = self.dropout if self.training else 0.0
         made = functional.scaled_dot_product_attention(query, key, value, mask, dropout)
         return made.transpose(1, 2).flatten(2)
+
+    def _of(self, seen: Tensor) -> tuple[Tensor, Tensor]:
+        return self._heads(self.key(seen)), self._heads(self.value(seen))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        made: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return made
 
 
 class _Added(nn.Module):
@@ -220,7 +237,7 @@ class _Attention(nn.Module):
         self.self = _SelfAttention(shape, seen_width)
         self.output = _Added(shape.width, shape)
 
-    def forward(self, x: Tensor, seen: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, seen: Tensor | Looked, mask: Tensor | None) -> Tensor:
         made: Tensor = self.output(self.self(x, seen, mask), x)
         return made
 
@@ -243,7 +260,7 @@ class _TextLayer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None, looked: Looked | None) -> Tensor:
         x = self.attention(x, x, mask)
         if looked is not None:
-            x = self.crossattention(x, looked.tokens, token_mask(looked.there))
+            x = self.crossattention(x, looked, token_mask(looked.there))
         made: Tensor = self.output(functional.gelu(self.intermediate.dense(x)), x)
         return made
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+T = TypeVar("T")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -18,11 +20,26 @@ class Looked:
 
     tokens: Tensor  # (pictures, tokens, width)
     there: Tensor | None = None  # False where a smaller picture was filled up; None: all are there
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def once(self, part: nn.Module, make: Callable[[Tensor], T]) -> T:
+        """What a part of a network makes of the pictures, which is the same for every text that is read with them.
+
+        Kept where nothing is learnt: with gradients it belongs to one step, and weights change from step to step.
+        """
+        if torch.is_grad_enabled():
+            return make(self.tokens)
+        if part not in self._made:
+            self._made[part] = make(self.tokens)
+        made: T = self._made[part]
+        return made
+
     def __getitem__(self, some: slice | Tensor) -> Looked:
+        if isinstance(some, slice) and some.indices(len(self)) == (0, len(self), 1):
+            return self
         return Looked(self.tokens[some], None if self.there is None else self.there[some])
 
     @staticmethod
