@@ -1,4 +1,4 @@
-"""CounterBias held against the truth: models of the lab whose data lean by a known amount, and exact counterfactuals."""
+"""CounterBias held against the truth: models of the lab whose data lean by a known amount, exact counterfactuals."""
 
 from __future__ import annotations
 

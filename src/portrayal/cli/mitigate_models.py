@@ -76,7 +76,7 @@ def _training_options(command: F) -> F:
             ),
             click.option(
                 "--rate",
-                type=float,
+                type=click.FloatRange(0, min_open=True),
                 help="Of learning, at its height. [default: 1e-4; of the lab's models 3e-4]",
             ),
             click.option(
@@ -219,9 +219,10 @@ def _comparison(
     world = world_of(model, data)
     whom = {name: given[name] for name in _WHOM if given[name] is not None}
     if world is not None:
-        if manifest is not None or whom:
+        if manifest is not None or tokenizer is not None or whom:
             raise PortrayalError(
-                "The lab has people and groups of its own: --manifest, --lexicon and --groups belong to a study."
+                "The lab has people, words and groups of its own: --manifest, --tokenizer, --lexicon and --groups "
+                "belong to a study."
             )
         return lab_comparison(
             model, world, methods, seeds, quick=quick, device=device, recipe=recipe, dose=dose

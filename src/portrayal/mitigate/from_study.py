@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,15 @@ from portrayal.mitigate.compare import Comparison
 from portrayal.mitigate.exam import Exam
 from portrayal.mitigate.material import Material, Whom
 from portrayal.mitigate.methods import METHODS, Dose, method_named
-from portrayal.mitigate.settings import FULL, QUICK, fitting_for, recipe_for, start_of, without_given
+from portrayal.mitigate.settings import (
+    FULL,
+    QUICK,
+    QUICK_METHODS,
+    fitting_for,
+    recipe_for,
+    start_of,
+    without_given,
+)
 from portrayal.models.device import best_device
 from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.pixels import square_pixels
@@ -56,7 +64,14 @@ def study_comparison(
     size, where = QUICK if quick else FULL, best_device(device)
     listed = load_lexicon(lexicon)
     whom = Whom.of(listed, groups)
-    names = methods or without_given(tuple(METHODS))
+    names = methods or without_given(QUICK_METHODS if quick else tuple(METHODS))
+    chosen = tuple(method_named(name) for name in dict.fromkeys(names))
+    given = set(names) - set(without_given(names))
+    if given:
+        raise PortrayalError(
+            f"The method '{min(given)}' needs every picture once more with somebody of the other group: only the lab's "
+            f"worlds have them."
+        )
     started, start = start_of(model, where, 64, tokenizer)
     made = recipe_for(size, False, where, recipe or {})
     images = _pictured(study)
@@ -66,13 +81,18 @@ def study_comparison(
         raise PortrayalError(
             f"{folder}: expected pictures with references to learn from and to hold out, found {len(images):,} in all."
         )
-    asked = () if manifest is None else tuple(_of_groups(read_manifest(manifest).instances, whom))
-    told = "no manifest" if manifest is None else f"manifest {content_digest(manifest)[:12]}"
+    seen = {study.pictures[image].resolve() for image in learnt}
+    asked = () if manifest is None else tuple(_of_groups(read_manifest(manifest).instances, whom, seen))
+    told = (
+        "no manifest"
+        if manifest is None
+        else f"{len(asked)} rows of manifest {content_digest(manifest)[:12]} that were not learnt from"
+    )
     return Comparison(
         started,
         start,
-        f"{study.name} {study.digest}, {len(learnt)} pictures",
-        tuple(method_named(name) for name in names),
+        f"{study.name} {study.digest}, {len(learnt)} pictures, {' or '.join(whom.groups)} by {listed.label}",
+        chosen,
         tuple(range(size.seeds if seeds is None else seeds)),
         made,
         fitting_for(size, made),
@@ -143,13 +163,18 @@ def _levels(study: Study, images: Sequence[str], model: MaskedModel) -> NDArray[
     return made
 
 
-def _of_groups(instances: Sequence[Instance], whom: Whom) -> list[Instance]:
+def _of_groups(instances: Sequence[Instance], whom: Whom, learnt: Set[Path]) -> list[Instance]:
+    """Of both groups, in pictures that were not learnt from."""
     found = [one for one in instances if one.group in whom.groups]
-    if len({one.group for one in found}) < 2:
-        raise PortrayalError(
-            f"The manifest shows nobody of {' or of '.join(whom.groups)}: bias is measured between both."
-        )
-    return found
+    fresh = [one for one in found if one.path.resolve() not in learnt]
+    for some, where in ((found, ""), (fresh, " in a picture that is not learnt from")):
+        shown = {one.group for one in some}
+        lacking = [group for group in whom.groups if group not in shown]
+        if lacking:
+            raise PortrayalError(
+                f"The manifest shows nobody of the group '{lacking[0]}'{where}: bias is measured between both."
+            )
+    return fresh
 
 
 def _by_lot(image: str) -> int:

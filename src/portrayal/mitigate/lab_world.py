@@ -10,6 +10,7 @@ import numpy as np
 
 from portrayal.counterfactual.manifest import Instance, Manifest
 from portrayal.counterfactual.questions import Questions
+from portrayal.errors import PortrayalError
 from portrayal.lab.annotators import Annotators
 from portrayal.lab.grades import held_out
 from portrayal.lab.learners import SENTENCES, SIDE, WORLDS, lab_vocabulary, pictures_of
@@ -19,6 +20,7 @@ from portrayal.lab.world import LEANING, Scene, World, make_scenes, other_scene
 from portrayal.lexicon import lexicon_for
 from portrayal.mitigate.exam import Exam
 from portrayal.mitigate.material import Material, Whom
+from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.searching.search import Pool
 from portrayal.models.masked.training import Pairs
 
@@ -29,6 +31,16 @@ _LEARNT, _ASKED, _SEARCHED, _FILLED = 31, 77, 78, 79  # seeds, apart from those 
 def lab_whom() -> Whom:
     """In the lexicon's order."""
     return Whom.of(lexicon_for(LEANING))
+
+
+def refuse_strangers(model: MaskedModel) -> None:
+    """The lab's texts are written in the words of its own models, and its pictures are of their size."""
+    reads = getattr(model.reader, "words", None) == lab_vocabulary().words
+    if not reads or model.network.side != SIDE:
+        raise PortrayalError(
+            f"The model '{model.name}' does not read the lab's words and pictures: expected a model of the lab, or a "
+            f"study to learn from (--data STUDY)."
+        )
 
 
 def lab_material(world: str, scenes: int) -> Material:

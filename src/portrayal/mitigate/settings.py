@@ -48,7 +48,7 @@ def recipe_for(size: Size, lab: bool, device: str, given: Mapping[str, Any]) -> 
     usual = {
         "steps": steps,
         "batch": batch,
-        "captioned": batch // 4 if lab else batch,  # the lab's plain sentences teach most
+        "captioned": max(2, batch // 4) if lab else batch,  # the lab's plain sentences teach most
         "rate": 3e-4 if lab else 1e-4,
         "warmup": max(1, steps // 10),
         "decay": 0.02,
@@ -74,6 +74,8 @@ def start_of(model: str, device: str, batch: int, tokenizer: str | None) -> tupl
         raise PortrayalError(
             f"The model '{model}' reads texts alone: these remedies train on pictures and texts."
         )
+    if not loaded.network.filling:
+        raise PortrayalError(f"The model '{model}' fills no masks: these remedies train on hidden words.")
     digest = content_digest(where)[:16] if where.exists() else model
     return loaded, f"{plain_name(model)} {digest}"
 
@@ -112,18 +114,19 @@ def lab_comparison(
 ) -> Comparison:
     """Methods on the lab's world: by default all, over as many seeds as the size has."""
     from portrayal.lab.world import LEANING
-    from portrayal.mitigate.lab_world import lab_exam, lab_material
+    from portrayal.mitigate.lab_world import lab_exam, lab_material, refuse_strangers
 
     size, where = QUICK if quick else FULL, best_device(device)
     names = methods or (QUICK_METHODS if quick else tuple(METHODS))
     started, start = start_of(model, where, 256, None)
+    refuse_strangers(started)
     learnt = scenes or size.scenes
     made = recipe_for(size, True, where, recipe or {})
     return Comparison(
         started,
         start,
         f"{LAB}{world}, {learnt} scenes",
-        tuple(method_named(name) for name in names),
+        tuple(method_named(name) for name in dict.fromkeys(names)),
         tuple(range(size.seeds if seeds is None else seeds)),
         made,
         fitting_for(size, made),

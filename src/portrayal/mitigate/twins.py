@@ -50,7 +50,7 @@ def twins_of(
         swapped = swapper.swap(text, to=groups[1 - groups.index(named[0])])
         if swapped.left or not swapped.changed:
             return NOBODY, own, NO_WORD
-        # Every word as it is in the whole text: what is cut is always as long, and two changes may make up for each other.
+        # Before they are cut, which makes all of one length, and word by word: one may make up for another.
         changed = [(text, swapped.text), *swapped.changed]
         if any(len(reader.read(was)) != len(reader.read(becomes)) for was, becomes in changed):
             return NOBODY, own, NO_ROOM
@@ -89,7 +89,9 @@ def leanings(texts: Sequence[tuple[Tensor, Twins]], words: int, pad: int) -> Ten
     total = counts.sum(dim=1, keepdim=True)
     if not total.all():  # nothing leans where only one group is named
         return made
-    more = total / total.mean()  # of each word one more on average: in proportion, so that unseen words do not lean
+    more = (
+        total / total.mean()
+    )  # of each word one more on average: in proportion, so that unseen words do not lean
     shares = (counts + more) / (total + more * words)
     made[:NOBODY] = (shares.log() - shares.mean(dim=0).log()).float()
     made[:, own] = 0.0

@@ -8,7 +8,19 @@ from portrayal.report.section import Row, Section
 from portrayal.results import Measurement, Results
 
 MITIGATION = "mitigation"
-_OWN = ("attack", "kind", "of", "texts", "fitted", "rerank", "epsilon", "norm", "steps", "step", "stop_at")
+_OWN = (
+    "attack",
+    "kind",
+    "of",
+    "texts",
+    "fitted",
+    "rerank",
+    "epsilon",
+    "norm",
+    "attack_steps",
+    "step",
+    "stop_at",
+)
 
 
 def remedy_sections(measurements: Sequence[Measurement]) -> list[Section]:
