@@ -28,8 +28,10 @@ from portrayal.report.layout import (
     settings_text,
     strongest,
 )
+from portrayal.report.questions import OTHER, QUESTIONS, question_of
 from portrayal.report.section import Section
 from portrayal.report.tradeoff import remedies, tradeoffs
+from portrayal.report.verdict import by_question, verdicts
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
@@ -48,6 +50,8 @@ def write_page(results: Results, folder: Path) -> Path:
 def render(results: Results) -> str:
     """The page as text. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
     shown = [strongest(section, SHOWN_ITEMS) for section in sections(results)]
+    asked = [*QUESTIONS, OTHER]
+    shown.sort(key=lambda section: asked.index(question_of(section.metric)))
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -64,6 +68,9 @@ def render(results: Results) -> str:
         study=_object(results.provenance.get("study")),
         cards=_object(results.provenance.get("cards")),
         sections=shown,
+        verdicts=by_question(verdicts(results)),
+        question_of=question_of,
+        questions=[one for one in asked if any(question_of(part.metric) == one for part in shown)],
         settings_text=settings_text,
         footnotes=footnotes,
         facts=facts,

@@ -87,7 +87,8 @@ function told(value) {
 function open(button) {
   const rows = (evidence.behind[button.dataset.id] || []).map((place) => evidence.captions[place]);
   const total = Number(button.dataset.total);
-  document.getElementById("evidence-title").textContent = button.dataset.what + " = " + button.textContent;
+  document.getElementById("evidence-title").textContent =
+    button.closest(".verdict") ? button.dataset.what : button.dataset.what + " = " + button.textContent;
   document.getElementById("evidence-count").textContent =
     rows.length < total ? `${rows.length} of ${total.toLocaleString("en")} captions, spread evenly` : `${total} captions`;
   document.getElementById("evidence-legend").hidden = !rows.some(([, , detail]) => detail && Array.isArray(parsed(detail).parts));
@@ -103,6 +104,24 @@ function open(button) {
   }));
   dialog.showModal();
 }
+
+// Light or dark as the reader's system has it, until the reader says otherwise.
+const theme = document.getElementById("theme");
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+function labelTheme() {
+  theme.textContent = isDark() ? "light" : "dark";
+  theme.setAttribute("aria-label", isDark() ? "Show the page light" : "Show the page dark");
+}
+theme.hidden = false;
+theme.removeAttribute("aria-pressed");
+labelTheme();
+theme.addEventListener("click", () => {
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  labelTheme();
+});
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-id]");
