@@ -1,6 +1,6 @@
 "use strict";
 // Captions are shown through textContent only, so that nothing in them is ever read as markup.
-const evidence = JSON.parse(document.getElementById("data").textContent);
+let evidence = { captions: [], behind: {} };
 const pictures = JSON.parse(document.getElementById("pictures").textContent);
 const dialog = document.getElementById("evidence");
 const list = document.getElementById("evidence-list");
@@ -66,12 +66,33 @@ function compared({ image, said }) {
   return item;
 }
 
-for (const { system, about, images } of JSON.parse(document.getElementById("compared").textContent)) {
-  const part = document.createElement("details");
-  part.append(element("summary", `${system} (${about})`), ...images.map(compared));
-  document.getElementById("beside-list").append(part);
+// What is large is compressed. It is text of this page, so that nothing is fetched.
+async function unpacked(name) {
+  const bytes = Uint8Array.from(atob(document.getElementById(name).textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
-document.querySelector("#beside-list details")?.setAttribute("open", "");
+
+async function load() {
+  evidence = JSON.parse(await unpacked("data"));
+  for (const { system, about, images } of JSON.parse(await unpacked("compared"))) {
+    const part = document.createElement("details");
+    part.append(element("summary", `${system} (${about})`), ...images.map(compared));
+    document.getElementById("beside-list").append(part);
+  }
+  document.querySelector("#beside-list details")?.setAttribute("open", "");
+  document.documentElement.dataset.loaded = "yes";
+}
+const loading = load();
+
+const save = document.getElementById("save");
+save.hidden = false;
+save.addEventListener("click", async () => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([await unpacked("results")], { type: "application/json" }));
+  link.download = "results.json";
+  link.click();
+  URL.revokeObjectURL(link.href);
+});
 
 function parsed(detail) {
   try { return JSON.parse(detail) || {}; } catch { return { detail }; }
@@ -84,7 +105,8 @@ function told(value) {
   return Object.entries(value).map(([key, part]) => `${key} ${typeof part === "number" ? Number(part.toPrecision(4)) : part}`).join(", ");
 }
 
-function open(button) {
+async function open(button) {
+  await loading;
   const rows = (evidence.behind[button.dataset.id] || []).map((place) => evidence.captions[place]);
   const total = Number(button.dataset.total);
   document.getElementById("evidence-title").textContent =
