@@ -7,19 +7,30 @@ from pathlib import Path
 import click
 
 from portrayal.cli.console import say
-from portrayal.cli.options import out_option
+from portrayal.cli.options import names, out_option
 from portrayal.files import write_text
 from portrayal.report import to_csv, to_markdown, write_page
+from portrayal.report.exports import ALL, EXPORTS, exports, write_exports
 from portrayal.results import Results
 
 
 @click.command("report")
 @click.argument("results", type=click.Path(path_type=Path))
 @out_option
-def command(results: Path, out: Path) -> None:
+@click.option(
+    "--export",
+    "wanted",
+    callback=names,
+    metavar="A,B",
+    help=f"Also write these, for papers and model cards: {', '.join(EXPORTS)} or {ALL}.",
+)
+def command(results: Path, out: Path, wanted: list[str] | None) -> None:
     """Write the page, the results and their tables again from RESULTS, a results file or its folder."""
+    chosen = exports(wanted or ())  # a name that is not known is said before anything is written
     loaded = Results.load(results)
     loaded.save(out)
     write_text(out / "results.csv", to_csv(loaded))
     write_text(out / "results.md", to_markdown(loaded))
     say(f"The page: {write_page(loaded, out)}")
+    for name, files in write_exports(loaded, out, chosen).items():
+        say(f"{name}: {len(files)} files in {files[0].parent}" if files else f"{name}: nothing to write")

@@ -8,6 +8,8 @@ from typing import Any
 
 import vl_convert
 
+from portrayal.report.concept_specs import Spec
+from portrayal.report.layout import number
 from portrayal.results import HUMAN, Measurement, Results
 
 _QUALITY = ("quality", "cider")
@@ -34,9 +36,22 @@ class Tradeoff:
         about = " · ".join(part for part in (self.attribute, self.setting) if part)
         return f"{self.bias} against {self.good}" + (f", by {about}" if about else "")
 
+    @property
+    def about(self) -> str:
+        """The main numbers, as a sentence."""
+        told = [
+            f"{system} {self.good} {number(good.value, good.unit)}, {self.bias} {number(bias.value, bias.unit)}"
+            for system, good, bias in self.systems
+        ]
+        return f"{self.title}: {'; '.join(told)}."
+
+    @property
+    def spec(self) -> Spec:
+        return _chart(self)
+
     def svg(self) -> str:
         """A drawing without scripts. Names of systems are text in it and nothing else."""
-        made: str = vl_convert.vegalite_to_svg(_chart(self))
+        made: str = vl_convert.vegalite_to_svg(self.spec)
         return made
 
     @property
