@@ -63,11 +63,14 @@ class Number:
         if not self.defined:
             return Estimate.of(None)
         made = _estimate(float(self.points.mean()), draws_over_seeds(self.draws, self.points, self.seed))
-        if self.rate is None or made.low is None or made.high is None:
+        if self.rate is None:
             return made
-        low = made.low if self.rate.low is None else min(made.low, self.rate.low)
-        high = made.high if self.rate.high is None else max(made.high, self.rate.high)
-        return replace(made, low=max(low, 0.0), high=min(high, 1.0))
+        both = (made, self.rate)
+        low = min((one.low for one in both if one.low is not None), default=None)
+        high = max((one.high for one in both if one.high is not None), default=None)
+        return replace(
+            made, low=None if low is None else max(low, 0.0), high=None if high is None else min(high, 1.0)
+        )
 
     def less(self, other: Number) -> Number:
         """Seed by seed, draw by draw."""
@@ -115,6 +118,7 @@ class Rows:
         self.marks = {name: marks[name] for name in sorted(marks, key=lambda name: name != VANILLA)}
         self.settings, self.attack = dict(settings), dict(attack)
         self.parts = {name: Findings(card, attribute, {}) for name, card in CARDS.items()}
+        self._before: dict[tuple[Any, ...], Number] = {}  # vanilla's, by what it is
 
     def results(self) -> Results:
         with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
@@ -307,12 +311,13 @@ class Rows:
         n_unit: str = "image",
     ) -> None:
         """By how much it differs from vanilla's, which comes first."""
+        about = (of, *told.items())
         if method == VANILLA:
-            self._before = number
+            self._before[about] = number
         elif VANILLA in self.marks:
             lower = "lower" if of == WORDS_LOST else None
             self._add(
-                CARD, CHANGE, number.less(self._before), method, n, {**told, "of": of}, n_unit=n_unit, unit=unit,
+                CARD, CHANGE, number.less(self._before[about]), method, n, {**told, "of": of}, n_unit=n_unit, unit=unit,
                 better=lower,
             )  # fmt: skip
 

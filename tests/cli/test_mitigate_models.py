@@ -1,0 +1,207 @@
+"""`portrayal mitigate compare` and `portrayal mitigate METHOD`, as a newcomer would run them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+
+from portrayal.cli.main import run
+from portrayal.results import Results
+
+pytestmark = pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors")),
+    reason="the extra 'neural' is not installed",
+)
+QUICK = "--quick --methods vanilla,fairvlp --seeds 1 --steps 4 --draws 40".split()
+
+
+def mitigate(*arguments: object) -> int:
+    return run(["mitigate", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    out = tmp_path_factory.mktemp("mitigate") / "out"
+    assert mitigate("compare", *QUICK, "--out", out) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    out = tmp_path_factory.mktemp("mitigate-study") / "lab"
+    asked = "lab make --images --others --size 64 --scenes 60 --several 0 --androgynous 0"
+    assert run([*asked.split(), "--out", str(out)]) == 0
+    return out
+
+
+def rows(out, **wanted):
+    return [
+        m
+        for m in Results.load(out).measurements
+        if all(
+            getattr(m, name, None) == value or m.settings.get(name) == value for name, value in wanted.items()
+        )
+    ]
+
+
+def test_the_one_command(compared):
+    assert {path.name for path in compared.iterdir()} >= {"index.html", "results.json", "models", "marks"}
+    for attack in ("pgd", "exact"):
+        for kind in ("activity", "occupation"):
+            for method in ("vanilla", "fairvlp"):
+                for term in ("b@v-l", "b@v", "b@l"):
+                    here = {"metric": "counterbias", "system": method, "attack": attack, "kind": kind}
+                    (size,) = rows(compared, term=term, **here)
+                    (excess,) = rows(compared, term="excess", of=term, **here)
+                    assert size.unit == excess.unit == "percent"
+                    assert size.value is None or excess.value < size.value
+            (drop,) = rows(compared, metric="mitigation", term="drop", attack=attack, kind=kind, of="b@v-l")
+            left = {
+                m.system: m.value
+                for m in rows(compared, term="excess", attack=attack, kind=kind, of="b@v-l")
+            }  # fmt: skip
+            assert drop.system == "fairvlp"
+            assert drop.value == pytest.approx(left["vanilla"] - left["fairvlp"])
+    for fitted in ("zero-shot", "fine-tuned"):
+        for term in ("tr@1", "tr@5", "tr@10", "ir@1", "ir@5", "ir@10"):
+            found = {
+                m.system: m.value for m in rows(compared, metric="retrieval-recall", term=term, fitted=fitted)
+            }
+            assert set(found) == {"vanilla", "fairvlp"}
+            assert all(0 <= value <= 1 for value in found.values())
+    for texts in ("biased", "balanced"):
+        right = {m.system: m.value for m in rows(compared, term="words-right", texts=texts)}
+        (change,) = rows(compared, term="change", of="words-right", texts=texts)
+        assert change.value == pytest.approx(right["fairvlp"] - right["vanilla"])
+        assert right["vanilla"] > 0.5  # a model of the lab that was not spoilt
+    (seen,) = rows(compared, term="group-right", system="fairvlp")
+    assert seen.value > 0.8
+    told = json.loads((compared / "results.json").read_text())["provenance"]
+    assert told["methods"]["fairvlp"]["weight"] == 0.5
+    assert list(told["methods"]) == ["vanilla", "fairvlp"]
+    page = (compared / "index.html").read_text()
+    assert "bias that is gone, against vanilla" in page
+
+
+def test_what_is_done_is_not_done_again(compared, capsys):
+    kept = {path: path.stat().st_mtime_ns for path in compared.glob("m*/**/*") if path.is_file()}
+    assert len([path for path in kept if path.name == "model.safetensors"]) == 2
+    assert len([path for path in kept if path.suffix == ".npz"]) == 2
+    before = Results.load(compared).measurements
+    (compared / "results.json").unlink()  # killed before the end, say
+    assert mitigate("compare", *QUICK, "--out", compared) == 0
+    assert {path: path.stat().st_mtime_ns for path in compared.glob("m*/**/*") if path.is_file()} == kept
+    assert Results.load(compared).measurements == before
+    said = capsys.readouterr().out
+    assert "Bias left, activity: excess over the floor, in percent" in said
+    assert "What it costs" in said
+
+
+def test_a_folder_of_other_settings_is_refused(compared, capsys):
+    assert mitigate("compare", *QUICK, "--weight", 0.3, "--out", compared) == 2
+    assert "holds a model of other settings or data" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
+    from portrayal.models.masked import load_masked
+
+    asked = ["--model", "lab-dual", "--data", study, "--steps", 2, "--batch", 4, "--device", "cpu"]
+    out = tmp_path / "remedied"
+    assert mitigate("fairvlp-l", *asked, "--weight", 0.25, "--seed", 3, "--out", out) == 0
+    assert f"--model {out}" in " ".join(capsys.readouterr().out.split())
+    card = json.loads((out / "card.json").read_text())
+    assert (card["method"], card["dose"], card["recipe"]["seed"]) == ("fairvlp-l", {"weight": 0.25}, 3)
+    assert card["recipe"]["steps"] == 2
+    model = load_masked(str(out), "cpu")
+    found = model.word_log_probs(model.gray(1), "a [MASK] is in the picture", ["woman", "man"])
+    assert found.isfinite().all()
+    before = (out / "model.safetensors").stat().st_mtime_ns
+    assert mitigate("fairvlp-l", *asked, "--weight", 0.25, "--seed", 3, "--out", out) == 0
+    assert (out / "model.safetensors").stat().st_mtime_ns == before
+    assert mitigate("fairvlp-l", *asked, "--weight", 0.5, "--seed", 3, "--out", out) == 2
+    # And it can be remedied in turn.
+    assert (
+        mitigate(
+            "vanilla", "--model", out, "--data", study, "--steps", 1, "--batch", 4, "--out", tmp_path / "2"
+        )
+        == 0
+    )
+    assert "remedied" in json.loads((tmp_path / "2" / "card.json").read_text())["start"]
+
+
+def test_a_study_of_ones_own_is_compared(study, tmp_path):
+    out = tmp_path / "out"
+    asked = "--quick --methods vanilla,gender-swap --seeds 1 --steps 1 --batch 4 --draws 20".split()
+    asked += ["--data", study, "--manifest", study / "manifest.csv", "--groups", "female,male"]
+    assert mitigate("compare", *asked, "--out", out) == 0
+    (one,) = rows(out, term="b@l", system="gender-swap", attack="exact", kind="activity")
+    assert one.settings["groups"] == ["female", "male"]
+    assert rows(out, term="tr@1", system="vanilla", fitted="fine-tuned")
+    assert rows(out, term="words-right", texts="held out")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (["compare", "--methods", "vanilla,fairvpl"], "Unknown method 'fairvpl'. Did you mean 'fairvlp'"),
+        (["compare", "--data", "lab-flat"], "Unknown world of the lab 'lab-flat'"),
+        (["compare", "--model", "lab-triple"], "Unknown model of the lab"),
+        (["compare", "--manifest", "{study}/manifest.csv"], "--lexicon and --groups belong to a study"),
+        (["compare", "--groups", "female,male"], "belong to a study"),
+        (["compare", "--tokenizer", "bert-base-uncased"], "belong to a study"),
+        (["compare", "--data", "{study}", "--groups", "female,robot"], "between two groups of male, female"),
+        (["compare", "--data", "{study}", "--methods", "image-swap"], "'image-swap' needs every picture once more"),
+        (["compare", "--data", "{study}/none"], "none"),
+        (["compare", "--model", "{bert}", "--data", "{study}"], "reads texts alone"),
+        (["compare", "--model", "{other}", "--data", "lab-full"], "does not read the lab's words and pictures"),
+        (["compare", "--model", "{other}"], "name the data to learn from (--data STUDY)"),
+        (["compare", "--weight", "1.5"], "from 0 to below 1, got 1.5"),
+        (["compare", "--epsilon", "much"], "expected a number such as 0.03 or 8/255"),
+        (["compare", "--rate", "0"], "0.0 is not in the range"),
+        (["fairvlp", "--manifest", "{study}/manifest.csv"], "--manifest belongs to `mitigate compare`"),
+        (["dropout", "--dropout", "1"], "a share from 0 to below 1, got 1"),
+        (["fairvpl"], "Unknown remedy 'fairvpl'"),
+    ],
+)  # fmt: skip
+def test_bad_usage_is_a_sentence_and_2(study, tmp_path, capsys, wrong, says):
+    from tests.models import tiny_masked
+
+    names = {"study": study, "bert": tmp_path / "bert", "other": tmp_path / "other"}
+    if "{bert}" in wrong:
+        tiny_masked.save(tiny_masked.bert(), names["bert"])
+    if "{other}" in wrong:
+        from portrayal.models.masked.folder import save_model
+        from portrayal.models.masked.vocabulary import Vocabulary
+
+        save_model(names["other"], tiny_masked.dual(), Vocabulary(tiny_masked.WORDS, 24))
+    asked = [part.format(**names) for part in wrong]
+    assert mitigate(*asked, "--out", tmp_path / "out") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert says in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_others_is_left_alone(study, tmp_path, capsys):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    assert mitigate("compare", "--quick", "--out", tmp_path / "mine") == 2
+    assert "choose a new folder" in capsys.readouterr().err
+    asked = ["--model", "lab-dual", "--data", study, "--steps", 1, "--batch", 4]
+    assert mitigate("vanilla", *asked, "--out", tmp_path / "mine") == 2
+    assert "choose a new folder" in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_every_method_is_a_command_with_help(capsys):
+    from portrayal.mitigate.methods import METHODS
+
+    assert mitigate("--help") == 0
+    said = capsys.readouterr().out
+    for name in (*METHODS, "compare", "captions"):
+        assert f"  {name} " in said
+    for name in METHODS:
+        assert mitigate(name, "--help") == 0
+        assert "--steps" in capsys.readouterr().out
