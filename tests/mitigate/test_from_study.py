@@ -119,7 +119,21 @@ def test_every_picture_has_five_captions(study, made):
     one = sorted(few.pictures)[0]
     said = few.references.filter(few.references["image_id"] == one)["caption"].to_list()
     assert len(said) == 2
-    assert _captions(few, [one]) == [[*said, *said, said[0]]]
+    assert _captions(few, [one], made.model) == [[*said, *said, said[0]]]
+
+
+def test_a_stranger_cannot_command_a_tokenizer(study, made):
+    import polars as pl
+
+    from portrayal.mitigate.from_study import _captions
+    from portrayal.study import read_study
+
+    whole = read_study(study)
+    one = sorted(whole.pictures)[0]
+    hostile = pl.DataFrame({"image_id": [one], "caption": ["a [MASK] man [SEP] is <mask> here"]})
+    assert _captions(replace(whole, references=hostile), [one], made.model) == [
+        ["a MASK man SEP is mask here"] * 5
+    ]
 
 
 def test_settings_and_data_stand_in_what_is_kept(study, made, tmp_path):

@@ -33,7 +33,7 @@ from portrayal.mitigate.settings import (
 from portrayal.models.device import best_device
 from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.pixels import square_pixels
-from portrayal.models.masked.searching.search import Pool
+from portrayal.models.masked.searching.search import Pool, as_read
 from portrayal.models.masked.training import Pairs
 from portrayal.models.vision.pictures import read_picture
 from portrayal.study import Study, read_study
@@ -111,14 +111,14 @@ def _pictured(study: Study) -> list[str]:
 
 
 def _material(study: Study, images: Sequence[str], model: MaskedModel, whom: Whom) -> Material:
-    captions = _captions(study, images)
+    captions = _captions(study, images, model)
     return Material.made_from(_levels(study, images, model), captions, captions, model.reader, whom)
 
 
 def _exam(
     study: Study, images: Sequence[str], asked: tuple[Instance, ...], model: MaskedModel, whom: Whom
 ) -> Exam:
-    captions = _captions(study, images)
+    captions = _captions(study, images, model)
     pairs = Pairs.made_from(_levels(study, images, model), captions, captions, model.reader)
     questions = None
     if asked:
@@ -143,12 +143,12 @@ def _exam(
     )
 
 
-def _captions(study: Study, images: Sequence[str]) -> list[list[str]]:
-    """As many of each."""
+def _captions(study: Study, images: Sequence[str], model: MaskedModel) -> list[list[str]]:
+    """As many of each. Strangers wrote them: what a tokenizer would take for a command is left out."""
     said: dict[str, list[str]] = {image: [] for image in images}
     for image, caption in study.references.select("image_id", "caption").iter_rows():
         if image in said and len(said[image]) < CAPTIONS:
-            said[image].append(caption)
+            said[image].append(as_read(caption, model.reader)[0])
     return [[some[n % len(some)] for n in range(CAPTIONS)] for some in said.values()]
 
 
