@@ -253,7 +253,24 @@ def _frame_schema() -> dict[str, pl.DataType]:
     return types | {"n": pl.Int64()}
 
 
-def _load(path: Path) -> Results:
+@dataclass(frozen=True)
+class ResultsFile:
+    """What a results file itself holds; the frames beside it, which may be large, are named and not read."""
+
+    path: Path
+    measurements: tuple[Measurement, ...]
+    provenance: Mapping[str, Any]
+    beside: Mapping[str, Path]
+
+    def scan(self, what: str) -> pl.LazyFrame:
+        """A frame beside the file ("evidence", "pictures"), read where it is used; empty where there is none."""
+        schema = _BESIDE[what][1]
+        path = self.beside.get(what)
+        return pl.LazyFrame(schema=schema) if path is None or not path.exists() else _scan(path, schema)
+
+
+def open_results(path: Path) -> ResultsFile:
+    """Read a results file, or the one in a folder, and nothing that lies beside it."""
     if path.is_dir():
         path = path / RESULTS_FILE
     try:
@@ -272,15 +289,21 @@ def _load(path: Path) -> Results:
     origin = data.get("provenance") or {}
     if not isinstance(origin, dict):
         problems.note(path, "provenance as an object", shown(origin))
-    frames = {}
-    for what, (_, schema) in _BESIDE.items():
+    beside = {}
+    for what in _BESIDE:
         name = data.get(what)
         if isinstance(name, str) and Path(name).name == name:
-            frames[what] = _load_frame(path.parent / name, schema)
+            beside[what] = path.parent / name
         elif name is not None:
             problems.note(path, f"{what} as the name of a file beside it", shown(name))
     problems.settle()
-    return Results(tuple(measurements), provenance=origin, **frames)
+    return ResultsFile(path, tuple(measurements), origin, beside)
+
+
+def _load(path: Path) -> Results:
+    opened = open_results(path)
+    frames = {what: _load_frame(beside, _BESIDE[what][1]) for what, beside in opened.beside.items()}
+    return Results(opened.measurements, provenance=opened.provenance, **frames)
 
 
 def _load_measurements(path: Path, rows: object, problems: Problems) -> list[Measurement]:
@@ -329,11 +352,18 @@ def _load_frame(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     if not path.exists():
         return pl.DataFrame(schema=schema)  # results may travel without what lies behind them
     try:
-        frame = pl.read_parquet(path)
+        return _scan(path, schema).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError([Problem(str(path), "a Parquet file", shown(str(error)))]) from None
-    wrong = [name for name, kind in schema.items() if frame.schema.get(name) != kind]
+
+
+def _scan(path: Path, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    try:
+        found = pl.read_parquet_schema(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError([Problem(str(path), "a Parquet file", shown(str(error)))]) from None
+    wrong = [name for name, kind in schema.items() if found.get(name) != kind]
     if wrong:
         expected = f"a column {wrong[0]!r} of type {schema[wrong[0]]}"
-        raise InputError([Problem(str(path), expected, f"the columns {dict(frame.schema)}")])
-    return frame.select(list(schema))
+        raise InputError([Problem(str(path), expected, f"the columns {dict(found)}")])
+    return pl.scan_parquet(path, glob=False).select(list(schema))

@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": ("compare", "Compare two audits, or two systems of one, in pairs."),
     "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),
     "report": ("report", "Write the page again from a results file."),
+    "view": ("view", "Look at results and all of their evidence in a browser."),
     "vl-bias": (
         "vl_bias",
         "Make and check manifests for CounterBias: pictures, groups, activities, occupations.",
