@@ -74,7 +74,9 @@ def test_evidence_on_the_page_is_a_spread_of_all():
     assert shown.keys() == totals.keys()
     for identifier, rows in shown.items():
         most = page.SHOWN_EVIDENCE
-        assert len(rows) == totals[identifier] if totals[identifier] <= most else most / 2 <= len(rows) <= most
+        assert (
+            len(rows) == totals[identifier] if totals[identifier] <= most else most / 2 <= len(rows) <= most
+        )
 
 
 def test_a_scan_is_shown_by_what_stands_out():
