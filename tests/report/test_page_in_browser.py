@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -46,6 +47,7 @@ def opened(browser, tmp_path):
             ),
         )
         tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-loaded]")
         return tab
 
     yield open_page
@@ -112,3 +114,52 @@ def test_captions_show_which_words_gave_the_group_away(opened):
     tab.keyboard.press("Escape")
     tab.locator('button[data-what*="wrong"]').first.click()
     assert not tab.locator("#evidence-legend").is_visible()
+
+
+def test_captions_behind_a_number_can_be_searched_and_ordered(opened):
+    tab = opened(make_study(scenes=80))
+    tab.locator("td button").first.click()
+    captions = tab.locator("#evidence li .caption")
+    before = captions.all_inner_texts()
+    assert len(before) > 5
+    word = before[0].split()[-1]
+    tab.locator("#evidence-find").fill(word)
+    found = captions.all_inner_texts()
+    assert 0 < len(found) < len(before)
+    assert all(word in tab.locator("#evidence li").nth(n).inner_text() for n in range(len(found)))
+    assert tab.locator("#evidence-found").inner_text() == f"{len(found)} of {len(before)} shown"
+    tab.locator("#evidence-find").fill("")
+    tab.locator("#evidence-order").select_option("caption")
+    ordered = captions.all_inner_texts()
+    assert sorted(ordered, key=str.lower) == ordered
+    assert sorted(ordered) == sorted(before)
+
+
+def test_a_finding_opens_its_captions(opened):
+    tab = opened(make_study(scenes=80))
+    finding = tab.locator(".verdict li button").first
+    sentence = finding.locator("xpath=..").inner_text()
+    finding.click()
+    assert tab.locator("#evidence li").count() > 0
+    assert sentence.startswith(tab.locator("#evidence-title").inner_text())
+
+
+def test_the_reader_chooses_light_or_dark(opened):
+    tab = opened(small_study([("1", "male", "a man"), ("2", "female", "a woman")]))
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = tab.evaluate(paper)
+    tab.locator("#theme").click()
+    dark = tab.evaluate(paper)
+    assert light != dark
+    assert tab.locator("#theme").inner_text().lower() == "light"
+    tab.locator("#theme").click()
+    assert tab.evaluate(paper) == light
+
+
+def test_the_results_can_be_saved_from_the_page(opened, tmp_path):
+    tab = opened(small_study([("1", "male", "a man"), ("2", "female", "a woman")]))
+    with tab.expect_download() as waiting:
+        tab.locator("#save").click()
+    saved = tmp_path / "saved.json"
+    waiting.value.save_as(saved)
+    assert json.loads(saved.read_text())["schema"] == "portrayal.results/1"

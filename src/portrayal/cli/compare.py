@@ -10,17 +10,24 @@ import click
 from portrayal.cli.console import COLUMN_GAP, console, raw, say, show_table
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
-from portrayal.errors import unknown_name
+from portrayal.errors import PortrayalError, unknown_name
+from portrayal.report.comparison import write_comparison
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
-from portrayal.results import HUMAN, Measurement, Results
+from portrayal.results import HUMAN, RESULTS_FILE, Measurement, Results
 
 
 @click.command("compare")
 @click.argument("first")
 @click.argument("second")
 @output_options
-def command(first: str, second: str, json_file: Path | None, style: str) -> None:
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Also write a page, and the results.",
+)
+def command(first: str, second: str, json_file: Path | None, style: str, out: Path | None) -> None:
     """What changes from FIRST to SECOND: two results files, or folders that hold one.
 
     PATH@system=NAME takes one system of a file, so that two systems of one audit can be compared. Where both were
@@ -29,10 +36,21 @@ def command(first: str, second: str, json_file: Path | None, style: str) -> None
     differences = compare(_load(first), _load(second), (first, second))
     if json_file is not None:
         differences.save(json_file)
+    if out is not None:
+        _refuse_other_files(out)
+        differences.save(out)
+        page = write_comparison(differences, out)
     if style == "table":
         _show(differences)
     else:
         raw(FORMATS[style](differences))
+    if out is not None and style == "table":
+        say(f"The page: {page}")
+
+
+def _refuse_other_files(out: Path) -> None:
+    if out.is_dir() and any(out.iterdir()) and not (out / RESULTS_FILE).exists():
+        raise PortrayalError(f"{out} holds files but no {RESULTS_FILE}; choose a new folder.")
 
 
 def _load(source: str) -> Results:

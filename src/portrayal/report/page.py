@@ -17,8 +17,10 @@ from markupsafe import Markup
 
 from portrayal.files import write_text
 from portrayal.report.beside import beside
+from portrayal.report.citing import bibtex
 from portrayal.report.concept_charts import charts
 from portrayal.report.concepts import METRIC as COUNTERBIAS
+from portrayal.report.glossary import GLOSSARY
 from portrayal.report.instances import instances, is_made
 from portrayal.report.layout import (
     facts,
@@ -62,8 +64,8 @@ def render(results: Results) -> str:
     changed = instances(results)
     pictures = _pictures(results, {one.image for one in changed})
     compared = beside(results)
-    script, style = _template("page.js"), _template("page.css")
-    template = environment.from_string(_template("page.html"))
+    script, style = template_text("page.js"), template_text("page.css")
+    template = environment.from_string(template_text("page.html"))
     return template.render(
         origin=results.provenance,
         study=_object(results.provenance.get("study")),
@@ -76,6 +78,8 @@ def render(results: Results) -> str:
         footnotes=footnotes,
         facts=facts,
         evidence_file=EVIDENCE_FILE,
+        glossary=GLOSSARY,
+        citation=bibtex(results),
         totals=_totals(results),
         examples=_examples(results, pictures),
         beside=compared,
@@ -89,8 +93,8 @@ def render(results: Results) -> str:
         measurements=packed(results.as_dict()),
         script=Markup(script),
         style=Markup(style),
-        script_hash=_hash(script),
-        style_hash=_hash(style),
+        script_hash=hash_of(script),
+        style_hash=hash_of(style),
     )
 
 
@@ -175,11 +179,11 @@ def unpacked(text: str) -> Any:
     return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
-def _template(name: str) -> str:
+def template_text(name: str) -> str:
     return (resources.files("portrayal.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     """The content security policy lets this one script and this one style run, and nothing else."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 

@@ -114,7 +114,7 @@ async function open(button) {
   document.getElementById("evidence-count").textContent =
     rows.length < total ? `${rows.length} of ${total.toLocaleString("en")} captions, spread evenly` : `${total} captions`;
   document.getElementById("evidence-legend").hidden = !rows.some(([, , detail]) => detail && Array.isArray(parsed(detail).parts));
-  list.replaceChildren(...rows.map(([image, caption, detail]) => {
+  shown = rows.map(([image, caption, detail]) => {
     const about = detail ? parsed(detail) : {};
     const item = document.createElement("li");
     const facts = Object.entries(about).filter(([key, value]) => !["words", "parts", "effect", "by pairs"].includes(key) && String(value) !== "")
@@ -122,10 +122,26 @@ async function open(button) {
     item.append(...pictured(image), marked(caption, about.words || []));
     if (Array.isArray(about.parts)) item.append(coloured(about.parts));
     item.append(element("p", [`image ${image}`, ...facts].join(" · "), "facts"));
-    return item;
-  }));
+    return { image: String(image), caption: String(caption), text: item.textContent.toLowerCase(), item };
+  });
+  find.value = order.value = "";
+  arrange();
   dialog.showModal();
 }
+
+// What is shown of a number's captions: those in which a text is found, in the order that was chosen.
+let shown = [];
+const find = document.getElementById("evidence-find");
+const order = document.getElementById("evidence-order");
+function arrange() {
+  const wanted = find.value.trim().toLowerCase();
+  const found = shown.filter(({ text }) => text.includes(wanted));
+  if (order.value) found.sort((a, b) => a[order.value].localeCompare(b[order.value], "en", { numeric: true }));
+  list.replaceChildren(...found.map(({ item }) => item));
+  document.getElementById("evidence-found").textContent = wanted ? `${found.length} of ${shown.length} shown` : "";
+}
+find.addEventListener("input", arrange);
+order.addEventListener("change", arrange);
 
 // Light or dark as the reader's system has it, until the reader says otherwise.
 const theme = document.getElementById("theme");

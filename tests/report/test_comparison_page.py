@@ -1,0 +1,104 @@
+"""The page of a comparison: what moved is said, what did not is counted, and names are text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from portrayal.cli.main import run
+from portrayal.report.comparison import moved, render, sentences, write_comparison
+from portrayal.report.page import unpacked
+from portrayal.results import Measurement, Results
+
+
+def row(term, value, q, metric="lic", group=None, better="lower", **more):
+    low, high = (None, None) if value is None else (value - 1, value + 1)
+    settings = {
+        "first": 4.0,
+        "second": None if value is None else 4.0 + value,
+        "paired": True,
+        "detectable": 1.0,
+    }
+    given = {"system": "oscar", "attribute": "gender", "unit": "percent", "n": 500, "se_data": 0.5}
+    return Measurement(
+        metric, term, value=value, low=low, high=high, q=q, p=q, group=group, better=better, settings=settings,
+        **{**given, **more},
+    )  # fmt: skip
+
+
+def results(*rows):
+    names = ["runs/old", "runs/new@system=oscar"]
+    return Results(
+        tuple(rows), provenance={"compared": names, "only_first": 2, "only_second": 0, "version": "1"}
+    )
+
+
+def test_what_moved_is_said_once_for_each_metric():
+    found = results(
+        row("accuracy", 3.0, 0.01, better=None),
+        row("lic_m", 2.0, 0.01),
+        row("lic", -2.0, 0.02),
+        row("null", 1.0, 0.4),
+    )
+    assert sentences(found) == [
+        "lic by gender, oscar: lic_m rose from 4.0 to 6.0, which is worse (+2.0, 95 % interval 1.0 to 3.0, paired); "
+        "also lic (better), accuracy."
+    ]
+    assert [m.term for m in moved(found)] == ["accuracy", "lic_m", "lic"]
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        row("lic", 2.0, 0.06),
+        row("lic", 2.0, None),
+        row("lic", None, None, reason="undefined in the first: one group"),
+        row("lic", 2.0, 0.001, group="female"),
+        row("lic", 0.0, 0.001),
+    ],
+)
+def test_what_did_not_move_is_not_said(quiet):
+    assert sentences(results(quiet)) == []
+    assert "No headline moved further than chance explains." in render(results(quiet))
+
+
+def test_the_page_counts_the_others_and_says_why_some_cannot_be_compared():
+    page = render(
+        results(row("lic", 2.0, 0.01), row("lic_m", 1.0, 0.5), row("lic_d", None, None, reason="one group"))
+    )
+    assert "What changed from old to new@system=oscar" in page
+    assert "1 further headlines did not move as far as can be told, and 1 cannot be compared" in page
+    assert '<p class="note">one group.</p>' in page
+    assert "Only in old: 2 rows. Only in new@system=oscar: 0." in page
+    assert "What do captions give away?" in page
+
+
+def test_the_differences_stand_in_the_page_as_they_are():
+    found = results(row("lic", 2.0, 0.01))
+    inside = re.search(r'<template id="results">(.*?)</template>', render(found), re.DOTALL)
+    assert unpacked(inside.group(1)) == json.loads(found.to_json())
+
+
+def test_names_are_text_and_nothing_is_loaded(tmp_path):
+    found = results(row("lic", 2.0, 0.01, system="<img src=x onerror=alert(1)>"))
+    page = write_comparison(found, tmp_path).read_text(encoding="utf-8")
+    assert "<img src=x" not in page
+    assert "<script" not in page
+    assert not re.search(r'(?:src|href)\s*=\s*"(?!#|data:)', page)
+
+
+def test_the_command_writes_it(tmp_path, capsys):
+    study = tmp_path / "study"
+    assert run(["lab", "make", "--scenes", "80", "--out", str(study)]) == 0
+    assert run(["audit", str(study), "--metrics", "error", "--out", str(tmp_path / "a")]) == 0
+    pair = [f"{tmp_path / 'a'}@system={name}" for name in ("faithful", "stereotyping")]
+    assert run(["compare", *pair, "--out", str(tmp_path / "page")]) == 0
+    assert "The page:" in capsys.readouterr().out
+    assert (tmp_path / "page" / "index.html").is_file()
+    assert Results.load(tmp_path / "page").measurements
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    assert run(["compare", *pair, "--out", str(tmp_path / "full")]) == 2
+    assert "holds files but no results.json" in capsys.readouterr().err
