@@ -28,7 +28,7 @@ function coloured(parts) {
   for (const [word, part] of parts) {
     const piece = element("span", String(word));
     const strength = Math.min(1, Math.abs(Number(part) || 0) / most);
-    piece.style.backgroundColor = `rgb(${part > 0 ? "217 119 6" : "14 116 144"} / ${(0.55 * strength).toFixed(2)})`;
+    piece.style.backgroundColor = `rgb(${part > 0 ? "217 119 6" : "14 116 144"} / ${(0.45 * strength).toFixed(2)})`;
     piece.title = Number(part).toFixed(2);
     line.append(piece, " ");
   }
@@ -49,7 +49,7 @@ for (const image of document.querySelectorAll("img[data-image]")) image.src = pi
 // One image: each speaker's caption as the classifier reads it, with the guess and how sure it is.
 function compared({ image, said }) {
   const item = element("div", "", "beside");
-  item.append(...pictured(image), element("h4", `image ${image}, labelled ${said[0].labelled}`));
+  item.append(...pictured(image), element("h3", `image ${image}, labelled ${said[0].labelled}`));
   const table = element("table", "");
   for (const one of said) {
     const row = table.insertRow();
@@ -61,7 +61,7 @@ function compared({ image, said }) {
     row.append(element("td", Number(one.total).toFixed(2), "n"));
   }
   const head = table.createTHead().insertRow();
-  for (const name of ["", "caption as it is read", "guess", "total"]) head.append(element("th", name, name === "guess" || name === "total" ? "n" : ""));
+  for (const name of ["speaker", "caption as it is read", "guess", "total"]) head.append(element("th", name, name === "guess" || name === "total" ? "n" : ""));
   item.append(table);
   return item;
 }
