@@ -49,6 +49,9 @@ for (const image of document.querySelectorAll("img[data-image]")) image.src = pi
 // One image: each speaker's caption as the classifier reads it, with the guess and how sure it is.
 function compared({ image, said }) {
   const item = element("div", "", "beside");
+  item.tabIndex = 0; // it scrolls sideways where the page is narrow, and keys must reach it
+  item.setAttribute("role", "group");
+  item.setAttribute("aria-label", `image ${image}`);
   item.append(...pictured(image), element("h3", `image ${image}, labelled ${said[0].labelled}`));
   const table = element("table", "");
   for (const one of said) {

@@ -1,0 +1,99 @@
+"""Pages that everybody can read: axe-core finds nothing to complain about, light or dark, wide or narrow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import resources
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+import portrayal
+from portrayal.comparing import compare
+from portrayal.lab.folder import Recipe, write_lab
+from portrayal.report import pictured_images, write_page
+from portrayal.report.comparison import write_comparison
+from portrayal.report.live import Images
+from portrayal.study.thumbnails import thumbnails
+from tests.report.test_live import served
+
+SCHEMES = ("light", "dark")
+SIDES = (1100, 360)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """A folder with the results and the page of a small study with pictures."""
+    folder = tmp_path_factory.mktemp("audited")
+    study = write_lab(Recipe(scenes=60, pictures=64), folder / "study")
+    results = portrayal.audit(study, quick=True)
+    results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))
+    results.save(folder)
+    write_page(results, folder)
+    return folder
+
+
+@pytest.fixture(params=[(scheme, side) for scheme in SCHEMES for side in SIDES], ids=str)
+def tab(browser, request):
+    scheme, side = request.param
+    # axe-core is put into the page from outside, which the page's own policy forbids.
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": side, "height": 900}, bypass_csp=True
+    )
+    yield context.new_page()
+    context.close()
+
+
+def violations(tab, axe):
+    tab.evaluate(axe)
+    found = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found]
+
+
+def test_an_audit(tab, axe, audited):
+    tab.goto((audited / "index.html").as_uri())
+    tab.wait_for_selector("html[data-loaded]")
+    assert violations(tab, axe) == []
+    tab.locator("td button").first.click()
+    assert violations(tab, axe) == []
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_comparison(tab, axe, audited, tmp_path):
+    results = portrayal.Results.load(audited)
+    one, two = (
+        replace(results, measurements=tuple(m for m in results.measurements if m.system == system))
+        for system in ("faithful", "stereotyping")
+    )
+    tab.goto(write_comparison(compare(one, two), tmp_path).as_uri())
+    assert violations(tab, axe) == []
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_live_page(tab, axe, audited):
+    with served(audited, Images(audited, {})) as server:
+        tab.goto(server.address)
+        expect(tab.locator("#rows li").first).to_be_visible()
+        assert violations(tab, axe) == []
+        tab.locator("#rows li button").first.click()
+        tab.wait_for_timeout(500)
+        assert violations(tab, axe) == []
+
+
+def test_it_would_complain(tab, axe):
+    """A page with a fault: what is asked above is really asked."""
+    tab.set_content("<html lang=en><title>t</title><main><h1>t</h1><img src=x></main>")
+    assert [name for name, _, _ in violations(tab, axe)] == ["image-alt"]
