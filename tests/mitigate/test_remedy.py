@@ -126,7 +126,7 @@ def test_what_is_finished_is_read_and_not_trained_again(torch, tmp_path, monkeyp
             remedied(start, material, same, tmp_path / "made")
     pixels = torch.rand(2, 3, 32, 32)
     ask = "a [MASK] is in the picture"
-    assert torch.equal(first.log_probs(pixels, ask), again.log_probs(pixels, ask))
+    assert torch.allclose(first.log_probs(pixels, ask), again.log_probs(pixels, ask), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,8 @@ def test_a_model_of_word_pieces_is_saved_and_opened_again(torch, tmp_path, kind)
     found = load_masked(str(tmp_path / "saved"), "cpu")
     pixels = torch.rand(2, 3, 32, 32)
     ask, words = "the man is [MASK]", ["cooking", "skateboard"]  # one piece, and two
-    assert torch.equal(found.word_log_probs(pixels, ask, words), model.word_log_probs(pixels, ask, words))
+    found_now, now = (one.word_log_probs(pixels, ask, words) for one in (found, model))
+    assert torch.allclose(found_now, now, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["albef", "vilt"])
