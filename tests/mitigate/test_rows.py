@@ -26,7 +26,7 @@ TOLD = {"epsilon": 0.03, "norm": "linf", "attack_steps": 10, "step": 0.01, "stop
 
 
 def number(*seeds, rate=None):
-    from portrayal.mitigate.rows import Number
+    from portrayal.mitigate.number import Number
 
     made = [
         Estimate(value, None, None, None, np.array(draws, dtype=float))
@@ -85,7 +85,7 @@ def test_a_share_of_nothing_is_undefined():
 
 
 def test_a_seed_without_a_number_leaves_none():
-    from portrayal.mitigate.rows import Number
+    from portrayal.mitigate.number import Number
 
     made = number((1.0, [1.0] * 40), (None, []))
     assert made.mean().value is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib import resources
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 import portrayal
 from portrayal.comparing import compare
@@ -24,14 +24,6 @@ SIDES = (1100, 360)
 @pytest.fixture(scope="module")
 def axe() -> str:
     return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

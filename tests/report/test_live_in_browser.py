@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from portrayal.report.live import Guard, Images
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results
@@ -16,14 +16,6 @@ from tests.report.test_page import HOSTILE
 WRONG = Measurement("error", "wrong", system="<i>sys</i>", attribute="gender", value=0.25, n=120)
 ODD = Measurement("word-odds", "z", system="other", attribute="age", item="<b>word</b>", value=2.0, n=6)
 NONE = Measurement("error", "ratio", system="other", attribute="gender", reason="nobody was <b>named</b>")
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

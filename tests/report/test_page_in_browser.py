@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 import portrayal
 from portrayal.lab import make_study
@@ -15,14 +15,6 @@ from portrayal.report import pictured_images, write_page
 from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
 from tests.report.test_page import HOSTILE
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

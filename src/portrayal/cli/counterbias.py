@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
 from portrayal.cli.console import progress, say, show_table, warn
-from portrayal.cli.options import names, out_option, seed_option, skip_bad_option
+from portrayal.cli.options import Number, draws_option, names, out_option, seed_option, skip_bad_option
 from portrayal.counterfactual.concepts import BIAS_PROMPT, CONTROL_PROMPT, CONTROL_WORDS, TEMPLATES
 from portrayal.counterfactual.questions import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
 from portrayal.errors import PortrayalError
@@ -19,7 +18,6 @@ from portrayal.metrics.counter.terms import ALL
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
 from portrayal.results import RESULTS_FILE, Measurement, Results
-from portrayal.stats import DRAWS
 
 JOURNAL = ".counterbias"
 NO_PICTURE = "no picture"
@@ -32,18 +30,6 @@ SAID = {
     "drift": "drift of the place",
     "undefined": "instances undefined",
 }
-
-
-class Number(click.ParamType[float]):
-    """A number or a fraction: 0.03, 8/255."""
-
-    name = "N|N/255"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            return float(Fraction(value)) if isinstance(value, str) else float(value)
-        except (ValueError, ZeroDivisionError, OverflowError):
-            return self.fail(f"expected a number such as 0.03 or 8/255, got {value!r}.", param, ctx)
 
 
 def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str] | None:
@@ -191,13 +177,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     help="Of a model's weights and products.",
 )
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Pictures at once.")
-@click.option(
-    "--draws",
-    type=click.IntRange(min=20),
-    default=DRAWS,
-    show_default=True,
-    help="Bootstrap draws behind intervals.",
-)
+@draws_option
 @seed_option
 @skip_bad_option
 def command(

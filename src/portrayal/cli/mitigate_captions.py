@@ -11,6 +11,7 @@ import click
 
 from portrayal.cli.console import progress, say, show_table
 from portrayal.cli.options import (
+    draws_option,
     metric_options,
     names,
     seed_option,
@@ -27,7 +28,6 @@ from portrayal.report import pictured_images, write_page
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
 from portrayal.results import RESULTS_FILE, Measurement, Results
-from portrayal.stats import DRAWS
 from portrayal.study.thumbnails import thumbnails
 
 OF_LIC = ("classifier", "split", "seeds", "null", "device")
@@ -103,13 +103,7 @@ def _lic_options(command: click.Command) -> click.Command:
     metavar="DIR",
     help="Where to write the page, the results, the rewritten captions and the lists of images. [default: nowhere]",
 )
-@click.option(
-    "--draws",
-    type=click.IntRange(min=20),
-    default=DRAWS,
-    show_default=True,
-    help="Bootstrap draws behind intervals.",
-)
+@draws_option
 @workers_option
 @seed_option
 @skip_bad_option

@@ -8,15 +8,13 @@ from typing import Any
 import click
 
 from portrayal.cli.console import progress, say, show_table
-from portrayal.cli.counterbias import Number
-from portrayal.cli.options import F, names, out_option, seed_option
+from portrayal.cli.options import F, Number, draws_option, names, out_option, seed_option
 from portrayal.errors import PortrayalError, need
 from portrayal.mitigate.methods import METHODS, Dose
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
 from portrayal.report.remedies import tables
 from portrayal.results import RESULTS_FILE
-from portrayal.stats import DRAWS
 
 _WHOM = ("lexicon", "groups")
 _DOSE = ("weight", "epsilon", "attack_steps", "attack_step", "dropout")
@@ -152,13 +150,7 @@ def method_command(name: str) -> click.Command:
     "--quick", is_flag=True, help="Few methods, steps and pictures: minutes, and the numbers are rough."
 )
 @_training_options
-@click.option(
-    "--draws",
-    type=click.IntRange(min=20),
-    default=DRAWS,
-    show_default=True,
-    help="Bootstrap draws behind intervals.",
-)
+@draws_option
 @seed_option
 @out_option
 def compare(
@@ -211,7 +203,8 @@ def _comparison(
     device: str,
     given: dict[str, Any],
 ) -> Any:
-    from portrayal.mitigate.settings import lab_comparison, world_of
+    from portrayal.mitigate.lab_world import lab_comparison
+    from portrayal.mitigate.settings import world_of
 
     attack = {"attack_steps": "steps", "attack_step": "step"}
     dose = {attack.get(name, name): given[name] for name in _DOSE}

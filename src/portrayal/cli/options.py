@@ -7,6 +7,7 @@ import os
 import types
 import typing
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -15,11 +16,24 @@ import click
 from portrayal.metrics import Metric
 from portrayal.report import to_csv, to_markdown
 from portrayal.results import Results
+from portrayal.stats import DRAWS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 SHARED = ("skip_bad",)  # options of every score, which some metrics have a use for too
 FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
+
+
+class Number(click.ParamType[float]):
+    """A number or a fraction: 0.03, 8/255."""
+
+    name = "N|N/255"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return float(Fraction(value)) if isinstance(value, str) else float(value)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return self.fail(f"expected a number such as 0.03 or 8/255, got {value!r}.", param, ctx)
 
 
 def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
@@ -60,6 +74,16 @@ def attribute_option(command: F) -> F:
 def seed_option(command: F) -> F:
     return click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+    )(command)
+
+
+def draws_option(command: F) -> F:
+    return click.option(
+        "--draws",
+        type=click.IntRange(min=20),
+        default=DRAWS,
+        show_default=True,
+        help="Bootstrap draws behind intervals.",
     )(command)
 
 

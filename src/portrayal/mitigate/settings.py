@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from portrayal.counterfactual.attack import Attack
 from portrayal.errors import PortrayalError, unknown_name
 from portrayal.files import content_digest
-from portrayal.mitigate.compare import Comparison
-from portrayal.mitigate.methods import GIVEN, METHODS, Dose, method_named
-from portrayal.models.device import best_device
+from portrayal.mitigate.methods import GIVEN, METHODS
 from portrayal.models.masked.loading import load_masked, located, plain_name
 from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.training import Recipe
@@ -97,46 +93,6 @@ def world_of(model: str, data: str | None) -> str | None:
         )
     name = Path(located(model)).name
     return name.rpartition("-")[2]
-
-
-def lab_comparison(
-    model: str = MODEL,
-    world: str = "full",
-    methods: Sequence[str] | None = None,
-    seeds: int | None = None,
-    *,
-    quick: bool = False,
-    device: str = "auto",
-    recipe: Mapping[str, Any] | None = None,
-    dose: Mapping[str, Any] | None = None,
-    attack: Attack | None = None,
-    scenes: int | None = None,
-) -> Comparison:
-    """Methods on the lab's world: by default all, over as many seeds as the size has."""
-    from portrayal.lab.world import LEANING
-    from portrayal.mitigate.lab_world import lab_exam, lab_material, refuse_strangers
-
-    size, where = QUICK if quick else FULL, best_device(device)
-    names = methods or (QUICK_METHODS if quick else tuple(METHODS))
-    started, start = start_of(model, where, 256, None)
-    refuse_strangers(started)
-    learnt = scenes or size.scenes
-    made = recipe_for(size, True, where, recipe or {})
-    return Comparison(
-        started,
-        start,
-        f"{LAB}{world}, {learnt} scenes",
-        tuple(method_named(name) for name in dict.fromkeys(names)),
-        tuple(range(size.seeds if seeds is None else seeds)),
-        made,
-        fitting_for(size, made),
-        Dose(**{name: value for name, value in (dose or {}).items() if value is not None}),
-        attack or Attack(),
-        f"{LAB}{world}, {size.asked} scenes asked about, {size.searched} searched",
-        LEANING,
-        cache(lambda: lab_material(world, learnt)),
-        cache(lambda: lab_exam(world, size.asked, size.searched, size.rerank)),
-    )
 
 
 def without_given(methods: Sequence[str]) -> list[str]:
