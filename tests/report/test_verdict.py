@@ -222,3 +222,25 @@ def test_names_in_sentences_are_text_on_the_page():
     assert "<img src=x" not in page
     assert "What was found" in page
     assert "&lt;img src=x onerror=alert(1)&gt; make gender easier to guess" in page
+
+
+def test_what_a_remedy_changes_in_captions():
+    change = {"system": "oscar (neutral)", "ideal": None, "better": None}
+    wrong = row("remedy", "change", -0.012, -0.014, -0.010, item="error: wrong", unit="share", **change)
+    leaks = row("remedy", "change", 0.4, -0.6, 1.4, item="lic: lic (folds)", **change)
+    again = row("remedy", "change", 2.0, 1.0, 3.0, item="lic: lic (published)", **change)
+    cider = row("remedy", "change", None, item="quality: cider", reason="no references", **change)
+    few = row("remedy", "change", -0.5, -0.6, -0.4, item="error: right", unit="share", n=12,
+              reason="too few: 12 images, fewer than 30", **change)  # fmt: skip
+    other = row("remedy", "change", 9.0, 8.0, 10.0, item="harms: demeaning.words", **change)
+    of_a_group = row("remedy", "change", 9.0, 8.0, 10.0, item="lic: lic", group="female", **change)
+    assert said(wrong, leaks, again, cider, few, other, of_a_group) == [
+        (TOLD, "With oscar (neutral), the share of captions that name the wrong group of gender falls: -1.2 points, 95 "
+         "% interval -1.4 to -1.0 points."),
+        (OPEN, "Whether how much easier captions make gender to guess than people's changes with oscar (neutral) "
+         "cannot be told: +0.4, 95 % interval -0.6 to 1.4; 1 of 1 other settings say otherwise."),
+        (TOO_FEW, "Whether the share of captions that name the right group of gender changes with oscar (neutral) "
+         "cannot be told: too few: 12 images, fewer than 30 (-50.0 points, 95 % interval -60.0 to -40.0 points)."),
+        (UNDEFINED, "Whether the likeness to people's captions (cider) changes with oscar (neutral) cannot be told: "
+         "undefined, no references."),
+    ]  # fmt: skip

@@ -40,9 +40,11 @@ class _Rule:
     below: str
     level: str
     told: Mapping[str, Any] | None = None  # settings that a row must have
+    item: str | None = None  # as far as it goes before a bracket, which tells a setting
 
     def fits(self, m: Measurement) -> bool:
-        return (m.metric, m.term) == (self.metric, self.term) and all(
+        item = None if m.item is None else m.item.partition(" (")[0]
+        return (m.metric, m.term, item) == (self.metric, self.term, self.item) and all(
             m.settings.get(name) == value for name, value in (self.told or {}).items()
         )
 
@@ -82,6 +84,15 @@ _RULES = (
           "{system} leaves more bias than as much training without it ({of}, {kind}, {attack})",
           "Whether {system} takes bias away cannot be told ({of}, {kind}, {attack})",
           {"of": "b@v-l"}),
+    *(_Rule("remedy", "change", f"With {{system}}, {what} rises", f"With {{system}}, {what} falls",
+            f"Whether {what} changes with {{system}} cannot be told", None, item)
+      for item, what in (
+          ("lic: lic", "how much easier captions make {attribute} to guess than people's"),
+          ("error: wrong", "the share of captions that name the wrong group of {attribute}"),
+          ("error: right", "the share of captions that name the right group of {attribute}"),
+          ("harms: erasure.group-not-mentioned", "the share of captions without the group that people name"),
+          ("quality: cider", "the likeness to people's captions (cider)"),
+      )),
 )  # fmt: skip
 
 
@@ -92,7 +103,7 @@ def verdicts(results: Results) -> list[Verdict]:
     rows = [m for m in results.measurements if m.system not in (None, HUMAN)]
     made = [*_errors(rows, known)]
     for rule in _RULES:
-        made += _of_rule(rule, [m for m in _headlines(rows) if rule.fits(m)], known)
+        made += _of_rule(rule, [m for m in rows if m.group is None and rule.fits(m)], known)
     made += [*_words(rows, known), *_harms(results.measurements, known)]
     order, states = [question.name for question in QUESTIONS], (TOLD, OPEN, TOO_FEW, UNDEFINED)
     return sorted(made, key=lambda one: (order.index(one.question), states.index(one.state)))
@@ -267,8 +278,9 @@ def _number(m: Measurement, value: float | None, signed: bool = False) -> str:
     """Shares in percent, and differences of shares in points."""
     if value is None:
         return number(None, m.unit)
-    sign = "+" if signed and m.ideal == 0 and value > 0 else ""
-    if m.unit == "share" and (m.ideal == 0 and m.better is not None) and m.term not in _SHARES:
+    change = m.term == "change"
+    sign = "+" if signed and (m.ideal == 0 or change) and value > 0 else ""
+    if m.unit == "share" and (change or (m.ideal == 0 and m.better is not None)) and m.term not in _SHARES:
         return f"{sign}{100 * value:.1f}{_POINTS}"
     return _share(value) if m.unit == "share" else f"{sign}{number(value, m.unit)}"
 
