@@ -15,6 +15,7 @@ from portrayal.report import pictured_images, write_page
 from portrayal.report.comparison import write_comparison
 from portrayal.report.live import Images
 from portrayal.study.thumbnails import thumbnails
+from tests.report.drawn import all_drawn
 from tests.report.test_live import served
 
 SCHEMES = ("light", "dark")
@@ -58,8 +59,15 @@ def violations(tab, axe):
 def test_an_audit(tab, axe, audited):
     tab.goto((audited / "index.html").as_uri())
     tab.wait_for_selector("html[data-loaded]")
+    tab.wait_for_selector("html[data-charts]", state="attached")
+    tab.locator(".plot").first.scroll_into_view_if_needed()
+    tab.locator(".plot svg").first.wait_for()
     assert violations(tab, axe) == []
     tab.locator("td button").first.click()
+    assert violations(tab, axe) == []
+    tab.locator("#evidence-table thead button").nth(1).click()  # sorted
+    assert violations(tab, axe) == []
+    tab.locator("button.image").first.click()  # one image, side by side
     assert violations(tab, axe) == []
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -71,6 +79,7 @@ def test_a_comparison(tab, axe, audited, tmp_path):
         for system in ("faithful", "stereotyping")
     )
     tab.goto(write_comparison(compare(one, two), tmp_path).as_uri())
+    all_drawn(tab)
     assert violations(tab, axe) == []
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

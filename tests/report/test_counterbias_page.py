@@ -24,6 +24,7 @@ from portrayal.report.concept_parts import MOST as MOST_CONCEPTS
 from portrayal.report.concept_specs import scale
 from portrayal.report.instances import MOST, instances
 from portrayal.results import EVIDENCE_SCHEMA, PICTURES_SCHEMA, Measurement, Results
+from tests.report.drawn import all_drawn
 
 MARKUP = '<img src=x onerror="window.hacked=1">'
 GROUPS = ["male", "female"]
@@ -356,14 +357,18 @@ def test_in_a_browser_every_picture_is_there_and_a_phone_does_not_scroll_sideway
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto(path.as_uri())
-    pictures = tab.locator(".panels img, .triple img")
-    assert pictures.count() > 3 * MOST
+    pictures = tab.locator(".triple img")
+    assert pictures.count() == 3 * MOST
     assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0 && one.alt)")
+    drawn = all_drawn(tab)
+    assert drawn.count() > 5
+    assert drawn.evaluate_all("all => all.every(one => one.getAttribute('aria-label'))")
     tab.set_viewport_size({"width": 360, "height": 700})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     tab.locator("td button").last.click()
-    facts = tab.locator("#evidence .facts").first.inner_text()
-    assert "target factual 0.84, counterfactual 0.57" in facts
+    facts = tab.locator('#evidence-table tbody [data-label="target"]').first.inner_text()
+    assert "factual 0.84, counterfactual 0.57" in facts
+    assert tab.locator("#evidence button.image").count() == 0  # nobody said it: a model was asked
     assert tab.evaluate("window.hacked") is None
     context.close()
     assert complaints == []
@@ -377,8 +382,12 @@ def test_with_many_concepts_labels_are_as_large_on_a_phone_as_on_a_desk(browser,
         )
         tab = context.new_page()
         tab.goto(path.as_uri())
-        shrunk = tab.locator(".panels img").evaluate_all(
-            "all => all.map(one => one.width / one.naturalWidth)"
+        shrunk = (
+            all_drawn(tab)
+            .locator("svg")
+            .evaluate_all(
+                "all => all.map(one => one.getBoundingClientRect().width / one.viewBox.baseVal.width)"
+            )
         )
         assert min(shrunk) > 0.9
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360

@@ -47,5 +47,6 @@ def test_the_page_shows_it_and_a_name_stays_a_name():
     (one,) = tradeoffs(hostile)
     assert "<script" not in one.svg()
     page = render(hostile)
-    assert "data:image/svg+xml;base64," in page
+    assert "lic against cider, by gender" in page
+    assert 'class="plot"' in page
     assert name not in page

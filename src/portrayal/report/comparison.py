@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
 from portrayal.files import write_text
+from portrayal.report.concept_specs import scale
+from portrayal.report.embedded import hash_of, packed, template_text
+from portrayal.report.interactive import Plots
+from portrayal.report.interval_specs import Line, ends, forest, room_for
 from portrayal.report.layout import DETECTABLE, number
-from portrayal.report.page import PAGE_FILE, hash_of, packed, template_text
+from portrayal.report.page import PAGE_FILE
+from portrayal.report.panel import Panel
 from portrayal.report.questions import OTHER, QUESTIONS, Question, question_of
 from portrayal.report.section import probability
 from portrayal.results import Measurement, Results
 
-_WIDTH, _LINE = 420, 22  # of a chart, and the height of one of its lines
-_LONGEST = 40  # letters of a label
+_WIDTH = 310  # pixels of a chart, where a page does not say how wide it is
 _APART = ("classifier", "split", "stage", "kind", "of", "attack")  # settings by which rows of one term differ
 _ENDS = ("lower", "higher")
 _SURE = 0.05
@@ -35,20 +38,12 @@ class Part:
     title: str
     rows: tuple[Measurement, ...]
 
-    def charts(self) -> list[str]:
+    @cached_property
+    def panels(self) -> list[Panel]:
         """One for each unit that headlines have: how far each number moved, with its interval and a line at 0."""
         whole = [m for m in self.rows if m.group is None and m.value is not None and m.low is not None]
-        made = []
-        for unit in dict.fromkeys(m.unit for m in whole):
-            some = [m for m in whole if m.unit == unit]
-            svg: str = vl_convert.vegalite_to_svg(_chart(some, str(unit or "")))
-            made.append(base64.b64encode(svg.encode()).decode())
-        return made
-
-    def told(self) -> str:
-        """What the charts show, for those who do not see them."""
-        whole = [m for m in self.rows if m.group is None]
-        return "; ".join(f"{m.system} {m.term} {_difference(m)}" for m in whole)
+        units = {unit: [m for m in whole if m.unit == unit] for unit in dict.fromkeys(m.unit for m in whole)}
+        return [_panel(some, str(unit or "")) for unit, some in units.items() if len(some) > 1]
 
 
 def write_comparison(differences: Results, folder: Path) -> Path:
@@ -58,7 +53,7 @@ def write_comparison(differences: Results, folder: Path) -> Path:
 
 
 def render(differences: Results) -> str:
-    """Names are strangers' text: they enter through autoescaping only."""
+    """Names are strangers' text: they enter through autoescaping, and as data of charts."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -68,13 +63,16 @@ def render(differences: Results) -> str:
     names = differences.provenance.get("compared")
     first, second = names if isinstance(names, list | tuple) and len(names) == 2 else ("first", "second")
     first, second = (str(name).rstrip("/").rpartition("/")[2] for name in (first, second))
+    questions = _by_question(differences)
+    plots = Plots([panel for _, parts in questions for part in parts for panel in part.panels])
     return environment.from_string(template_text("comparison.html")).render(
         first=first,
         second=second,
         origin=differences.provenance,
         sentences=sentences(differences),
         open=_open(differences),
-        questions=_by_question(differences),
+        questions=questions,
+        plots=plots,
         difference=_difference,
         detectable=lambda m: number(DETECTABLE * m.se_data if m.se_data else None, m.unit),
         measurements=packed(differences.as_dict()),
@@ -170,37 +168,28 @@ def _difference(m: Measurement) -> str:
     return f"{value}, 95 % interval {number(m.low, m.unit)} to {number(m.high, m.unit)}"
 
 
-def _chart(rows: Sequence[Measurement], unit: str) -> dict[str, Any]:
-    """In Vega-Lite's own words."""
-    values = [
-        {"what": _label(m), "value": m.value, "low": m.low, "high": m.high, "order": order}
-        for order, m in enumerate(rows)
+def _panel(rows: Sequence[Measurement], unit: str) -> Panel:
+    """A point and its interval for each headline, and a line where nothing changed."""
+    everybody = list(dict.fromkeys(m.system or "" for m in rows))
+    lines = [
+        Line(_label(m), m.value or 0.0, m.low, m.high, 0.0, m.system or "", False, _tip(m), m.system)
+        for name in everybody
+        for m in rows
+        if (m.system or "") == name
     ]
-    y = {
-        "field": "what", "type": "nominal", "sort": {"field": "order"}, "title": None, "axis": {"labelLimit": 320},
-    }  # fmt: skip
-    x = {"field": "value", "type": "quantitative", "title": f"second less first, {unit}"}
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": _WIDTH,
-        "height": {"step": _LINE},
-        "data": {"values": values},
-        "layer": [
-            {"mark": {"type": "rule", "color": "#b0a99f"}, "encoding": {"x": {"datum": 0}}},
-            {
-                "mark": {"type": "rule", "color": "#1f5fa8"},
-                "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "circle", "size": 60, "color": "#1f5fa8", "opacity": 1},
-                "encoding": {"y": y, "x": x},
-            },
-        ],
-    }
+    about = "; ".join(f"{m.system} {_label(m)} {_difference(m)}" for m in rows)
+    title = [f"second less first, {unit}"]
+    spec = forest(lines, title, ends(lines), scale(everybody), room_for(lines), _WIDTH)
+    return Panel(unit, about, spec, "The table of this section holds the same numbers.")
+
+
+def _tip(m: Measurement) -> dict[str, str]:
+    """What a point says when it is pointed at."""
+    moved_from = {name: number(m.settings.get(name), m.unit) for name in ("first", "second")}
+    return {"system": m.system or "", "term": _label(m), **moved_from, "difference": _difference(m)}
 
 
 def _label(m: Measurement) -> str:
-    """Short enough for an axis; settings tell rows of one term apart."""
+    """Settings tell rows of one term apart."""
     apart = [str(m.settings[name]) for name in _APART if m.settings.get(name) is not None]
-    text = " ".join([f"{m.system} {m.term}", *apart])
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return " ".join([m.term, *apart])

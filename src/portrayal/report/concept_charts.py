@@ -11,8 +11,6 @@ from portrayal.report import concept_specs as draw
 from portrayal.report.concept_parts import (
     TIED,
     UNKNOWN,
-    Chart,
-    Panel,
     left_out,
     only_some,
     ordered,
@@ -20,6 +18,7 @@ from portrayal.report.concept_parts import (
 )
 from portrayal.report.concept_scatters import exact_pictures, visual_language
 from portrayal.report.concepts import BOTH, TEXT, Concepts, agreeing, concepts, sides, ties
+from portrayal.report.panel import Chart, Panel
 from portrayal.results import Results
 
 
@@ -101,7 +100,7 @@ def _strips(models: Sequence[Concepts], tied: Mapping[str, str], about: str) -> 
     if not models:
         return
     rows: list[dict[str, Any]] = [
-        {"system": one.system, "value": value, "by": tied.get(concept, UNKNOWN)}
+        {"system": one.system, "concept": concept, "value": value, "by": tied.get(concept, UNKNOWN)}
         for one in models
         for concept, value in one.values(BOTH).items()
     ]

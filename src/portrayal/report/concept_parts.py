@@ -1,12 +1,8 @@
-"""Parts of the charts of concepts: drawings with their main numbers, the colours of groups, and what is left out."""
+"""Parts of the charts of concepts: their order, the colours of groups, and what is left out."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-
-import vl_convert
 
 from portrayal.report.concept_specs import Spec, scale
 from portrayal.report.concepts import Concepts
@@ -14,37 +10,6 @@ from portrayal.report.concepts import Concepts
 MOST = 80  # concepts in one chart: those farthest from 0
 UNKNOWN = "not known"  # whom raters tie a concept to
 TIED = "tied by raters to"  # the title of the colours
-_ELSEWHERE = "The tables on this page have the strongest of these numbers, results.json has all."
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One drawing: of one model, or of several in one picture."""
-
-    name: str
-    about: str  # the main numbers, as a sentence or two
-    spec: Spec
-
-    @property
-    def alt(self) -> str:
-        return f"{self.about} {_ELSEWHERE}"
-
-    def svg(self) -> str:
-        """A drawing without scripts. Names of models and concepts are text in it and nothing else."""
-        made: str = vl_convert.vegalite_to_svg(self.spec)
-        return made
-
-    @property
-    def picture(self) -> str:
-        """The drawing as the page carries it: in an image nothing can run."""
-        return base64.b64encode(self.svg().encode()).decode()
-
-
-@dataclass(frozen=True)
-class Chart:
-    title: str
-    reading: str  # how to read it, and what is left out
-    panels: tuple[Panel, ...]
 
 
 def tie_scale(models: Sequence[Concepts], tied: Mapping[str, str], *terms: str) -> tuple[Spec, Spec]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from portrayal.report.concept_labels import Box, placed
-from portrayal.report.concept_specs import Spec, base, coloured, plain, point, quantity, zero
+from portrayal.report.concept_specs import Spec, base, coloured, plain, point, quantity, tooltip, zero
 
 _SQUARE = 256  # pixels inside
 _NAMED = 9  # points that have their name beside them
@@ -48,7 +48,13 @@ def scatter(
             {
                 "data": {"values": values},
                 "mark": point(44) | {"opacity": 0.85},
-                "encoding": {"x": x, "y": y, "color": colour, "shape": shape},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "shape": shape,
+                    "tooltip": tooltip(("concept", ""), ("x", ".2f"), ("y", ".2f"), ("by", legend)),
+                },
             },
             *(_text(one["name"], one["x"], one["y"], one["align"]) for one in names),
             *(_corner(text, *place) for place, text in corners.items()),

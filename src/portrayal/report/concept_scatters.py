@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from portrayal.report.concept_parts import TIED, UNKNOWN, Chart, Panel, left_out, tie_scale, told_left_out
+from portrayal.report.concept_parts import TIED, UNKNOWN, left_out, tie_scale, told_left_out
 from portrayal.report.concept_scatter_spec import scatter
 from portrayal.report.concept_specs import axis_title, widest
 from portrayal.report.concepts import (
@@ -19,6 +19,7 @@ from portrayal.report.concepts import (
     quadrants,
     sides,
 )
+from portrayal.report.panel import Chart, Panel
 
 
 def visual_language(models: Sequence[Concepts], tied: Mapping[str, str], about: str) -> Iterable[Chart]:

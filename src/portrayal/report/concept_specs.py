@@ -14,8 +14,14 @@ WIDTH = 340
 _ROW = 16  # pixels between concepts
 _LANE = 17  # between the lanes of a strip
 _NEUTRAL = "#767676"
-# Okabe and Ito's colours, told apart with every kind of colour vision; a darker one for their yellow.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255")
+# After Okabe and Ito, told apart with every kind of colour vision, and dark enough for light paper.
+_COLOURS = ("#0072B2", "#D55E00", "#008A64", "#AA4499", "#2E8BC0", "#9A7400", "#882255")
+# What each colour of a drawing is on dark paper.
+DARK = {
+    **dict(zip(_COLOURS, ("#5AB0F0", "#F28A3C", "#2DBE94", "#DE8AD0", "#9AD8FF", "#E6B93C", "#E8809C"), strict=True)),
+    _NEUTRAL: "#B4B0BE", "#444": "#D0CDD8", "#333": "#ECEAF0", "#9aa5b1": "#8B8896", "#ececec": "#3A3742",
+    "#d6d6d6": "#3A3742",
+}  # fmt: skip
 _DIAMOND, _SMALL = "M0,-1.3L1.3,0L0,1.3L-1.3,0Z", "M-.65,-.65H.65V.65H-.65Z"  # what is not known stands back
 _SHAPES = ("circle", _DIAMOND, "triangle-up", "square", "triangle-down", "cross")
 _UNREADABLE = re.compile("[^\t -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # no drawing may hold these
@@ -55,7 +61,10 @@ def dots(
     legend: str,
 ) -> Spec:
     """A line a concept, in the order of `rows`: its value, its interval, and a colour for `by`."""
-    rows = [{**row, "concept": plain(row["concept"]), "by": plain(row["by"])} for row in rows]
+    rows = [
+        {**row, "concept": plain(row["concept"]), "by": plain(row["by"]), "interval": _interval(row)}
+        for row in rows
+    ]
     order = list(dict.fromkeys(row["concept"] for row in rows))
     y: Spec = {"field": "concept", "type": "nominal", "sort": order, "title": None}
     y["axis"] = {"grid": True, "ticks": False, "labelOverlap": False, **_room(order)}
@@ -81,7 +90,16 @@ def dots(
                     "color": colour,
                 },
             },
-            {"mark": point(48), "encoding": {"x": x, "y": y, "color": colour, "shape": shape}},
+            {
+                "mark": point(48),
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "shape": shape,
+                    "tooltip": tooltip(("concept", ""), ("value", ".2f"), ("interval", ""), ("by", legend)),
+                },
+            },
         ],
     }
 
@@ -94,7 +112,10 @@ def strips(
     legend: str,
 ) -> Spec:
     """A strip a model; its dots in a lane for each colour, so that none hides another one's."""
-    rows = [{**row, "system": plain(row["system"]), "by": plain(row["by"])} for row in rows]
+    rows = [
+        {**row, "system": plain(row["system"]), "by": plain(row["by"]), "concept": plain(row["concept"])}
+        for row in rows
+    ]
     systems = list(dict.fromkeys(row["system"] for row in rows))
     lanes = colours[0]["domain"]
     y = {"field": "system", "type": "nominal", "sort": systems, "title": None, "scale": {"padding": 0.25}}
@@ -115,6 +136,7 @@ def strips(
                     "yOffset": offset,
                     "color": colour,
                     "shape": shape,
+                    "tooltip": tooltip(("system", ""), ("concept", ""), ("value", ".2f"), ("by", legend)),
                 },
             },
         ],
@@ -140,7 +162,15 @@ def bars(rows: Sequence[Mapping[str, Any]], title: str, colours: tuple[Spec, Spe
         **base(WIDTH, 30 * len(rows)),
         "data": {"values": rows},
         "layer": [
-            {"mark": {"type": "bar", "size": 16}, "encoding": {"x": x, "y": y, "color": colour}},
+            {
+                "mark": {"type": "bar", "size": 16},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "tooltip": tooltip(("system", ""), ("told", "value")),
+                },
+            },
             {"mark": text, "encoding": {"x": x, "y": y, "text": {"field": "told", "type": "nominal"}}},
         ],
     }
@@ -190,6 +220,22 @@ def coloured(colours: tuple[Spec, Spec], title: str) -> tuple[Spec, Spec]:
     legend = {"title": title, "columns": 3, "symbolOpacity": 1, "labelLimit": 90, "offset": 8}
     made = [{"field": "by", "type": "nominal", "scale": one, "legend": legend} for one in colours]
     return made[0], made[1]
+
+
+def tooltip(*fields: tuple[str, str]) -> list[Spec]:
+    """What a mark says when it is pointed at: fields, each with the format of a number or a name other than its own."""
+    return [
+        {"field": field, "type": "quantitative", "format": more, "title": field}
+        if more.startswith(".")
+        else {"field": field, "type": "nominal", "title": more or field}
+        for field, more in fields
+    ]
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    if row.get("low") is None or row.get("high") is None:
+        return "not known"
+    return f"{row['low']:.2f} to {row['high']:.2f}"
 
 
 def point(size: int) -> Spec:

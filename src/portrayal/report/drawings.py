@@ -11,9 +11,14 @@ from typing import Any
 import vl_convert
 
 from portrayal.files import replacing, write_text
+from portrayal.report.citing import cards_of
 from portrayal.report.concept_charts import charts
 from portrayal.report.concept_specs import Spec, plain
+from portrayal.report.interval_specs import together
+from portrayal.report.intervals import chart, systems
+from portrayal.report.page import shown_sections
 from portrayal.report.slugs import slugs
+from portrayal.report.tables import caption
 from portrayal.report.tradeoff import remedies, tradeoffs
 from portrayal.results import Results
 
@@ -43,7 +48,7 @@ class Drawing:
 
 def drawings(results: Results) -> list[Drawing]:
     """All that the page has, in its order."""
-    return [*_concepts(results), *_tradeoffs(results)]
+    return [*_sections(results), *_concepts(results), *_tradeoffs(results)]
 
 
 def write_charts(results: Results, folder: Path) -> list[Path]:
@@ -60,17 +65,28 @@ def write_charts(results: Results, folder: Path) -> list[Path]:
     return written
 
 
+def _sections(results: Results) -> Iterable[Drawing]:
+    everybody, cards = systems(results), cards_of(results)
+    for section in shown_sections(results):
+        made = chart(section, everybody, caption(section, cards))
+        if made is not None:
+            spec = together([(panel.name, panel.spec) for panel in made.panels])
+            told = " ".join(panel.about for panel in made.panels)
+            about = f"{made.title}. {made.reading} {told}"
+            yield Drawing(made.title, about, _drawable({"title": made.title, **spec}))
+
+
 def _concepts(results: Results) -> Iterable[Drawing]:
     for part in charts(results):
-        for chart in part.charts:
-            for panel in chart.panels:
-                title = " · ".join(filter(None, (part.heading, chart.title, panel.name)))
-                yield Drawing(title, f"{chart.title} {chart.reading} {panel.about}", _drawable(panel.spec))
+        for one in part.charts:
+            for panel in one.panels:
+                title = " · ".join(filter(None, (part.heading, one.title, panel.name)))
+                yield Drawing(title, f"{one.title} {one.reading} {panel.about}", _drawable(panel.spec))
 
 
 def _tradeoffs(results: Results) -> Iterable[Drawing]:
     for one in (*tradeoffs(results), *remedies(results)):
-        yield Drawing(one.title, one.about, _drawable(one.spec))
+        yield Drawing(one.title, one.about, _drawable({"title": one.title, **one.spec}))
 
 
 def _drawable(value: Any) -> Any:

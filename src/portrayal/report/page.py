@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import hashlib
-import json
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +16,11 @@ from portrayal.report.beside import beside
 from portrayal.report.citing import bibtex
 from portrayal.report.concept_charts import charts
 from portrayal.report.concepts import METRIC as COUNTERBIAS
+from portrayal.report.embedded import hash_of, json_for_html, packed, template_text
 from portrayal.report.glossary import GLOSSARY
 from portrayal.report.instances import instances, is_made
+from portrayal.report.interactive import Plots
+from portrayal.report.intervals import chart, systems
 from portrayal.report.layout import (
     facts,
     footnotes,
@@ -31,6 +30,7 @@ from portrayal.report.layout import (
     settings_text,
     strongest,
 )
+from portrayal.report.page_evidence import MOST, PAGE, packed_evidence, spread
 from portrayal.report.questions import OTHER, QUESTIONS, question_of
 from portrayal.report.section import Section
 from portrayal.report.tradeoff import remedies, tradeoffs
@@ -39,9 +39,12 @@ from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
 SHOWN_ITEMS = 12  # words or objects the page shows for each system and group; the results have them all
-SHOWN_EVIDENCE = 20  # captions the page carries for each number; the evidence file has them all
 SHOWN_PICTURES = 600  # small pictures the page carries at most
 EXAMPLES = 6  # images shown with what every speaker says of them
+_DATA = (
+    '<script type="text/plain" id="data">'  # where the captions behind the numbers go, once all else is there
+)
+_ASKED = [*QUESTIONS, OTHER]
 
 
 def write_page(results: Results, folder: Path) -> Path:
@@ -52,9 +55,7 @@ def write_page(results: Results, folder: Path) -> Path:
 
 def render(results: Results) -> str:
     """The page as text. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
-    shown = [strongest(section, SHOWN_ITEMS) for section in sections(results)]
-    asked = [*QUESTIONS, OTHER]
-    shown.sort(key=lambda section: asked.index(question_of(section.metric)))
+    shown = shown_sections(results)
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -64,16 +65,28 @@ def render(results: Results) -> str:
     changed = instances(results)
     pictures = _pictures(results, {one.image for one in changed})
     compared = beside(results)
-    script, style = template_text("page.js"), template_text("page.css")
+    everybody = systems(results)
+    section_charts = [chart(section, everybody) for section in shown]
+    concept_charts = charts(results)
+    against = [(one, one.panel) for one in (*tradeoffs(results), *remedies(results))]
+    plots = Plots(
+        [
+            *(panel for one in section_charts if one for panel in one.panels),
+            *(panel for part in concept_charts for one in part.charts for panel in one.panels),
+            *(panel for _, panel in against),
+        ]
+    )
+    script = "".join(template_text(name) for name in ("page.js", "evidence_data.js", "evidence.js"))
+    style = template_text("page.css")
     template = environment.from_string(template_text("page.html"))
-    return template.render(
+    html = template.render(
         origin=results.provenance,
         study=_object(results.provenance.get("study")),
         cards=_object(results.provenance.get("cards")),
         sections=shown,
         verdicts=by_question(verdicts(results)),
         question_of=question_of,
-        questions=[one for one in asked if any(question_of(part.metric) == one for part in shown)],
+        questions=[one for one in _ASKED if any(question_of(part.metric) == one for part in shown)],
         settings_text=settings_text,
         footnotes=footnotes,
         facts=facts,
@@ -83,19 +96,28 @@ def render(results: Results) -> str:
         totals=_totals(results),
         examples=_examples(results, pictures),
         beside=compared,
-        tradeoffs=[*tradeoffs(results), *remedies(results)],
-        charts=charts(results),
+        tradeoffs=against,
+        charts=concept_charts,
+        section_charts=section_charts,
+        plots=plots,
         instances=changed,
         shown_pictures=pictures,
         compared=packed(compared),
-        data=packed(_once(_shown_evidence(results, shown))),
         pictures=json_for_html(pictures),
-        measurements=packed(results.as_dict()),
+        measurements=packed(_by_column(results.as_dict())),
         script=Markup(script),
         style=Markup(style),
         script_hash=hash_of(script),
         style_hash=hash_of(style),
     )
+    evidence = packed_evidence(results, _ids(shown), PAGE - len(html.encode()))
+    return html.replace(_DATA, _DATA + evidence, 1)
+
+
+def shown_sections(results: Results) -> list[Section]:
+    """The tables as the page has them, by question."""
+    shown = [strongest(section, SHOWN_ITEMS) for section in sections(results)]
+    return sorted(shown, key=lambda section: _ASKED.index(question_of(section.metric)))
 
 
 def pictured_images(results: Results) -> list[str]:
@@ -104,12 +126,10 @@ def pictured_images(results: Results) -> list[str]:
     A few wrong captions are looked at one by one; of a thousand right ones some pictures are enough.
     """
     shown = [strongest(section, SHOWN_ITEMS) for section in sections(results)]
-    totals = _totals(results)
-    rarest: dict[str, int] = {}
-    for identifier, rows in _shown_evidence(results, shown).items():
-        for image, *_ in rows:
-            rarest[image] = min(rarest.get(image, totals[identifier]), totals[identifier])
-    telling = sorted(rarest, key=lambda image: (rarest[image], image))
+    behind = results.evidence.filter(pl.col("id").is_in(_ids(shown)))
+    behind = behind.select("id", "image_id", total=pl.len().over("id"))
+    rarest = spread(behind, MOST[-1]).group_by("image_id").agg(pl.col("total").min())
+    telling = rarest.sort("total", "image_id")["image_id"].to_list()
     compared = [one["image"] for part in beside(results) for one in part["images"]]
     return list(dict.fromkeys([*_example_images(results), *compared, *telling]))[:SHOWN_PICTURES]
 
@@ -157,64 +177,17 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def json_for_html(value: Any) -> Markup:
-    """JSON that can stand inside a script element: nothing in it can end the element or open another."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    for mark in ("<", ">", "&", "\u2028", "\u2029"):
-        text = text.replace(mark, f"\\u{ord(mark):04x}")
-    return Markup(text)
-
-
-def packed(value: Any) -> str:
-    """JSON, compressed, in letters that need no escaping: a tenth of its size, and nothing of anybody's in the open."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-
-
-def unpacked(text: str) -> Any:
-    """
-    >>> unpacked(packed({"caption": "<b>"}))
-    {'caption': '<b>'}
-    """
-    return json.loads(gzip.decompress(base64.b64decode(text)))
-
-
-def template_text(name: str) -> str:
-    return (resources.files("portrayal.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-def hash_of(text: str) -> str:
-    """The content security policy lets this one script and this one style run, and nothing else."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def _totals(results: Results) -> dict[str, int]:
     return dict(results.evidence.group_by("id").len().iter_rows())
 
 
-def _once(evidence: dict[str, Any]) -> dict[str, Any]:
-    """Every caption once, and for each number which of them stand behind it: many stand behind several.
-
-    Those of one image stand together, since what is alike and near each other is compressed best.
-    """
-    captions = sorted(
-        {tuple(row) for rows in evidence.values() for row in rows}, key=lambda row: [*map(str, row)]
-    )
-    place = {row: number for number, row in enumerate(captions)}
-    behind = {identifier: [place[tuple(row)] for row in rows] for identifier, rows in evidence.items()}
-    return {"captions": [list(row) for row in captions], "behind": behind}
-
-
-def _shown_evidence(results: Results, sections: list[Section]) -> dict[str, Any]:
-    """For each number on the page some of its captions, spread evenly over all of them."""
+def _ids(sections: list[Section]) -> list[str]:
+    """The numbers that stand on the page."""
     rows = [row for section in sections for row in section.rows]
-    ids = [m.id for row in rows for m in (*row.cells.values(), *row.beside.values())]
-    place, count = pl.int_range(pl.len()).over("id"), pl.len().over("id")
-    step = ((count - 1) // SHOWN_EVIDENCE + 1).cast(pl.Int64)
-    picked = results.evidence.filter(pl.col("id").is_in(ids)).filter(place % step == 0)
-    shown: dict[str, Any] = {}
-    for identifier, image, caption, detail in picked.select(
-        "id", "image_id", "caption", "detail"
-    ).iter_rows():
-        shown.setdefault(identifier, []).append([image, caption, detail])
-    return shown
+    return [m.id for row in rows for m in (*row.cells.values(), *row.beside.values())]
+
+
+def _by_column(found: dict[str, Any]) -> dict[str, Any]:
+    """Results with a list for each field of their measurements: what is alike stands together, a third smaller."""
+    rows = found["measurements"]
+    return found | {"measurements": {name: [row[name] for row in rows] for name in rows[0]} if rows else {}}

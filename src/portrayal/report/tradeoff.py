@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import vl_convert
-
-from portrayal.report.concept_specs import Spec
-from portrayal.report.layout import number
+from portrayal.report.concept_specs import Spec, base, plain
+from portrayal.report.layout import number, with_interval
+from portrayal.report.panel import Panel
 from portrayal.results import HUMAN, Measurement, Results
 
 _QUALITY = ("quality", "cider")
@@ -49,15 +48,17 @@ class Tradeoff:
     def spec(self) -> Spec:
         return _chart(self)
 
+    @property
+    def panel(self) -> Panel:
+        return Panel(self.title, self.about, self.spec, "A table beneath it holds the same numbers.")
+
     def svg(self) -> str:
-        """A drawing without scripts. Names of systems are text in it and nothing else."""
-        made: str = vl_convert.vegalite_to_svg(self.spec)
-        return made
+        return self.panel.svg()
 
     @property
-    def picture(self) -> str:
-        """The drawing as the page carries it: in an image nothing can run."""
-        return base64.b64encode(self.svg().encode()).decode()
+    def lines(self) -> list[tuple[str, str, str]]:
+        """A line for each system: its name, and both numbers with their intervals."""
+        return [(system, with_interval(good), with_interval(bias)) for system, good, bias in self.systems]
 
 
 def tradeoffs(results: Results) -> list[Tradeoff]:
@@ -122,43 +123,76 @@ def remedies(results: Results) -> list[Tradeoff]:
     return found
 
 
-def _chart(tradeoff: Tradeoff) -> dict[str, Any]:
+def _chart(tradeoff: Tradeoff) -> Spec:
     """In Vega-Lite's own words: a dot a system, and a line for each interval."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "system": system,
+            "system": plain(system),
             **{f"x{end}": number for end, number in _ends(good).items()},
             **{f"y{end}": number for end, number in _ends(bias).items()},
+            "xtold": with_interval(good),
+            "ytold": with_interval(bias),
         }
         for system, good, bias in tradeoff.systems
     ]
     unit = tradeoff.systems[0][2].unit
     x = _axis("x", f"{tradeoff.good} (higher: {tradeoff.better})")
     y = _axis("y", f"{tradeoff.bias} in {unit} (lower: {tradeoff.worse})")
-    line = {"type": "rule", "color": "#9aa5b1"}
+    line = {"type": "rule", "color": "#9aa5b1", "strokeWidth": 1.5}
+    told = [("system", "system"), ("xtold", tradeoff.good), ("ytold", tradeoff.bias)]
+    tooltip = [{"field": field, "type": "nominal", "title": plain(title)} for field, title in told]
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "title": tradeoff.title,
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "data": {"values": rows},
+        **base(_WIDTH, _HEIGHT),
         "layer": [
-            {"mark": line, "encoding": {"x": _axis("xlow", x["title"]), "x2": {"field": "xhigh"}, "y": y}},
-            {"mark": line, "encoding": {"y": _axis("ylow", y["title"]), "y2": {"field": "yhigh"}, "x": x}},
             {
-                "mark": {"type": "circle", "size": 70, "color": "#1f5fa8", "opacity": 1},
-                "encoding": {"x": x, "y": y},
+                "data": {"values": rows},
+                "mark": line,
+                "encoding": {"x": _axis("xlow", x["title"]), "x2": {"field": "xhigh"}, "y": y},
             },
             {
-                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": 12},
-                "encoding": {"x": x, "y": y, "text": {"field": "system", "type": "nominal"}},
+                "data": {"values": rows},
+                "mark": line,
+                "encoding": {"y": _axis("ylow", y["title"]), "y2": {"field": "yhigh"}, "x": x},
             },
+            {
+                "data": {"values": rows},
+                "mark": {"type": "circle", "size": 70, "color": "#0072B2", "opacity": 1},
+                "encoding": {"x": x, "y": y, "tooltip": tooltip},
+            },
+            *_names(rows, {"x": x, "y": y, "tooltip": tooltip}),
         ],
     }
 
 
-def _axis(field: str, title: str) -> dict[str, Any]:
-    return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": False}}
+def _names(rows: Sequence[Mapping[str, Any]], encoding: Spec) -> Iterable[Spec]:
+    """A name stands on that side of its point where there is more room, and below it where another is close above."""
+    across, up = ([row[f"{axis}{end}"] for row in rows for end in ("low", "high")] for axis in ("x", "y"))
+    middle, close = (min(across) + max(across)) / 2, (max(up) - min(up)) / 10
+    above: list[float] = []
+    for row in sorted(rows, key=lambda row: -float(row["y"])):
+        right = row["x"] > middle
+        low = any(at - row["y"] < close for at in above)
+        above += [] if low else [row["y"]]
+        mark = {
+            "type": "text",
+            "align": "right" if right else "left",
+            "dx": -8 if right else 8,
+            "fontSize": 12,
+        }
+        yield {
+            "data": {"values": [row]},
+            "mark": mark | {"dy": 14 if low else -8, "limit": 150},
+            "encoding": {**encoding, "text": {"field": "system", "type": "nominal"}},
+        }
+
+
+def _axis(field: str, title: str) -> Spec:
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": plain(title),
+        "scale": {"zero": False, "padding": 12},
+    }
 
 
 def _ends(m: Measurement) -> dict[str, float | None]:

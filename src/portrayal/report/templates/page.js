@@ -1,9 +1,7 @@
 "use strict";
 // Captions are shown through textContent only, so that nothing in them is ever read as markup.
-let evidence = { captions: [], behind: {} };
 const pictures = JSON.parse(document.getElementById("pictures").textContent);
 const dialog = document.getElementById("evidence");
-const list = document.getElementById("evidence-list");
 
 function element(tag, text, className) {
   const made = document.createElement(tag);
@@ -76,7 +74,7 @@ async function unpacked(name) {
 }
 
 async function load() {
-  evidence = JSON.parse(await unpacked("data"));
+  evidence = decoded(JSON.parse(await unpacked("data")));
   for (const { system, about, images } of JSON.parse(await unpacked("compared"))) {
     const part = document.createElement("details");
     part.append(element("summary", `${system} (${about})`), ...images.map(compared));
@@ -91,60 +89,13 @@ const save = document.getElementById("save");
 save.hidden = false;
 save.addEventListener("click", async () => {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([await unpacked("results")], { type: "application/json" }));
+  const results = JSON.parse(await unpacked("results")), columns = Object.entries(results.measurements);
+  results.measurements = (columns[0]?.[1] ?? []).map((_, n) => Object.fromEntries(columns.map(([name, values]) => [name, values[n]])));
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(results, null, 1)], { type: "application/json" }));
   link.download = "results.json";
   link.click();
   URL.revokeObjectURL(link.href);
 });
-
-function parsed(detail) {
-  try { return JSON.parse(detail) || {}; } catch { return { detail }; }
-}
-
-// A fact may have parts of its own, such as a number before and after a change.
-function told(value) {
-  if (Array.isArray(value)) return value.join(", ");
-  if (!value || typeof value !== "object") return value;
-  return Object.entries(value).map(([key, part]) => `${key} ${typeof part === "number" ? Number(part.toPrecision(4)) : part}`).join(", ");
-}
-
-async function open(button) {
-  await loading;
-  const rows = (evidence.behind[button.dataset.id] || []).map((place) => evidence.captions[place]);
-  const total = Number(button.dataset.total);
-  document.getElementById("evidence-title").textContent =
-    button.closest(".verdict") ? button.dataset.what : button.dataset.what + " = " + button.textContent;
-  document.getElementById("evidence-count").textContent =
-    rows.length < total ? `${rows.length} of ${total.toLocaleString("en")} captions, spread evenly` : `${total} captions`;
-  document.getElementById("evidence-legend").hidden = !rows.some(([, , detail]) => detail && Array.isArray(parsed(detail).parts));
-  shown = rows.map(([image, caption, detail]) => {
-    const about = detail ? parsed(detail) : {};
-    const item = document.createElement("li");
-    const facts = Object.entries(about).filter(([key, value]) => !["words", "parts", "effect", "by pairs"].includes(key) && String(value) !== "")
-      .map(([key, value]) => `${key} ${told(value)}`);
-    item.append(...pictured(image), marked(caption, about.words || []));
-    if (Array.isArray(about.parts)) item.append(coloured(about.parts));
-    item.append(element("p", [`image ${image}`, ...facts].join(" · "), "facts"));
-    return { image: String(image), caption: String(caption), text: item.textContent.toLowerCase(), item };
-  });
-  find.value = order.value = "";
-  arrange();
-  dialog.showModal();
-}
-
-// What is shown of a number's captions: those in which a text is found, in the order that was chosen.
-let shown = [];
-const find = document.getElementById("evidence-find");
-const order = document.getElementById("evidence-order");
-function arrange() {
-  const wanted = find.value.trim().toLowerCase();
-  const found = shown.filter(({ text }) => text.includes(wanted));
-  if (order.value) found.sort((a, b) => a[order.value].localeCompare(b[order.value], "en", { numeric: true }));
-  list.replaceChildren(...found.map(({ item }) => item));
-  document.getElementById("evidence-found").textContent = wanted ? `${found.length} of ${shown.length} shown` : "";
-}
-find.addEventListener("input", arrange);
-order.addEventListener("change", arrange);
 
 // Light or dark as the reader's system has it, until the reader says otherwise.
 const theme = document.getElementById("theme");

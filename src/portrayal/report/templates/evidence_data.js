@@ -1,0 +1,67 @@
+
+// ---- The captions that the page carries, as report/page_evidence.py packs them.
+const HUMAN = "human", collator = new Intl.Collator("en", { numeric: true });
+let evidence = null;
+
+// Every caption once, facts by column, rising numbers as the steps between them.
+function decoded({ images, systems, texts, lists, said, kinds, behind, runs, totals }) {
+  const summed = (steps) => { let sum = 0; return steps.map((step) => (sum += step)); };
+  const [image, speaker, text] = said.map(summed);
+  const starts = [];
+  let count = 0;
+  for (const kind of kinds) {
+    kind.said = summed(kind.said);
+    starts.push(count);
+    count += kind.said.length;
+  }
+  function value(column, n) {
+    if (Array.isArray(column)) return column[n];
+    if (column.lists) return lists[column.lists[n]].map((one) => texts[one]);
+    return column.words[n].map((word, k) => [word, column.adds[n][k] / 100]);
+  }
+  function row(place) {
+    const which = starts.findLastIndex((start) => start <= place);
+    const { keys, columns, said } = kinds[which], n = place - starts[which];
+    const facts = Object.fromEntries(keys.map((key, k) => [key, value(columns[k], n)]));
+    return { image: images[image[said[n]]], speaker: systems[speaker[said[n]]], caption: texts[text[said[n]]], facts };
+  }
+  // All that is said of an image, by speaker; what people said also stands with captions that are held against it.
+  function spoken(name) {
+    const found = new Map(), mine = new Set();
+    const add = (who, what) => found.set(who, (found.get(who) ?? new Set()).add(what));
+    image.forEach((one, n) => {
+      if (images[one] !== name || !systems[speaker[n]]) return;
+      mine.add(n);
+      add(systems[speaker[n]], texts[text[n]]);
+    });
+    for (const { keys, columns, said } of kinds) {
+      for (const column of columns.filter((_, k) => ["references", "people"].includes(keys[k]))) {
+        said.forEach((one, n) => { if (mine.has(one) && column.lists) value(column, n).forEach((what) => add(HUMAN, what)); });
+      }
+    }
+    return [...found].sort(([a], [b]) => (a === HUMAN) - (b === HUMAN) || collator.compare(a, b));
+  }
+  return {
+    rows: (id) => (Object.hasOwn(behind, id) ? summed(runs[behind[id]]).map(row) : []),
+    total: (id, rows) => (Object.hasOwn(totals, id) ? totals[id] : rows),
+    spoken,
+  };
+}
+
+// A fact may have parts of its own, such as a number before and after a change.
+function told(value) {
+  if (Array.isArray(value)) return value.map(told).join(", ");
+  if (!value || typeof value !== "object") return String(value ?? "");
+  return Object.entries(value).map(([key, part]) => `${key} ${told(part)}`).join(", ");
+}
+
+const isParts = (value) => Array.isArray(value) && value.every(Array.isArray);
+
+function prepared({ image, speaker, caption, facts }) {
+  const words = (Array.isArray(facts.words) ? facts.words : []).filter((word) => typeof word === "string" && word.trim());
+  const parts = isParts(facts.parts) ? facts.parts : [];
+  const about = Object.entries(facts).filter(([key, value]) => key !== "words" && !(key === "parts" && isParts(value)))
+    .map(([key, value]) => [key, typeof value === "number" ? value : told(value)]).filter(([, value]) => value !== "");
+  const text = [image, caption, ...about.map(([key, value]) => `${key} ${value}`)].join("\n").toLowerCase();
+  return { image, speaker, caption, words, parts, about: new Map(about), text };
+}
