@@ -31,9 +31,13 @@ def _show(folder: Path, measurements: int, mixed: bool) -> None:
     Results(rows, _evidence([m.id for m in rows], mixed)).save(folder)
     started = time.perf_counter()
     answers = Answers(open_results(folder))
+    ready = time.perf_counter() - started
+    answers.evidence.ahead.join()
+    sorted_after = time.perf_counter() - started
     where = "their rows mixed" if mixed else "each in one piece"
     print(
-        f"  {ROWS:,} rows, {measurements:,} measurements, {where}: ready in {time.perf_counter() - started:.2f} s"
+        f"  {ROWS:,} rows, {measurements:,} measurements, {where}: ready in {ready:.2f} s, long ones sorted after "
+        f"{sorted_after:.2f} s"
     )
     identifier = rows[measurements // 2].id
     last = -(-ROWS // measurements // SIZE)

@@ -546,6 +546,16 @@ def test_the_memory_for_searches_is_bounded(folder, monkeypatch):
     assert sum(order.len() for order in evidence._kept.values()) <= 2 * len(CAPTIONS)
 
 
+def test_the_longest_measurements_are_sorted_before_anybody_asks(folder, monkeypatch):
+    longest = max(Evidence(open_results(folder)).count(m.id) for m in ROWS)
+    monkeypatch.setattr(evidence_module, "LARGE", 0)
+    monkeypatch.setattr(evidence_module, "MOST_KEPT", 2 * longest)  # room for both orders of one
+    evidence = Evidence(open_results(folder))
+    evidence.ahead.join()
+    assert [wanted.sort for wanted in evidence._kept] == ["image", "caption"]
+    assert {evidence.count(wanted.id) for wanted in evidence._kept} == {longest}
+
+
 def test_many_may_ask_at_once(server):
     def asks() -> None:
         for sort in ("image", "caption", ""):

@@ -59,10 +59,10 @@ class Answers:
 
     def __init__(self, results: ResultsFile, images: Images | None = None) -> None:
         self._results = results
-        self._evidence = Evidence(results)
+        self.evidence = Evidence(results)
         self._small = SmallPictures(results)
         self._images = images or Images()
-        self._listing = Listing(results.measurements, self._evidence.count)
+        self._listing = Listing(results.measurements, self.evidence.count)
         self._stamp = self._stamps()
         self._routes: dict[str, Callable[[Query], Answer]] = {
             "/": lambda _: _template("view.html", "text/html"),
@@ -132,7 +132,7 @@ class Answers:
             query.get("system"),
             _choice(query, "sort", tuple(EVIDENCE_SORTS)),
         )
-        found = self._evidence.page(wanted, page, size)
+        found = self.evidence.page(wanted, page, size)
         rows = [
             {
                 "image": row["image_id"],
@@ -144,7 +144,7 @@ class Answers:
             }
             for row in found.rows
         ]
-        systems = self._evidence.systems(measurement.id)
+        systems = self.evidence.systems(measurement.id)
         about = {"measurement": self._listing.told(measurement), "systems": systems}
         return _json(_paged(found.total, page, size, rows) | about)
 

@@ -2,8 +2,8 @@
 
 What is kept in memory: for every measurement the first and last place of its rows and how many there are, and
 the order of rows of the last searches and sorts (4 bytes a row, at most MOST_KEPT rows in all, or one order if that
-alone is longer). The rest stays in the file: a page is read by its place, a search or a sort reads one column of the
-rows of its measurement and gives it back.
+alone is longer). The longest measurements are sorted at the start, in the background. The rest stays in the file: a
+page is read by its place, a search or a sort reads one column of the rows of its measurement and gives it back.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class Evidence:
         self._kept: OrderedDict[Wanted, pl.Series] = OrderedDict()
         self._systems: dict[str, list[str]] = {}
         self._lock = threading.Lock()
+        self.ahead = threading.Thread(target=self._order_ahead, daemon=True)
+        self.ahead.start()
 
     def count(self, identifier: str) -> int:
         span = self._spans.get(identifier)
@@ -91,6 +93,22 @@ class Evidence:
             return EvidencePage(span.count, self._read(places[start:].to_list()))
         order = self._order(wanted)
         return EvidencePage(order.len(), self._read(order.slice(start, size).to_list()))
+
+    def _order_ahead(self) -> None:
+        """Sorting a million rows takes longer than a reader should wait: the longest are sorted before they are asked
+        for, as far as orders are kept.
+        """
+        room = MOST_KEPT
+        sorts = [name for name, column in SORTS.items() if column is not None]
+        for identifier, span in sorted(self._spans.items(), key=lambda item: -item[1].count):
+            room -= span.count * len(sorts)
+            if span.count <= LARGE or room < 0:
+                return
+            for sort in sorts:
+                try:
+                    self._order(Wanted(identifier, sort=sort))
+                except PortrayalError:  # said to whoever asks for it
+                    return
 
     def _find_spans(self) -> dict[str, _Span]:
         row = pl.col(_ROW)
