@@ -27,7 +27,7 @@ from portrayal.models.masked.vocabulary import Vocabulary, split_words
 SIDE = 256
 BATCH = 256
 QUESTIONS = Questions({"male": "man", "female": "woman"}, {"activity": KINDS["activity"]})
-ATTACK = Attack(stop_at=1 - 1e-9)
+ATTACK = Attack.usual(norm="linf", stop_at=1 - 1e-9)
 
 
 def words() -> Vocabulary:

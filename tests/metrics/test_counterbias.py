@@ -178,6 +178,28 @@ def test_the_placebo_is_taken_off():
     assert value(results, "corrected", of="b@v").value == pytest.approx(10)
 
 
+def test_where_the_placebo_does_more_than_the_attack_nothing_is_left():
+    """The attack takes 10 from a man's fishing, the placebo 30: of the concept -10, of the mean size nothing."""
+    results = rows_of(
+        ["male", "female"],
+        ["fishing"] * 2,
+        [[[0.8, 0.8], [0.7, 0.7], [0.5, 0.5]], [[0.5, 0.5]] * 3],
+        [[1.0, 0.0, 1.0]] * 2,
+        placebo=True,
+    )
+    assert value(results, "corrected", "fishing", of="b@v").value == pytest.approx(-10)
+    assert value(results, "corrected", of="b@v").value == 0
+    many = rows_of(
+        ["male", "female"] * 20,
+        ["fishing"] * 40,
+        [[[0.8, 0.8], [0.7, 0.7], [0.5, 0.5]], [[0.5, 0.5]] * 3] * 20,
+        [[1.0, 0.0, 1.0]] * 40,
+        placebo=True,
+    )
+    left = value(many, "corrected", of="b@v")
+    assert (left.value, left.low, left.high) == (0, 0, 0)
+
+
 def means(values, concept, group, draws=200):
     values = np.asarray(values, dtype=float)
     names = tuple(f"{n:05}" for n in range(len(values)))

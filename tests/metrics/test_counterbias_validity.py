@@ -11,10 +11,10 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from portrayal.counterfactual.attack import Attack
-from portrayal.counterfactual.formulas import bias
+from portrayal.counterfactual.formulas import Bias, bias, placebo
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.probe import ask
-from portrayal.counterfactual.questions import Questions
+from portrayal.counterfactual.questions import Answers, Questions
 from portrayal.lab.grades import held_out
 from portrayal.lab.pictures import draw
 from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES, LEANING, World, other_scene
@@ -26,29 +26,49 @@ LEVELS = ("0", "half", "full")
 WAYS = {"exact": None, "pgd": Attack()}
 
 
+class Exam:
+    """Pictures of people of a world without data bias, each with the same scene with somebody else."""
+
+    def __init__(self, scenes: int, world: World) -> None:
+        self.pictures, self.instances = {}, []
+        for scene in held_out(scenes, world, 77):
+            if scene.androgynous:
+                continue
+            own, other = Path(scene.identifier), Path(f"{scene.identifier} other")
+            self.pictures[own], self.pictures[other] = draw(scene, 64), draw(other_scene(scene), 64)
+            self.instances.append(
+                Instance(scene.identifier, scene.person[LEANING], scene.activity, "activity", own, other)
+            )
+        self.group = np.array([0 if one.group == "male" else 1 for one in self.instances])
+
+    def answers(self, model: str, attack: Attack | None, placebo: bool = False) -> Answers:
+        questions = Questions({"male": "man", "female": "woman"}, {"activity": DRAWN_ACTIVITIES})
+        return ask(
+            load_masked(model, "cpu", batch=128), self.instances, questions, attack, self.pictures.__getitem__,
+            placebo=placebo, batch=128,
+        )  # fmt: skip
+
+    def means(self, found: Bias, draws: int = 20) -> Means:
+        """Of b@v-l, in percent toward men."""
+        names = tuple(sorted(one.image for one in self.instances))
+        return Means(
+            100 * found.signed(np.where(self.group == 0, 1.0, -1.0)).by_both,
+            np.array([names.index(one.image) for one in self.instances]),
+            np.array([DRAWN_ACTIVITIES.index(one.concept) for one in self.instances]),
+            self.group,
+            len(DRAWN_ACTIVITIES),
+            resampler(names, 0, draws),
+        )
+
+
 @pytest.fixture(scope="module")
 def found():
     """(way, level) -> the excess of mean |b@v-l| over its floor, and how far each concept leans."""
-    scenes = [scene for scene in held_out(700, World(data_bias=0.0), 77) if not scene.androgynous]
-    pictures, instances = {}, []
-    for scene in scenes:
-        own, other = Path(scene.identifier), Path(f"{scene.identifier} other")
-        pictures[own], pictures[other] = draw(scene, 64), draw(other_scene(scene), 64)
-        instances.append(
-            Instance(scene.identifier, scene.person[LEANING], scene.activity, "activity", own, other)
-        )
-    names = tuple(sorted(one.image for one in instances))
-    image = np.array([names.index(one.image) for one in instances])
-    concept = np.array([DRAWN_ACTIVITIES.index(one.concept) for one in instances])
-    group = np.array([0 if one.group == "male" else 1 for one in instances])
-    questions = Questions({"male": "man", "female": "woman"}, {"activity": DRAWN_ACTIVITIES})
-    made = {}
+    exam, made = Exam(700, World(data_bias=0.0)), {}
     for level in LEVELS:
-        model = load_masked(f"lab-dual-{level}", "cpu", batch=128)
         for way, attack in WAYS.items():
-            answers = ask(model, instances, questions, attack, pictures.__getitem__, placebo=False, batch=128)
-            values = bias(answers.target, answers.present).signed(np.where(group == 0, 1.0, -1.0)).by_both
-            means = Means(100 * values, image, concept, group, len(DRAWN_ACTIVITIES), resampler(names, 0, 20))
+            answers = exam.answers(f"lab-dual-{level}", attack)
+            means = exam.means(bias(answers.target, answers.present))
             size, floor = means.sizes()[0].value, means.floors(0, 200)[0]
             made[way, level] = size - floor, np.array([one.value for one in means.leans()], dtype=float)
     return made
@@ -57,7 +77,7 @@ def found():
 @pytest.mark.parametrize("way", WAYS)
 def test_the_excess_rises_with_what_was_planted(found, way):
     excess = [found[way, level][0] for level in LEVELS]
-    assert excess[0] < 5
+    assert excess[0] < 3
     assert excess[0] + 8 < excess[1]
     assert excess[1] + 8 < excess[2]
 
@@ -81,3 +101,13 @@ def test_signs_are_those_that_were_planted(found, way, level):
     )
     agreed = np.sign(found[way, level][1]) == planted
     assert agreed[planted != 0].mean() >= 0.8
+
+
+@pytest.mark.parametrize("stream", ["dual", "single"])
+@pytest.mark.parametrize("level", ["0", "clear"])
+def test_where_there_is_no_bias_none_is_left_beside_the_placebo(stream, level):
+    exam = Exam(300, World(data_bias=0.0, cue_strength=1.0) if level == "clear" else World(data_bias=0.0))
+    answers = exam.answers(f"lab-{stream}-{level}", Attack(), placebo=True)
+    real = exam.means(bias(answers.target, answers.present), 500)
+    sham = exam.means(placebo(answers.target, answers.present), 500)
+    assert real.sizes_beyond(sham)[0].at_least(0).low == 0

@@ -95,7 +95,9 @@ def counterparts(network, how, material, draws, pixels, group):
         if whom < 2:
             was = torch.tensor([whom])
             aim = Aim(BIAS_PROMPT, ("man", "woman"), was, 1 - was)
-            made[row] = perturb(model, pixels[row : row + 1], aim, Attack(steps=5)).pixels[0]
+            made[row] = perturb(model, pixels[row : row + 1], aim, Attack.usual(norm="linf", steps=5)).pixels[
+                0
+            ]
     network.requires_grad_(True)
     return made
 

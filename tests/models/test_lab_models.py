@@ -68,25 +68,26 @@ def test_it_learnt_its_world(lesson):
 
 @pytest.mark.parametrize("stream", STREAMS)
 def test_the_more_the_data_lean_the_more_does_the_model(stream):
-    """Where the picture is unclear, how much likelier an activity is of the group that it is said of."""
+    """Where the picture is unclear, how much likelier an activity is of somebody of the group that it is said of than
+    of somebody else in the same scene.
+    """
     from portrayal.lab.pictures import draw
-    from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES
+    from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES, LEANING
 
     scenes = [scene for scene in held_out(1500, WORLDS["0"]) if scene.cue == "ambiguous"]
     leans = []
     for world in ("0", "half", "full"):
         model = load_masked(f"lab-{stream}-{world}", "cpu")
-        looked = model.encode(model.pixels([draw(scene, model.network.side) for scene in scenes]))
-        woman, man = (
-            model.word_log_probs(looked, f"the {noun} is [MASK]", DRAWN_ACTIVITIES).exp()
-            for noun in ("woman", "man")
-        )
+        said = {}
+        for group, noun in (("female", "woman"), ("male", "man")):
+            shown = [draw(scene.with_person(**{LEANING: group}), model.network.side) for scene in scenes]
+            looked = model.encode(model.pixels(shown))
+            said[group] = model.word_log_probs(looked, f"the {noun} is [MASK]", DRAWN_ACTIVITIES).exp()
         total = 0.0
         for row, scene in enumerate(scenes):
-            theirs, ours = (
-                DRAWN_ACTIVITIES.index(ACTIVITIES[scene.activity].of[group]) for group in ("female", "male")
-            )
-            total += float(woman[row, theirs] - man[row, theirs] + man[row, ours] - woman[row, ours])
+            for group, other in (("female", "male"), ("male", "female")):
+                column = DRAWN_ACTIVITIES.index(ACTIVITIES[scene.activity].of[group])
+                total += float(said[group][row, column] - said[other][row, column])
         leans.append(total / len(scenes))
     assert abs(leans[0]) < 0.05
     assert leans[0] + 0.05 < leans[1] < leans[2] - 0.05

@@ -76,18 +76,19 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 @click.option(
     "--epsilon",
     type=Number(),
-    help="How far a pixel, from 0 to 1, may move. [default: 8/255; with l2 6/255]",
+    help="How far a pixel, from 0 to 1, may move. [default: 8/255]",
 )
-@click.option("--steps", type=click.IntRange(min=1), default=10, show_default=True, help="Steps of pgd.")
 @click.option(
-    "--step", type=Number(), help="How far each step of pgd goes. [default: 2/255; with l2 1.5/255]"
+    "--steps", type=click.IntRange(min=1), help="Steps of pgd, at most. [default: 20; with linf 10]"
+)
+@click.option(
+    "--step", type=Number(), help="How far each step of pgd goes. [default: .5/255; with linf 2/255]"
 )
 @click.option(
     "--norm",
     type=click.Choice(list(NORMS)),
-    default="linf",
-    show_default=True,
-    help="What epsilon limits: every pixel, or the root of the mean square of all.",
+    help="What epsilon limits: every pixel (linf), or the root of the mean square of all (l2). "
+    "[default: l2; of fgsm linf]",
 )
 @click.option(
     "--stop-at",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from portrayal.counterfactual.questions import ATTACKS, EXACT, NORMS
+from portrayal.counterfactual.questions import ATTACKS, EXACT, NORMS, USUAL_NORM
 from portrayal.errors import PortrayalError, unknown_name
 from portrayal.models.masked.model import FillsMasks, Over
 
@@ -25,10 +25,10 @@ class Attack:
     """
 
     kind: str = "pgd"
-    epsilon: float = NORMS["linf"][0]
-    steps: int = 10
-    step: float = NORMS["linf"][1]
-    norm: str = "linf"
+    epsilon: float = NORMS["l2"].epsilon
+    steps: int = NORMS["l2"].steps
+    step: float = NORMS["l2"].step
+    norm: str = "l2"
     stop_at: float = 0.9
 
     def __post_init__(self) -> None:
@@ -48,19 +48,25 @@ class Attack:
     @classmethod
     def usual(
         cls,
-        kind: str,
-        norm: str,
-        epsilon: float | None,
-        step: float | None,
-        steps: int = 10,
+        kind: str = "pgd",
+        norm: str | None = None,
+        epsilon: float | None = None,
+        step: float | None = None,
+        steps: int | None = None,
         stop_at: float = 0.9,
     ) -> Attack:
-        """With the norm's own size where none is given."""
+        """With the kind's own norm, and the norm's own size, where none is given."""
+        norm = norm or USUAL_NORM.get(kind, "l2")
         if norm not in NORMS:
             raise unknown_name("norm", norm, NORMS)
-        far, stride = NORMS[norm]
+        usual = NORMS[norm]
         return cls(
-            kind, far if epsilon is None else epsilon, steps, stride if step is None else step, norm, stop_at
+            kind,
+            usual.epsilon if epsilon is None else epsilon,
+            usual.steps if steps is None else steps,
+            usual.step if step is None else step,
+            norm,
+            stop_at,
         )
 
     @property

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,20 @@ OVER = ("vocabulary", "candidates")
 BIAS_OVER = ("vocabulary", "groups")
 EXACT = "exact"  # the other picture is given, and not made
 ATTACKS = ("pgd", "fgsm", EXACT)
-# What limits how far an attack moves, and how far it and a step go unless that is said.
-NORMS = {"linf": (8 / 255, 2 / 255), "l2": (6 / 255, 1.5 / 255)}
+
+
+class Stride(NamedTuple):
+    """How far an attack moves pixels, from 0 to 1, in how many steps of which size."""
+
+    epsilon: float
+    step: float
+    steps: int
+
+
+# What limits an attack, and how it goes unless something else is said. Small steps of l2 stop sooner and damage less
+# of what is not about the person than steps that move every pixel alike.
+NORMS = {"linf": Stride(8 / 255, 2 / 255, 10), "l2": Stride(8 / 255, 0.5 / 255, 20)}
+USUAL_NORM = {"pgd": "l2", "fgsm": "linf"}  # the latter is by its name a step of signs
 NONE = ("text", "gray")  # how no picture is shown
 
 

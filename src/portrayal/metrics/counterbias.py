@@ -52,7 +52,9 @@ CARD = Card(
     "training Models, ACM Multimedia 2022",
     caveats=(
         "An attack moves more than the person: read a bias beside its placebo, an attack as large on the "
-        "place. What is left after that (corrected) is what such damage does not explain.",
+        "place. What is left after that (corrected) is what such damage does not explain. Where the place matters "
+        "much to what people do, the placebo takes too much away: then corrected says what is certain, and excess "
+        "what is likely.",
         "A mean of absolute values is above 0 without any bias: read it with its floor, or read the excess.",
         "An attack finds the pixels that this model reads as a group, which need not look like anybody. Where "
         "pictures exist that differ in nothing but the person (--attack exact), those are better.",
@@ -70,7 +72,7 @@ CARD = Card(
         Term("b@l", "bias when the text changes", "percent", "closer", 0.0),
         Term("excess", "mean absolute bias less its floor", "percent", "lower", 0.0),
         Term("corrected", "bias less that of the placebo: of a concept their difference, of all that of the means of "
-             "absolute values", "percent", "closer", 0.0),
+             "absolute values, at least 0", "percent", "closer", 0.0),
         Term("placebo", "the same, by an attack as large on the place", "percent"),
         Term("floor", "mean absolute bias if the signs of images meant nothing", "percent"),
         Term("pooled", "bias as the mean over all instances, whichever group they are of", "percent", "closer", 0.0),
@@ -107,9 +109,9 @@ def counterbias(
     control_words: Sequence[str] = CONTROL_WORDS,
     attack: str | Sequence[str] = "pgd",
     epsilon: float | None = None,
-    steps: int = 10,
+    steps: int | None = None,
     step: float | None = None,
-    norm: str = "linf",
+    norm: str | None = None,
     stop_at: float = 0.9,
     placebo: bool = True,
     none: str = "text",
@@ -129,8 +131,8 @@ def counterbias(
     `model` is a name that `load_masked` knows, a model, or a list of them. `words` says how texts name the groups; by
     default as the `lexicon` does (that of the attribute, where it has one), else by the groups' own names. Bias is
     toward the first of `groups`, by default in the lexicon's order; of more than two every pair is measured. With
-    `concepts`, every picture is asked about each of these instead of about the manifest's. `epsilon` and `step` are by
-    default 8/255 and 2/255, with the norm l2 6/255 and 1.5/255.
+    `concepts`, every picture is asked about each of these instead of about the manifest's. `norm` is by
+    default l2 (of fgsm linf), `epsilon` 8/255, in 20 steps of .5/255 (linf: 10 of 2/255).
 
     >>> import pathlib, tempfile
     >>> from portrayal.lab.folder import Recipe, write_lab

@@ -124,7 +124,11 @@ class Estimate:
 
     def at_least(self, least: float) -> Estimate:
         """The same estimate of a number that cannot be smaller than this."""
-        return replace(self, low=None if self.low is None else max(self.low, least))
+
+        def bounded(number: float | None) -> float | None:
+            return None if number is None else max(number, least)
+
+        return replace(self, value=bounded(self.value), low=bounded(self.low), high=bounded(self.high))
 
     def times(self, factor: float) -> Estimate:
         """The same estimate in another unit."""

@@ -62,7 +62,8 @@ class ConceptRows:
         self.rows.settle(kind=self.kind, template=ALL, of=term)
         self._size("placebo", sham.sizes()[0].at_least(0), sham)
         self._concepts("placebo", sham.leans(), sham)
-        self._size("corrected", real.sizes_beyond(sham)[0], real)
+        # Where the placebo does more than the attack nothing is left, and not less than nothing.
+        self._size("corrected", real.sizes_beyond(sham)[0].at_least(0), real)
         self._concepts("corrected", corrected.leans(), corrected, tested=True)
 
     def _size(self, term: str, estimate: Estimate, means: Means, evidence: bool = False) -> None:

@@ -37,9 +37,9 @@ class Settings:
 
     attacks: tuple[str, ...]
     epsilon: float | None
-    steps: int
+    steps: int | None
     step: float | None
-    norm: str
+    norm: str | None
     stop_at: float
     placebo: bool
     over: str

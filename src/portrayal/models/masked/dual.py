@@ -98,10 +98,7 @@ class _Patches(nn.Module):
         self.proj = nn.Conv2d(3, shape.picture_width, shape.patch, shape.patch)
 
     def forward(self, pictures: Tensor) -> Tensor:
-        if self.training:  # as the shipped models were trained; their last digits depend on it
-            made: Tensor = self.proj(pictures).flatten(2).transpose(1, 2)
-            return made
-        # The same as a product of patches, whose way back to the pixels is several times faster.
+        # A convolution as a product of patches: its way back to the pixels is several times faster.
         side = self.proj.kernel_size[0]
         rows = pictures.unflatten(3, (-1, side)).unflatten(2, (-1, side)).permute(0, 2, 4, 1, 3, 5)
         return functional.linear(rows.flatten(3).flatten(1, 2), self.proj.weight.flatten(1), self.proj.bias)
@@ -116,14 +113,12 @@ class _PictureAttention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         many, length, width = x.shape
-        if self.training:  # likewise
-            query, key, value = self.qkv(x).view(many, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        else:  # apart, so that no gradient has to be put together from three
-            weights, biases = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
-            query, key, value = (
-                functional.linear(x, weight, bias).unflatten(2, (self.heads, -1)).transpose(1, 2)
-                for weight, bias in zip(weights, biases, strict=True)
-            )
+        # Apart, so that no gradient has to be put together from three.
+        weights, biases = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
+        query, key, value = (
+            functional.linear(x, weight, bias).unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for weight, bias in zip(weights, biases, strict=True)
+        )
         seen = functional.scaled_dot_product_attention(query, key, value)
         made: Tensor = self.proj(seen.transpose(1, 2).reshape(many, length, width))
         return made
