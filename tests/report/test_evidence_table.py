@@ -159,7 +159,10 @@ def test_one_image_by_speaker_and_back(opened):
     heading(tab, "image").get_by_role("button").click()
     tab.locator("#evidence-next").click()
     tab.get_by_role("button", name="image 30", exact=True).click()
-    assert tab.locator("#evidence-title").inner_text() == "What is said of image image 30"
+    assert (
+        tab.locator("#evidence-title").inner_text()
+        == "What is said of image image 30, as far as this page holds it"
+    )
     rows = tab.locator("#evidence-said tbody tr")
     assert [row.inner_text().split("\t") for row in rows.all()] == [
         ["camera", "camera sees a dog number 30"],
@@ -202,7 +205,10 @@ def test_nothing_in_captions_and_facts_is_markup(opened):
     assert tab.locator("#evidence :is(b, i, u, s, script)").count() == 0
     assert tab.locator("#evidence img").count() == 0
     tab.locator("button.image").first.click()
-    assert tab.locator("#evidence-title").inner_text() == "What is said of image <b>0</b>"
+    assert (
+        tab.locator("#evidence-title").inner_text()
+        == "What is said of image <b>0</b>, as far as this page holds it"
+    )
     assert tab.locator("#evidence-said :is(b, i, u, s, script, img)").count() == 0
     assert tab.locator("#evidence-said td").first.inner_text() == HOSTILE[0]
     assert tab.evaluate("window.hacked") is None
@@ -260,3 +266,84 @@ def test_a_number_is_found_by_its_row_and_column(opened):
     number_of(tab, "robot", "t").click()
     assert tab.locator("#evidence-title").inner_text() == "robot · all people · t = 0.500"
     assert column(tab, "caption")[0].startswith("robot")
+
+
+def of_details(details: list[dict[str, object]], term: str = "t", **more: object) -> Results:
+    m = Measurement("m", term, system="camera", value=0.5)
+    rows = [
+        {
+            "id": m.id,
+            "image_id": f"i-{n}",
+            "system": "camera",
+            "caption": f"caption {n}",
+            "detail": json.dumps(one),
+        }
+        for n, one in enumerate(details)
+    ]
+    return Results((m,), pl.DataFrame(rows, schema=EVIDENCE_SCHEMA), **more)
+
+
+def test_numbers_within_texts_are_sorted_as_numbers(opened):
+    values = [0.5, 0.25, -10, -2, 0.125]
+    tab = opened(of_details([{"of": {"before": value}} for value in values]))
+    heading(tab, "of").get_by_role("button").click()
+    assert column(tab, "of") == [f"before {value:g}" for value in sorted(values)]
+    heading(tab, "image").get_by_role("button").click()
+    assert column(tab, "image") == [f"i-{n}" for n in range(5)]  # a hyphen is no minus
+
+
+def test_people_are_named_where_a_number_of_a_system_is_about_their_captions(opened):
+    cards = {"m": {"beside": ["lic_m", "lic_d"]}}
+    tab = opened(of_details([{"score": 1}, {"score": 2}], "lic_d", provenance={"cards": cards}))
+    assert column(tab, "speaker") == ["human", "human"]
+    tab.locator("#evidence-find").fill("human")
+    assert tab.locator("#evidence-found").inner_text() == "1–2 of 2"
+
+
+def test_what_people_said_stands_beside_however_short_it_is(opened):
+    tab = opened(of_details([{"people": ["a man", "a dog"]}]))
+    tab.locator("button.image").click()
+    assert tab.locator("#evidence-said td").all_inner_texts() == ["caption 0", "a man", "a dog"]
+
+
+def test_a_browser_that_cannot_unpack_says_so(browser, tmp_path):
+    two = [Measurement("m", "t", system=name, value=0.5, low=0.4, high=0.6) for name in ("camera", "robot")]
+    rows = [row for m in two for row in rows_of(m, 3, m.system)]
+    page = write_page(Results(tuple(two), pl.DataFrame(rows, schema=EVIDENCE_SCHEMA)), tmp_path)
+    context = browser.new_context(offline=True)
+    tab = context.new_page()
+    tab.add_init_script("delete window.DecompressionStream")
+    errors: list[str] = []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(page.as_uri())
+    expect(tab.locator("#old")).to_be_visible()
+    expect(tab.locator("#save")).to_be_hidden()
+    tab.locator("td button").first.click()
+    assert not tab.locator("#evidence").is_visible()
+    assert tab.locator(".plot").first.evaluate("place => place.style.minHeight") == ""
+    context.close()
+    assert errors == []
+
+
+def test_paper_is_light_on_a_page_without_charts(browser, tmp_path):
+    context = browser.new_context(offline=True, color_scheme="dark")
+    tab = context.new_page()
+    tab.goto(write_page(of_details([{"score": 1}]), tmp_path).as_uri())
+    assert tab.locator(".plot").count() == 0
+    tab.locator("#theme").click()
+    tab.locator("#theme").click()
+    tab.emulate_media(media="print")
+    assert tab.locator("body").evaluate("body => getComputedStyle(body).color") == "rgb(28, 27, 34)"
+    context.close()
+
+
+def test_the_copy_of_the_results_is_exact(browser, tmp_path):
+    results = of_details([{"score": 1}], provenance={"seed": 2**64 - 1})
+    context = browser.new_context(offline=True, accept_downloads=True)
+    tab = context.new_page()
+    tab.goto(write_page(results, tmp_path).as_uri())
+    tab.wait_for_selector("html[data-loaded]")
+    with tab.expect_download() as saved:
+        tab.locator("#save").click()
+    assert json.loads(saved.value.path().read_text()) == results.as_dict()
+    context.close()

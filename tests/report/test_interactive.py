@@ -168,7 +168,7 @@ def test_many_lines_fall_back_to_all_people_and_say_so():
     names = [f"s{n}" for n in range(40)]
     (made,) = charts(Results(tuple(table(*names))))
     assert {len(drawn_points(panel.spec)) for panel in made.panels} == {40}
-    assert "80 of 160 numbers found room." in made.reading
+    assert "80 of 160 numbers are drawn." in made.reading
 
 
 def test_names_are_data_and_nothing_else():
@@ -302,3 +302,39 @@ def test_drawings_in_the_page_are_those_of_its_tables():
     assert [one["layer"] for one in inside["specs"]] == [panel.spec["layer"] for panel in panels]
     assert not any("$schema" in one or "background" in one for one in inside["specs"])
     assert len(sections(results)) == 1
+
+
+def test_many_groups_of_one_system_are_drawn_as_far_as_there_is_room():
+    rows = [row("one", group=f"g{n}") for n in range(60)]
+    (made,) = charts(Results((row("one"), *rows)))
+    assert len(drawn_points(made.panels[0].spec)) == 48
+    assert "48 of 61 numbers are drawn." in made.reading
+
+
+def test_panels_of_one_name_stand_beside_each_other():
+    rows = [row(None), row(None, group="female"), *(row(None, item=f"word{n}", p=0.01) for n in range(5))]
+    panels = [panel for made in charts(Results(tuple(rows))) for panel in made.panels]
+    assert sorted(len(drawn_points(panel.spec)) for panel in panels) == [2, 5]
+
+
+def test_what_is_undefined_did_not_lack_room():
+    (made,) = charts(
+        Results((row("one"), row("two"), row("three", value=None, low=None, high=None, reason="none")))
+    )
+    assert "1 undefined number is not drawn." in made.reading
+    assert "numbers are drawn" not in made.reading
+
+
+def test_numbers_that_no_axis_holds_are_not_drawn():
+    assert charts(Results((row("one", value=1.5e308), row("two", value=-1.5e308)))) == []
+
+
+def test_an_interval_beyond_the_axis_ends_at_its_edge():
+    rows = [row(f"s{n}", value=0.0, low=-0.1, high=0.1) for n in range(6)]
+    (made,) = charts(Results((*rows, row("far", value=0.0, low=5.0, high=6.0))))
+    spec = made.panels[0].spec
+    low, high = next(layer for layer in spec["layer"] if layer["encoding"]["x"].get("field") == "at")[
+        "encoding"
+    ]["x"]["scale"]["domain"]
+    (rule,) = [layer for layer in layers(spec, "rule") if layer["mark"].get("opacity") == 0.75]
+    assert all(low <= one["low"] <= one["high"] <= high for one in rule["data"]["values"])

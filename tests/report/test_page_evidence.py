@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
@@ -70,10 +71,10 @@ def test_fewer_captions_are_some_of_the_more():
 
 def test_a_page_carries_the_captions_of_every_number_on_it(audited):
     """What is read back is what the evidence says, but for digits that nobody is shown."""
-    data = element(page.render(audited), "data")
+    html = page.render(audited)
+    data = element(html, "data")
     shown = rows_behind(data)
-    wanted = set(page._ids(page.shown_sections(audited))) & set(audited.evidence["id"])
-    assert shown.keys() == wanted
+    assert shown.keys() == set(re.findall(r'<button type="button" data-id="([^"]+)"', html))
     totals = dict(audited.evidence.group_by("id").len().iter_rows())
     for identifier, rows in shown.items():
         assert len(rows) == min(totals[identifier], MOST[0])
@@ -183,3 +184,15 @@ def test_lists_that_many_rows_have_are_stored_once():
 
 def test_a_page_without_evidence():
     assert rows_behind(element(page.render(Results((Measurement("m", "t", value=0.5),))), "data")) == {}
+
+
+def test_large_numbers_keep_their_digits():
+    told = {"small": 0.123456, "large": 12345.6, "larger": 1234567.0, "whole": 10**18 + 1, "below": -4321.5}
+    expected = {"small": 0.1235, "large": 12346, "larger": 1234567, "whole": 10**18 + 1, "below": -4322}
+    assert facts([json.dumps(told)]) == [expected]
+
+
+@pytest.mark.parametrize("beside", [["a", ["b"]], ["a"], [], "ab", {"a": 1}, None])
+def test_a_card_may_say_anything(beside):
+    results = replace(of_one([None]), provenance={"cards": {"m": {"beside": beside}}})
+    assert "caption 0" in str(element(page.render(results), "data"))

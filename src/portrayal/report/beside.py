@@ -17,19 +17,30 @@ def beside(results: Results) -> list[dict[str, Any]]:
 
     Which terms those are, a metric's card says. Images come by their names, not by what is told of them.
     """
-    cards = results.provenance.get("cards")
     made = []
-    for metric, card in (cards if isinstance(cards, Mapping) else {}).items():
-        pair = card.get("beside") if isinstance(card, Mapping) else None
-        if not pair:
-            continue
-        mine, theirs = (_headlines(results, metric, str(term)) for term in pair)
+    for metric, pair in compared_terms(results).items():
+        mine, theirs = (_headlines(results, metric, term) for term in pair)
         for key, m in mine.items():
             if key in theirs:
                 images = _images(_told(results, m), _told(results, theirs[key]), m.system or "")
                 if images:
                     made.append({"system": m.system, "about": _about(m), "images": images})
     return made
+
+
+def compared_terms(results: Results) -> dict[str, tuple[str, str]]:
+    """Of metrics whose cards say so: the term about a system's captions, and that about people's of the same images."""
+    cards = results.provenance.get("cards")
+    pairs = {
+        metric: card.get("beside")
+        for metric, card in (cards if isinstance(cards, Mapping) else {}).items()
+        if isinstance(card, Mapping)
+    }
+    return {
+        metric: (pair[0], pair[1])
+        for metric, pair in pairs.items()
+        if isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(term, str) for term in pair)
+    }
 
 
 def _headlines(results: Results, metric: str, term: str) -> dict[str, Measurement]:

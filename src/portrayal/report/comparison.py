@@ -73,7 +73,6 @@ def render(differences: Results) -> str:
         open=_open(differences),
         questions=questions,
         plots=plots,
-        difference=_difference,
         detectable=lambda m: number(DETECTABLE * m.se_data if m.se_data else None, m.unit),
         measurements=packed(differences.as_dict()),
         style=Markup(style),

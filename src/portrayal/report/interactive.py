@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import vl_convert
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from portrayal.report.concept_specs import DARK
 from portrayal.report.embedded import compressed, hash_of, packed, template_text
@@ -50,7 +50,7 @@ class Plots:
         """Where a drawing will stand, and what it shows in words."""
         return Markup(
             '<div class="plot" role="img" data-chart="{}" data-height="{}" aria-label="{}"></div>'
-        ).format(self._places[id(panel)], height(panel.spec), escape(panel.alt))
+        ).format(self._places[id(panel)], height(panel.spec), panel.alt)
 
     def scripts(self) -> Markup:
         """Nothing where a page has no chart."""

@@ -79,7 +79,7 @@ def fitting(some: Sequence[Point]) -> list[Point]:
     if len(some) <= LINES:
         return list(some)
     whole = [one for one in some if one.group is None]
-    return (whole or list(some))[:LINES]
+    return (whole if len(whole) > 1 else list(some))[:LINES]
 
 
 def lines(some: Sequence[Point], second: str) -> list[Line]:

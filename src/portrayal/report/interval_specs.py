@@ -134,10 +134,14 @@ def _value(one: Line, at: int, reach: Ends) -> dict[str, Any]:
     known = one.low is not None and one.high is not None
     return {
         "row": at, "label": plain(one.label), "by": plain(one.by), "hollow": one.hollow, "ideal": one.ideal,
-        "at": one.value, "low": max(one.low or 0.0, reach[0]) if known else None,
-        "high": min(one.high or 0.0, reach[1]) if known else None,
+        "at": one.value, "low": _within(one.low, reach) if known else None,
+        "high": _within(one.high, reach) if known else None,
         "past low": known and (one.low or 0.0) < reach[0], "past high": known and (one.high or 0.0) > reach[1],
     }  # fmt: skip
+
+
+def _within(value: float | None, reach: Ends) -> float:
+    return min(max(value or 0.0, reach[0]), reach[1])
 
 
 def _layer(values: Sequence[Mapping[str, Any]], mark: Spec, encoding: Spec) -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from portrayal.report.concept_specs import scale
@@ -43,24 +44,33 @@ def chart(section: Section, everybody: Sequence[str], title: str = "") -> Chart 
         return None
     found, second = points(section), section.second if section.grouped else ""
     wholes, items = headlines(found), ranked(found)
-    named = {term: fitting(some) for term, some in wholes.items()}
+    chosen = [(term, False, fitting(some)) for term, some in wholes.items()]
     for (system, group), some in list(items.items())[:RANKINGS]:
-        named[" · ".join(filter(None, (system, group, some[0].term)))] = fitting(some)
-    made = {name: lines(some, second) for name, some in named.items()}
-    made = {name: some for name, some in made.items() if len(some) > 1}
+        chosen.append((" · ".join(filter(None, (system, group, some[0].term))), True, fitting(some)))
+    made = [(name, ranking, some, lines(some, second)) for name, ranking, some in chosen]
+    made = [one for one in made if len(one[3]) > 1]
     if not made:
         return None
-    room = room_for(line for some in made.values() for line in some)
-    ranks = [line for name, some in made.items() if name not in wholes for line in some]
-    panels = []
-    for name, here in made.items():
-        reach = ends(here if name in wholes else ranks)
-        spec = forest(here, _axis(named[name][0]), reach, scale(everybody, neutral=HUMAN), room, _WIDE)
-        panels.append(Panel(name, _told(name, here, second), spec, BESIDE))
-    drawn = [one for name in made for one in named[name]]
+    room = room_for(line for *_, here in made for line in here)
+    ranks = ends([line for _, ranking, _, here in made if ranking for line in here] or made[0][3])
+    panels, colours = [], scale(everybody, neutral=HUMAN)
+    for name, ranking, some, here in made:
+        reach = ranks if ranking else ends(here)
+        if all(map(math.isfinite, reach)):
+            spec = forest(here, _axis(some[0]), reach, colours, room, _WIDE)
+            panels.append(Panel(name, _told(name, here, second), spec, BESIDE))
+    drawn = [one for _, _, some, _ in made for one in some]
     every = [one for some in (*wholes.values(), *items.values()) for one in some]
     terms = len({one.term for one in found if one.item is None and one.m.low is not None})
-    return Chart(title, _reading(drawn, len(every), (len(wholes), terms)), tuple(panels))
+    return (
+        Chart(title, _reading(drawn, _defined(every), (len(wholes), terms)), tuple(panels))
+        if panels
+        else None
+    )
+
+
+def _defined(some: Sequence[Point]) -> int:
+    return sum(one.m.value is not None for one in some)
 
 
 def _axis(one: Point) -> list[str]:
@@ -91,6 +101,6 @@ def _reading(drawn: Sequence[Point], of: int, terms: tuple[int, int]) -> str:
         told.append(f"{gone} undefined {'number is' if gone == 1 else 'numbers are'} not drawn.")
     if terms[0] < terms[1]:
         told.append(f"{terms[0]} of {terms[1]} terms with intervals are drawn.")
-    if len(drawn) < of:
-        told.append(f"{len(drawn)} of {of} numbers found room.")
+    if _defined(drawn) < of:
+        told.append(f"{_defined(drawn)} of {of} numbers are drawn.")
     return " ".join([*told, BESIDE])

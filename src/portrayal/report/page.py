@@ -34,7 +34,7 @@ from portrayal.report.page_evidence import MOST, PAGE, packed_evidence, spread
 from portrayal.report.questions import OTHER, QUESTIONS, question_of
 from portrayal.report.section import Section
 from portrayal.report.tradeoff import remedies, tradeoffs
-from portrayal.report.verdict import by_question, verdicts
+from portrayal.report.verdict import Verdict, by_question, verdicts
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
@@ -45,6 +45,7 @@ _DATA = (
     '<script type="text/plain" id="data">'  # where the captions behind the numbers go, once all else is there
 )
 _ASKED = [*QUESTIONS, OTHER]
+_LARGEST = 2**53  # whole numbers beyond it are rounded in scripts
 
 
 def write_page(results: Results, folder: Path) -> Path:
@@ -55,7 +56,7 @@ def write_page(results: Results, folder: Path) -> Path:
 
 def render(results: Results) -> str:
     """The page as text. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
-    shown = shown_sections(results)
+    shown, found = shown_sections(results), verdicts(results)
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -84,7 +85,7 @@ def render(results: Results) -> str:
         study=_object(results.provenance.get("study")),
         cards=_object(results.provenance.get("cards")),
         sections=shown,
-        verdicts=by_question(verdicts(results)),
+        verdicts=by_question(found),
         question_of=question_of,
         questions=[one for one in _ASKED if any(question_of(part.metric) == one for part in shown)],
         settings_text=settings_text,
@@ -110,7 +111,7 @@ def render(results: Results) -> str:
         script_hash=hash_of(script),
         style_hash=hash_of(style),
     )
-    evidence = packed_evidence(results, _ids(shown), PAGE - len(html.encode()))
+    evidence = packed_evidence(results, _ids(shown, found), PAGE - len(html.encode()))
     return html.replace(_DATA, _DATA + evidence, 1)
 
 
@@ -125,8 +126,7 @@ def pictured_images(results: Results) -> list[str]:
 
     A few wrong captions are looked at one by one; of a thousand right ones some pictures are enough.
     """
-    shown = [strongest(section, SHOWN_ITEMS) for section in sections(results)]
-    behind = results.evidence.filter(pl.col("id").is_in(_ids(shown)))
+    behind = results.evidence.filter(pl.col("id").is_in(_ids(shown_sections(results), verdicts(results))))
     behind = behind.select("id", "image_id", total=pl.len().over("id"))
     rarest = spread(behind, MOST[-1]).group_by("image_id").agg(pl.col("total").min())
     telling = rarest.sort("total", "image_id")["image_id"].to_list()
@@ -181,13 +181,28 @@ def _totals(results: Results) -> dict[str, int]:
     return dict(results.evidence.group_by("id").len().iter_rows())
 
 
-def _ids(sections: list[Section]) -> list[str]:
-    """The numbers that stand on the page."""
+def _ids(sections: list[Section], found: list[Verdict]) -> list[str]:
+    """The numbers of the page that open their captions, in tables and in sentences."""
     rows = [row for section in sections for row in section.rows]
-    return [m.id for row in rows for m in (*row.cells.values(), *row.beside.values())]
+    in_tables = [m.id for row in rows for m in row.cells.values() if m.value is not None]
+    return list(dict.fromkeys([*in_tables, *(one.id for one in found)]))
 
 
 def _by_column(found: dict[str, Any]) -> dict[str, Any]:
-    """Results with a list for each field of their measurements: what is alike stands together, a third smaller."""
+    """Results with a list for each field of their measurements: what is alike stands together, a third smaller.
+
+    As they are where a script could not write a number again as it was.
+    """
     rows = found["measurements"]
-    return found | {"measurements": {name: [row[name] for row in rows] for name in rows[0]} if rows else {}}
+    if not rows or _has_huge(found):
+        return found
+    return found | {"measurements": {name: [row[name] for row in rows] for name in rows[0]}}
+
+
+def _has_huge(value: Any) -> bool:
+    """Whether a whole number is among it that a script would round."""
+    if isinstance(value, dict):
+        return any(map(_has_huge, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_huge, value))
+    return isinstance(value, int) and abs(value) > _LARGEST

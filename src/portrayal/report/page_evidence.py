@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import polars as pl
 
+from portrayal.report.beside import compared_terms
 from portrayal.report.concepts import METRIC as COUNTERBIAS
 from portrayal.report.embedded import packed
 from portrayal.results import HUMAN, Results
@@ -22,6 +23,7 @@ SHRINKS = 30  # times, at most: what would not fit even then is not packed to se
 
 _ROW = ("image_id", "system", "caption", "detail")
 _UNSHOWN = ("effect", "by pairs")  # for comparisons, not for readers
+_WHOLE = 1000  # numbers from here on are shown without a fraction, and smaller ones with four digits
 _LONG = 40  # letters; lists of texts that are longer are stored apart, since many rows have the same ones
 
 
@@ -59,12 +61,7 @@ def _told(results: Results, ids: Collection[str]) -> pl.DataFrame:
     """
     found = results.evidence.filter(pl.col("id").is_in(list(ids))).with_columns(pl.col(_ROW).fill_null(""))
     asked = [m.id for m in results.measurements if m.metric == COUNTERBIAS]
-    cards = results.provenance.get("cards")
-    pairs = {
-        (metric, card["beside"][1])
-        for metric, card in (cards if isinstance(cards, Mapping) else {}).items()
-        if isinstance(card, Mapping) and isinstance(card.get("beside"), list | tuple) and card["beside"][1:]
-    }
+    pairs = {(metric, term) for metric, (_, term) in compared_terms(results).items()}
     theirs = [m.id for m in results.measurements if (m.metric, m.term) in pairs]
     by_people = found.filter(pl.col("id").is_in(theirs)).select(_ROW).unique()
     by_people = by_people.with_columns(speaker=pl.lit(HUMAN))
@@ -76,7 +73,7 @@ def encoded(evidence: pl.DataFrame) -> dict[str, Any]:
     """Every caption once, and for each number which of them stand behind it: many stand behind several.
 
     What is alike stands together, since that is compressed best: rows by the facts they have, each fact a column.
-    Numbers that rise are stored as the steps between them. templates/evidence.js reads it.
+    Numbers that rise are stored as the steps between them. templates/evidence_data.js reads it.
     """
     facts = {detail: _facts(detail) for detail in evidence["detail"].unique(maintain_order=True)}
     kinds: dict[tuple[str, ...], int] = {}
@@ -158,8 +155,8 @@ def _short(value: Any) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             return str(value)
-        value = float(f"{value:.4g}")
-        return int(value) if value.is_integer() else value
+        value = value if abs(value) >= _WHOLE else float(f"{value:.4g}")
+        return round(value) if value.is_integer() or abs(value) >= _WHOLE else value
     if isinstance(value, list):
         return [_short(one) for one in value]
     if isinstance(value, dict):

@@ -83,7 +83,11 @@
   async function work() {
     if (busy) return;
     busy = true;
-    await prepared();
+    try { await prepared(); } catch (error) { // the page says so
+      console.warn(error);
+      for (const place of places) place.style.minHeight = "";
+      return;
+    }
     while (waiting.size) {
       const [place] = waiting;
       waiting.delete(place);
@@ -118,7 +122,7 @@
   let later = 0;
   addEventListener("resize", () => { clearTimeout(later); later = setTimeout(again, 200); });
   // Printing does not wait, so that the library is there before anybody asks for it.
-  addEventListener("load", () => setTimeout(prepared, 1000));
+  addEventListener("load", () => setTimeout(() => prepared().catch(() => {}), 1000));
   // Paper is light, whatever the screen is.
   let before;
   addEventListener("beforeprint", () => {

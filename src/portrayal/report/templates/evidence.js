@@ -20,7 +20,8 @@ function columnsOf(rows, title) {
   const own = title.split(/ · | = /), isOwn = ({ name }) => own.includes(name);
   facts.sort((a, b) => isOwn(b) - isOwn(a));
   const rest = [...known.keys()].filter((key) => !kept.has(key));
-  const several = new Set(rows.map(({ speaker }) => speaker)).size > 1;
+  // Who speaks is said where it is not the one whose number it is.
+  const several = rows.some(({ speaker }) => speaker !== rows[0].speaker || speaker === HUMAN);
   return [
     ...(rows.some(({ image }) => Object.hasOwn(pictures, image)) ? [{ name: "picture", cell: ({ image }) => pictured(image) }] : []),
     { name: "image", value: ({ image }) => image, cell: (row) => [row.speaker ? nameOf(row.image) : row.image] },
@@ -34,7 +35,7 @@ function columnsOf(rows, title) {
 function nameOf(image) {
   const button = element("button", image, "image");
   button.type = "button";
-  button.title = "all that is said of this image";
+  button.title = "what is said of this image";
   button.addEventListener("click", () => showOne(image));
   return button;
 }
@@ -50,7 +51,7 @@ function more({ about }, keys) {
 // Numbers as numbers, before texts; what is not told comes last, whichever way.
 function sorted(rows, { value }, down) {
   const order = (a, b) => typeof a === "number" && typeof b === "number" ? a - b
-    : typeof a === typeof b ? collator.compare(a, b) : typeof a === "number" ? -1 : 1;
+    : typeof a === typeof b ? inOrder(a, b) : typeof a === "number" ? -1 : 1;
   return rows.map((row) => [value(row), row])
     .sort(([a], [b]) => a === undefined || b === undefined ? (a === undefined) - (b === undefined) : down ? order(b, a) : order(a, b))
     .map(([, row]) => row);
@@ -155,7 +156,7 @@ function titleOf(button) {
 }
 
 async function open(button) {
-  await loading;
+  if (!(await loading)) return;
   const title = titleOf(button), rows = evidence.rows(button.dataset.id).map(prepared), columns = columnsOf(rows, title);
   const total = evidence.total(button.dataset.id, rows.length), count = (number) => number.toLocaleString("en");
   shown = { rows, columns, filters: filtersOf(rows, columns), sort: null, page: 0, title };
@@ -178,7 +179,7 @@ function showAll() {
   at("evidence-title").textContent = shown.title;
 }
 
-// One image: what everybody says of it, side by side.
+// One image: what is said of it in the captions that the page carries, side by side.
 function showOne(image) {
   const table = element("table", "");
   const head = table.createTHead().insertRow();
@@ -189,7 +190,7 @@ function showOne(image) {
     body.rows[0].prepend(Object.assign(element("th", speaker), { scope: "rowgroup", rowSpan: captions.size }));
   }
   at("evidence-said").replaceChildren(...pictured(image), table);
-  at("evidence-title").textContent = `What is said of image ${image}`;
+  at("evidence-title").textContent = `What is said of image ${image}, as far as this page holds it`;
   at("evidence-all").hidden = true;
   at("evidence-one").hidden = false;
   shown.from = image;

@@ -1,7 +1,18 @@
 
 // ---- The captions that the page carries, as report/page_evidence.py packs them.
-const HUMAN = "human", collator = new Intl.Collator("en", { numeric: true });
+const HUMAN = "human", collator = new Intl.Collator("en");
 let evidence = null;
+
+// Letters as letters, numbers within them as numbers; a minus counts where no word goes before it.
+const NUMBERS = /((?<![\p{L}\p{N}])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\d+(?:\.\d+)?)/u;
+function inOrder(first, second) {
+  const [some, others] = [first, second].map((text) => text.split(NUMBERS));
+  for (let n = 0; n < Math.min(some.length, others.length); n += 1) {
+    const apart = n % 2 ? Number(some[n]) - Number(others[n]) : collator.compare(some[n], others[n]);
+    if (apart) return apart;
+  }
+  return some.length - others.length;
+}
 
 // Every caption once, facts by column, rising numbers as the steps between them.
 function decoded({ images, systems, texts, lists, said, kinds, behind, runs, totals }) {
@@ -36,10 +47,13 @@ function decoded({ images, systems, texts, lists, said, kinds, behind, runs, tot
     });
     for (const { keys, columns, said } of kinds) {
       for (const column of columns.filter((_, k) => ["references", "people"].includes(keys[k]))) {
-        said.forEach((one, n) => { if (mine.has(one) && column.lists) value(column, n).forEach((what) => add(HUMAN, what)); });
+        said.forEach((one, n) => {
+          const what = mine.has(one) ? value(column, n) : null;
+          if (Array.isArray(what)) what.filter((text) => typeof text === "string").forEach((text) => add(HUMAN, text));
+        });
       }
     }
-    return [...found].sort(([a], [b]) => (a === HUMAN) - (b === HUMAN) || collator.compare(a, b));
+    return [...found].sort(([a], [b]) => (a === HUMAN) - (b === HUMAN) || inOrder(a, b));
   }
   return {
     rows: (id) => (Object.hasOwn(behind, id) ? summed(runs[behind[id]]).map(row) : []),
@@ -62,6 +76,6 @@ function prepared({ image, speaker, caption, facts }) {
   const parts = isParts(facts.parts) ? facts.parts : [];
   const about = Object.entries(facts).filter(([key, value]) => key !== "words" && !(key === "parts" && isParts(value)))
     .map(([key, value]) => [key, typeof value === "number" ? value : told(value)]).filter(([, value]) => value !== "");
-  const text = [image, caption, ...about.map(([key, value]) => `${key} ${value}`)].join("\n").toLowerCase();
+  const text = [image, speaker, caption, ...about.map(([key, value]) => `${key} ${value}`)].join("\n").toLowerCase();
   return { image, speaker, caption, words, parts, about: new Map(about), text };
 }

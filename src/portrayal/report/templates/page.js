@@ -83,15 +83,27 @@ async function load() {
   document.querySelector("#beside-list details")?.setAttribute("open", "");
   document.documentElement.dataset.loaded = "yes";
 }
-const loading = load();
+const loading = load().then(() => true, (error) => {
+  document.getElementById("old").hidden = false;
+  document.getElementById("save").hidden = true;
+  console.warn(error);
+  return false;
+});
+
+// The results as they were: measurements are kept by column, but where that would round a number.
+async function results() {
+  const text = await unpacked("results"), found = JSON.parse(text);
+  if (Array.isArray(found.measurements)) return text;
+  const columns = Object.entries(found.measurements);
+  found.measurements = columns[0][1].map((_, n) => Object.fromEntries(columns.map(([name, values]) => [name, values[n]])));
+  return JSON.stringify(found, null, 1);
+}
 
 const save = document.getElementById("save");
 save.hidden = false;
 save.addEventListener("click", async () => {
   const link = document.createElement("a");
-  const results = JSON.parse(await unpacked("results")), columns = Object.entries(results.measurements);
-  results.measurements = (columns[0]?.[1] ?? []).map((_, n) => Object.fromEntries(columns.map(([name, values]) => [name, values[n]])));
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(results, null, 1)], { type: "application/json" }));
+  link.href = URL.createObjectURL(new Blob([await results()], { type: "application/json" }));
   link.download = "results.json";
   link.click();
   URL.revokeObjectURL(link.href);
