@@ -30,7 +30,7 @@ _LONG = 40  # letters; lists of texts that are longer are stored apart, since ma
 def packed_evidence(results: Results, ids: Collection[str], budget: int) -> str:
     """The captions behind these numbers, in so many letters if that can be."""
     found = _told(results, ids)
-    totals = dict(found.group_by("id").len().iter_rows())
+    totals = dict(found.group_by("id", maintain_order=True).len().iter_rows())
     text = ""
     for most in MOST:
         rows = spread(found, most)
