@@ -35,10 +35,12 @@ def study(tmp_path_factory):
     return folder
 
 
-def comparison(*given, **more):
+def comparison(folder, manifest, methods=None, seeds=None, quick=True, recipe=None, **more):
     from portrayal.mitigate.from_study import study_comparison
+    from portrayal.mitigate.settings import Choice
 
-    return study_comparison(MODEL, *given, **{"quick": True, "device": "cpu", **more})
+    choice = Choice(methods, seeds, quick, "cpu", recipe or {})
+    return study_comparison(MODEL, folder, manifest, choice, **more)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from typing import Any
 import polars as pl
 import pytest
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 from portrayal.report import concepts as data
 from portrayal.report import page, write_page
@@ -337,14 +336,6 @@ def large(models: int, many: int, seed: int = 0) -> Results:
             measured += rows(f"ALBEF-{n}", near, attack="exact")
     measured += texts("BERT", {name: (0, 0, 0, draw.gauss(0.2 * side[name], 0.2)) for name in names})
     return made(measured, stereotypes=stereotypes)
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 def test_in_a_browser_every_picture_is_there_and_a_phone_does_not_scroll_sideways(

@@ -204,11 +204,12 @@ def _comparison(
     given: dict[str, Any],
 ) -> Any:
     from portrayal.mitigate.lab_world import lab_comparison
-    from portrayal.mitigate.settings import world_of
+    from portrayal.mitigate.settings import Choice, world_of
 
     attack = {"attack_steps": "steps", "attack_step": "step"}
     dose = {attack.get(name, name): given[name] for name in _DOSE}
     recipe = {name: given[name] for name in _RECIPE}
+    choice = Choice(methods, seeds, quick, device, recipe, dose)
     world = world_of(model, data)
     whom = {name: given[name] for name in _WHOM if given[name] is not None}
     if world is not None:
@@ -217,15 +218,10 @@ def _comparison(
                 "The lab has people, words and groups of its own: --manifest, --tokenizer, --lexicon and --groups "
                 "belong to a study."
             )
-        return lab_comparison(
-            model, world, methods, seeds, quick=quick, device=device, recipe=recipe, dose=dose
-        )
+        return lab_comparison(model, world, choice)
     from portrayal.mitigate.from_study import study_comparison
 
-    return study_comparison(
-        model, Path(str(data)), manifest, methods, seeds, quick=quick, device=device, recipe=recipe, dose=dose,
-        tokenizer=tokenizer, **whom,
-    )  # fmt: skip
+    return study_comparison(model, Path(str(data)), manifest, choice, tokenizer=tokenizer, **whom)
 
 
 def __getattr__(name: str) -> click.Command:

@@ -12,7 +12,7 @@ from pathlib import Path
 from portrayal.errors import PortrayalError
 from portrayal.mitigate.compare import run
 from portrayal.mitigate.lab_world import lab_comparison
-from portrayal.mitigate.settings import MODEL, world_of
+from portrayal.mitigate.settings import MODEL, Choice, world_of
 from portrayal.models.device import DEVICES, best_device
 
 
@@ -34,7 +34,7 @@ def main() -> int:
             raise PortrayalError("Data of one's own are learnt from with `portrayal mitigate`.")
         methods = asked.methods.split(",") if asked.methods else None
         comparison = lab_comparison(
-            asked.model, world, methods, asked.seeds, quick=asked.quick, device=asked.device
+            asked.model, world, Choice(methods, asked.seeds, asked.quick, asked.device)
         )
         only = None
         if asked.only:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.counterfactual.attack import Attack
 from portrayal.counterfactual.manifest import Instance, Manifest, read_manifest
 from portrayal.counterfactual.questions import Questions
 from portrayal.errors import PortrayalError
@@ -20,17 +18,12 @@ from portrayal.lexicon import load_lexicon
 from portrayal.mitigate.compare import Comparison
 from portrayal.mitigate.exam import Exam
 from portrayal.mitigate.material import Material, Whom
-from portrayal.mitigate.methods import METHODS, Dose, method_named
+from portrayal.mitigate.methods import method_named
 from portrayal.mitigate.settings import (
-    FULL,
-    QUICK,
-    QUICK_METHODS,
-    fitting_for,
-    recipe_for,
+    Choice,
     start_of,
     without_given,
 )
-from portrayal.models.device import best_device
 from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.pixels import square_pixels
 from portrayal.models.masked.searching.search import Pool, as_read
@@ -47,24 +40,18 @@ def study_comparison(
     model: str,
     folder: Path,
     manifest: Path | None,
-    methods: Sequence[str] | None = None,
-    seeds: int | None = None,
+    choice: Choice | None = None,
     *,
-    quick: bool = False,
-    device: str = "auto",
-    recipe: Mapping[str, Any] | None = None,
-    dose: Mapping[str, Any] | None = None,
-    attack: Attack | None = None,
     tokenizer: str | None = None,
     lexicon: str = "gender",
     groups: Sequence[str] | None = None,
 ) -> Comparison:
     """Methods on a study's pictures and references; bias is measured on the pictures of a manifest, if there is one."""
     study = read_study(folder)
-    size, where = QUICK if quick else FULL, best_device(device)
+    choice = choice or Choice()
     listed = load_lexicon(lexicon)
     whom = Whom.of(listed, groups)
-    names = methods or without_given(QUICK_METHODS if quick else tuple(METHODS))
+    names = choice.names if choice.methods else without_given(choice.names)
     chosen = tuple(method_named(name) for name in dict.fromkeys(names))
     given = set(names) - set(without_given(names))
     if given:
@@ -72,8 +59,7 @@ def study_comparison(
             f"The method '{min(given)}' needs every picture once more with somebody of the other group: only the lab's "
             f"worlds have them."
         )
-    started, start = start_of(model, where, 64, tokenizer)
-    made = recipe_for(size, False, where, recipe or {})
+    started, start = start_of(model, choice.where, 64, tokenizer)
     images = _pictured(study)
     held = [image for image in images if _by_lot(image) % HELD_OUT == 0]
     learnt = [image for image in images if _by_lot(image) % HELD_OUT]
@@ -89,19 +75,15 @@ def study_comparison(
         else f"{len(asked)} rows of manifest {content_digest(manifest)[:12]} that were not learnt from"
     )
     return Comparison(
-        started,
-        start,
-        f"{study.name} {study.digest}, {len(learnt)} pictures, {' or '.join(whom.groups)} by {listed.label}",
-        chosen,
-        tuple(range(size.seeds if seeds is None else seeds)),
-        made,
-        fitting_for(size, made),
-        Dose(**{name: value for name, value in (dose or {}).items() if value is not None}),
-        attack or Attack(),
-        f"{len(held)} pictures of {study.name} held out, {told}",
-        listed.attribute or listed.name,
-        cache(lambda: _material(study, learnt, started, whom)),
-        cache(lambda: _exam(study, held, asked, started, whom)),
+        model=started,
+        start=start,
+        data=f"{study.name} {study.digest}, {len(learnt)} pictures, {' or '.join(whom.groups)} by {listed.label}",
+        methods=chosen,
+        **choice.training(lab=False),
+        examined=f"{len(held)} pictures of {study.name} held out, {told}",
+        attribute=listed.attribute or listed.name,
+        material=cache(lambda: _material(study, learnt, started, whom)),
+        exam=cache(lambda: _exam(study, held, asked, started, whom)),
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from portrayal.counterfactual.attack import Attack
 from portrayal.counterfactual.manifest import Instance, Manifest
 from portrayal.counterfactual.questions import Questions
 from portrayal.errors import PortrayalError
@@ -23,18 +22,13 @@ from portrayal.lexicon import lexicon_for
 from portrayal.mitigate.compare import Comparison
 from portrayal.mitigate.exam import Exam
 from portrayal.mitigate.material import Material, Whom
-from portrayal.mitigate.methods import METHODS, Dose, method_named
+from portrayal.mitigate.methods import method_named
 from portrayal.mitigate.settings import (
-    FULL,
     LAB,
     MODEL,
-    QUICK,
-    QUICK_METHODS,
-    fitting_for,
-    recipe_for,
+    Choice,
     start_of,
 )
-from portrayal.models.device import best_device
 from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.searching.search import Pool
 from portrayal.models.masked.training import Pairs
@@ -46,37 +40,23 @@ _LEARNT, _ASKED, _SEARCHED, _FILLED = 31, 77, 78, 79  # seeds, apart from those 
 def lab_comparison(
     model: str = MODEL,
     world: str = "full",
-    methods: Sequence[str] | None = None,
-    seeds: int | None = None,
-    *,
-    quick: bool = False,
-    device: str = "auto",
-    recipe: Mapping[str, Any] | None = None,
-    dose: Mapping[str, Any] | None = None,
-    attack: Attack | None = None,
-    scenes: int | None = None,
+    choice: Choice | None = None,
 ) -> Comparison:
     """Methods on the lab's world: by default all, over as many seeds as the size has."""
-    size, where = QUICK if quick else FULL, best_device(device)
-    names = methods or (QUICK_METHODS if quick else tuple(METHODS))
-    started, start = start_of(model, where, 256, None)
+    choice = choice or Choice()
+    size = choice.size
+    started, start = start_of(model, choice.where, 256, None)
     refuse_strangers(started)
-    learnt = scenes or size.scenes
-    made = recipe_for(size, True, where, recipe or {})
     return Comparison(
-        started,
-        start,
-        f"{LAB}{world}, {learnt} scenes",
-        tuple(method_named(name) for name in dict.fromkeys(names)),
-        tuple(range(size.seeds if seeds is None else seeds)),
-        made,
-        fitting_for(size, made),
-        Dose(**{name: value for name, value in (dose or {}).items() if value is not None}),
-        attack or Attack(),
-        f"{LAB}{world}, {size.asked} scenes asked about, {size.searched} searched, {size.rerank} again",
-        LEANING,
-        cache(lambda: lab_material(world, learnt)),
-        cache(lambda: lab_exam(world, size.asked, size.searched, size.rerank)),
+        model=started,
+        start=start,
+        data=f"{LAB}{world}, {size.scenes} scenes",
+        methods=tuple(method_named(name) for name in dict.fromkeys(choice.names)),
+        **choice.training(lab=True),
+        examined=f"{LAB}{world}, {size.asked} scenes asked about, {size.searched} searched, {size.rerank} again",
+        attribute=LEANING,
+        material=cache(lambda: lab_material(world, size.scenes)),
+        exam=cache(lambda: lab_exam(world, size.asked, size.searched, size.rerank)),
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from portrayal.counterfactual.attack import Attack
 from portrayal.errors import PortrayalError, unknown_name
 from portrayal.files import content_digest
-from portrayal.mitigate.methods import GIVEN, METHODS
+from portrayal.mitigate.methods import GIVEN, METHODS, Dose
+from portrayal.models.device import best_device
 from portrayal.models.masked.loading import load_masked, located, plain_name
 from portrayal.models.masked.model import MaskedModel
 from portrayal.models.masked.training import Recipe
@@ -35,6 +37,42 @@ class Size:
 
 FULL = Size(scenes=20_000, asked=1500, searched=500, rerank=16, steps=1000, batch=256, fitting=200, seeds=4)
 QUICK = Size(scenes=600, asked=200, searched=40, rerank=4, steps=24, batch=16, fitting=6, seeds=2)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is asked of a comparison, whatever it is made on; what is not said is usual."""
+
+    methods: Sequence[str] | None = None
+    seeds: int | None = None
+    quick: bool = False
+    device: str = "auto"
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    dose: Mapping[str, Any] = field(default_factory=dict)
+    attack: Attack | None = None
+
+    @property
+    def size(self) -> Size:
+        return QUICK if self.quick else FULL
+
+    @property
+    def where(self) -> str:
+        return best_device(self.device)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.methods or (QUICK_METHODS if self.quick else METHODS))
+
+    def training(self, lab: bool) -> dict[str, Any]:
+        """The parts of a comparison that say how models are trained and attacked."""
+        recipe = recipe_for(self.size, lab, self.where, self.recipe)
+        return {
+            "seeds": tuple(range(self.size.seeds if self.seeds is None else self.seeds)),
+            "recipe": recipe,
+            "fitting": fitting_for(self.size, recipe),
+            "dose": Dose(**{name: value for name, value in self.dose.items() if value is not None}),
+            "attack": self.attack or Attack(),
+        }
 
 
 def recipe_for(size: Size, lab: bool, device: str, given: Mapping[str, Any]) -> Recipe:
