@@ -98,6 +98,7 @@ def main(compiled: bool) -> None:
         print(
             f"{each / 1e12:.2f} TFLOP a picture: {each * here / 1e12:.0f} of {peak / 1e12:.0f} TFLOP/s in products"
         )
+        rate(model, pictures, BATCH, True)
         print(f"with the placebo: {rate(model, many[:1024], BATCH, True):.0f} a second")
         rate(model, pictures[:2], 1)
         alone = rate(model, pictures[:24], 1)

@@ -149,6 +149,22 @@ def test_batches_padding_and_reuse_change_nothing(request, torch, pixels, kind):
         assert close(model.log_probs(pixels[number : number + 1], text)[0], together[number])
 
 
+@pytest.mark.parametrize("batch", [1, 2, 64])
+@pytest.mark.parametrize("kind", ["single", "dual"])
+def test_several_texts_with_each_picture(request, monkeypatch, torch, kind, batch):
+    """Of several shapes where a model takes them, so that some pictures are filled up."""
+    model = request.getfixturevalue(kind)
+    random = torch.Generator().manual_seed(4)
+    sides = [32, 48, 32] if kind == "single" else [32, 32, 32]
+    pictures = [torch.rand(3, side, 32, generator=random) for side in sides]
+    texts = [ASK, OTHER, OTHER, ASK, ASK, OTHER]
+    expected = [model.log_probs([pictures[n // 2]], [text])[0] for n, text in enumerate(texts)]
+    monkeypatch.setattr(model, "batch", batch)
+    looked = model.encode(pictures).with_each(2)
+    assert len(looked) == 6
+    assert close(model.log_probs(looked, texts), torch.stack(expected))
+
+
 @pytest.mark.parametrize("kind", ["single", "dual"])
 def test_gradients_reach_the_pixels(request, torch, pixels, kind):
     model = request.getfixturevalue(kind)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from portrayal.counterfactual.attack import Aim, Attack, perturb
-from portrayal.counterfactual.concepts import Template
 from portrayal.counterfactual.formulas import FACTUAL, Array
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.questions import Answers, Questions
@@ -142,6 +142,7 @@ class _Asker:
         )
         self.nouns = list(questions.words.values())
         self.device = getattr(model, "device", "cpu")
+        self.texts = cache(self._texts)
 
     def ask(
         self,
@@ -224,29 +225,53 @@ class _Asker:
 
     def _targets(self, looked: Looked | Tensor, instances: Sequence[Instance], rows: Tensor) -> Tensor:
         """(instances, templates, texts). A text is asked of a picture once, however many concepts it is asked about."""
+        asked = [self.texts(one.group, one.kind, one.concept) for one in instances]
         made = torch.empty(len(instances), len(self.questions.templates), 2, device=self.device)
         pictures = rows.tolist()
         for kind, concepts in self.questions.concepts.items():
+            texts: dict[int, dict[str, int]] = {}  # of each picture, each with its place
             some = [n for n, one in enumerate(instances) if one.kind == kind]
-            if not some:
-                continue
-            here, words = torch.tensor(some, device=self.device), list(concepts)
-            columns = torch.tensor([words.index(instances[n].concept) for n in some], device=self.device)
-            for number, template in enumerate(self.questions.templates):
-                for other in (0, 1):
-                    asked = [(pictures[n], self._text(template, instances[n], bool(other))) for n in some]
-                    once = {pair: place for place, pair in enumerate(dict.fromkeys(asked))}
-                    seen = _those(looked, [picture for picture, _ in once])
-                    said = self.model.word_log_probs(
-                        seen, [text for _, text in once], words, over=self.questions.over
-                    )
-                    place = torch.tensor([once[pair] for pair in asked], device=self.device)
-                    made[here, number, other] = said[place, columns].exp()
+            for n in some:
+                own = texts.setdefault(pictures[n], {})
+                for text in asked[n]:
+                    own.setdefault(text, len(own))
+            for many in dict.fromkeys(len(own) for own in texts.values()):
+                alike = [picture for picture, own in texts.items() if len(own) == many]
+                said = self._said(
+                    _those(looked, alike), [list(texts[picture]) for picture in alike], concepts
+                )
+                place, column = ({name: n for n, name in enumerate(names)} for names in (alike, concepts))
+                here = [n for n in some if pictures[n] in place]
+                spots = [
+                    [
+                        (place[pictures[n]], texts[pictures[n]][text], column[instances[n].concept])
+                        for text in asked[n]
+                    ]
+                    for n in here
+                ]
+                found = said[torch.tensor(spots, device=self.device).unbind(2)].exp()
+                made[torch.tensor(here, device=self.device)] = found.view(len(here), -1, 2)
         return made
 
-    def _text(self, template: Template, one: Instance, other: bool) -> str:
-        group = self.questions.other(one.group) if other else one.group
-        return template.of(self.questions.words[group], one.kind, one.concept)
+    def _said(self, looked: Looked | Tensor, texts: Sequence[Sequence[str]], words: Sequence[str]) -> Tensor:
+        """(pictures, texts, words): every picture has as many texts."""
+        over = self.questions.over
+        if isinstance(looked, Looked):
+            said = self.model.word_log_probs(
+                looked.with_each(len(texts[0])), [text for own in texts for text in own], words, over=over
+            )
+            return said.view(len(texts), len(texts[0]), -1)
+        by_place = zip(*texts, strict=True)
+        return torch.stack(
+            [self.model.word_log_probs(looked, list(some), words, over=over) for some in by_place], dim=1
+        )
+
+    def _texts(self, group: str, kind: str, concept: str) -> tuple[str, ...]:
+        """In every template, of the own group and of the other."""
+        words = [self.questions.words[name] for name in (group, self.questions.other(group))]
+        return tuple(
+            template.of(word, kind, concept) for template in self.questions.templates for word in words
+        )
 
 
 def _loaded(

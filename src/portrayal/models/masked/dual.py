@@ -255,7 +255,9 @@ class _TextLayer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None, looked: Looked | None) -> Tensor:
         x = self.attention(x, x, mask)
         if looked is not None:
-            x = self.crossattention(x, looked, token_mask(looked.there))
+            # All texts of a picture look at it in one go.
+            rows = x.reshape(len(looked.tokens), -1, x.shape[2])
+            x = self.crossattention(rows, looked, token_mask(looked.there)).view(x.shape)
         made: Tensor = self.output(functional.gelu(self.intermediate.dense(x)), x)
         return made
 

@@ -141,16 +141,17 @@ class MaskedModel(FillsMasks):
                     f"A word is filled in at one {MASK}, and a text has {row.count(self.reader.mask)} of them."
                 )
         self._check_starts(rows, words)
-        looked = None if images is None else images if isinstance(images, Looked) else self.encode(images)
         short = [place for place, numbers in enumerate(spelled) if len(numbers) == 1]
+        if images is not None and not isinstance(images, Looked) and len(short) < len(words):
+            images = self.encode(images)  # once for all words
         columns: dict[int, Tensor] = {}
         if short:
             asked = torch.tensor([spelled[place][0] for place in short], device=self.device)
-            found = self._at_masks(looked, rows, lambda scores: scores[..., asked])[:, 0]
+            found = self._at_masks(images, rows, lambda scores: scores[..., asked])[:, 0]
             columns.update(zip(short, found.unbind(1), strict=True))
         for place, numbers in enumerate(spelled):
             if len(numbers) > 1:
-                columns[place] = self._product(looked, rows, numbers)
+                columns[place] = self._product(images, rows, numbers)
         return torch.stack([columns[place] for place in range(len(words))], dim=1)
 
     def match_log_probs(self, images: Images, texts: Texts) -> Tensor:
@@ -161,11 +162,7 @@ class MaskedModel(FillsMasks):
         """(texts, 2): that a text does not belong to its picture, and that it does."""
         self._must_match()
         rows = self._read(images, texts, self.reader.caption)
-        said = [
-            self.network.match(self.network.fuse(looked, ids, there)).float()
-            for looked, ids, there in self._batches(images, rows)
-        ]
-        return torch.cat(said)
+        return torch.cat([self.network.match(hidden).float() for _, hidden in self._fused(images, rows)])
 
     def picture_vectors(self, images: Tensor | Sequence[Tensor] | Looked) -> Tensor:
         """(images, width), of length 1: their products with those of texts say how like they are."""
@@ -178,7 +175,10 @@ class MaskedModel(FillsMasks):
         if not texts or isinstance(texts, str):
             raise PortrayalError("Expected a list of texts, at least one.")
         rows = [self.reader.caption(text) for text in texts]
-        read = [network.text_vectors(network.read(ids, there)) for _, ids, there in self._batches(None, rows)]
+        read = [
+            network.text_vectors(network.read(*self._ids(rows[start : start + self.batch])))
+            for start in range(0, len(rows), self.batch)
+        ]
         return torch.cat(read).float()
 
     def _comparing(self) -> Comparable:
@@ -248,7 +248,7 @@ class MaskedModel(FillsMasks):
                     f"({', '.join(map(shown, odd[:5]))}): put a word before the {MASK}."
                 )
 
-    def _product(self, looked: Looked | None, rows: Sequence[list[int]], numbers: Sequence[int]) -> Tensor:
+    def _product(self, images: Images, rows: Sequence[list[int]], numbers: Sequence[int]) -> Tensor:
         total: Tensor | None = None
         for done, number in enumerate(numbers):
             span = [*numbers[:done], *[self.reader.mask] * (len(numbers) - done)]
@@ -261,7 +261,7 @@ class MaskedModel(FillsMasks):
                         f"A text with a word of {len(numbers)} pieces is longer than the model takes: expected at most "
                         f"{self.reader.longest} pieces, found {len(filled[-1])}."
                     )
-            found = self._at_masks(looked, filled, _piece(number))[:, 0]
+            found = self._at_masks(images, filled, _piece(number))[:, 0]
             total = found if total is None else total + found
         assert total is not None
         return total
@@ -277,25 +277,45 @@ class MaskedModel(FillsMasks):
             raise PortrayalError(
                 f"Every text has as many {MASK}, and at least one: found {', '.join(map(str, sorted(masks)))}."
             )
+        places = [[at for at, number in enumerate(row) if number == self.reader.mask] for row in rows]
+        places_here = torch.tensor(places, device=self.device)
         found = []
-        for looked, ids, there in self._batches(images, rows):
-            hidden = self.network.fuse(looked, ids, there)
-            at = hidden[ids == self.reader.mask].unflatten(0, (len(ids), -1))
-            found.append(keep(functional.log_softmax(self.network.words(at).float(), dim=-1)))
+        for some, hidden in self._fused(images, rows):
+            at = places_here[some, :, None].expand(-1, -1, hidden.shape[2])
+            said = self.network.words(hidden.gather(1, at))
+            found.append(keep(functional.log_softmax(said.float(), dim=-1)))
         return torch.cat(found)
 
-    def _batches(
-        self, images: Images, rows: Sequence[list[int]]
-    ) -> Iterator[tuple[Looked | None, Tensor, Tensor]]:
-        for start in range(0, len(rows), self.batch):
-            some = slice(start, start + self.batch)
+    def _fused(self, images: Images, rows: Sequence[list[int]]) -> Iterator[tuple[slice, Tensor]]:
+        """Hidden states of texts that are read with their pictures, a batch at a time."""
+        many = self._at_once(images)
+        for start in range(0, len(rows), many):
+            some = slice(start, start + many)
+            once = {text: number for number, text in enumerate(dict.fromkeys(map(tuple, rows[some])))}
+            # Before the pictures: a copy waits for all that is under way on a device.
+            ids, there = self._ids([list(text) for text in once])
+            which = torch.tensor([once[tuple(row)] for row in rows[some]], device=self.device)
             looked = None
             if isinstance(images, Looked):
                 looked = images[some]
             elif images is not None:
                 looked = self.encode(images[some])
-            ids = torch.tensor(padded(rows[some], self.reader.pad), device=self.device)
-            yield looked, ids, ids != self.reader.pad
+            if isinstance(self.network, Comparable):
+                yield some, self.network.fuse_read(looked, self.network.read(ids, there)[which], there[which])
+            else:
+                yield some, self.network.fuse(looked, ids[which], there[which])
+
+    def _at_once(self, images: Images) -> int:
+        """How many texts: a batch of pictures with all of theirs where they are read apart, since texts are short."""
+        each = images.texts if isinstance(images, Looked) else 1
+        return (
+            self.batch * each if isinstance(self.network, Comparable) else max(1, self.batch // each) * each
+        )
+
+    def _ids(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
+        """(texts, tokens): as numbers, and which are there."""
+        ids = torch.tensor(padded(rows, self.reader.pad), device=self.device)
+        return ids, ids != self.reader.pad
 
 
 def _piece(number: int) -> Callable[[Tensor], Tensor]:

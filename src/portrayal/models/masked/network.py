@@ -20,10 +20,23 @@ class Looked:
 
     tokens: Tensor  # (pictures, tokens, width)
     there: Tensor | None = None  # False where a smaller picture was filled up; None: all are there
-    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    texts: int = 1  # that are read with each picture, one after the other
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        """Of texts: as many as pictures, or some with each."""
+        return len(self.tokens) * self.texts
+
+    def with_each(self, texts: int) -> Looked:
+        """The same pictures, to be read with so many texts each."""
+        return Looked(self.tokens, self.there, texts, self._made)
+
+    def repeated(self) -> Looked:
+        """A picture for every text, for a network that cannot read several with one."""
+        if self.texts == 1:
+            return self
+        there = None if self.there is None else self.there.repeat_interleave(self.texts, 0)
+        return Looked(self.tokens.repeat_interleave(self.texts, 0), there)
 
     def once(self, part: nn.Module, make: Callable[[Tensor], T]) -> T:
         """What a part of a network makes of the pictures, which is the same for every text that is read with them.
@@ -40,7 +53,11 @@ class Looked:
     def __getitem__(self, some: slice | Tensor) -> Looked:
         if isinstance(some, slice) and some.indices(len(self)) == (0, len(self), 1):
             return self
-        return Looked(self.tokens[some], None if self.there is None else self.there[some])
+        if self.texts > 1:
+            assert isinstance(some, slice), "Texts that share a picture stay together."
+            start, stop, _ = some.indices(len(self))
+            some = slice(start // self.texts, stop // self.texts)
+        return Looked(self.tokens[some], None if self.there is None else self.there[some], self.texts)
 
     @staticmethod
     def together(parts: Sequence[Looked]) -> Looked:

@@ -58,6 +58,7 @@ class SingleNetwork(Network):
             own.embeddings.text_embeddings(input_ids=ids) + own.embeddings.token_type_embeddings.weight[0]
         )
         if looked is not None:
+            looked = looked.repeated()
             hidden = torch.cat([hidden, looked.tokens], dim=1)
             seen = looked.there
             if seen is None:
