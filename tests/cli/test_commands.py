@@ -106,6 +106,19 @@ def test_narrow_terminals_keep_every_number(command, demo, monkeypatch):
     assert out.count("0.") > 20
 
 
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_a_table_folds_numbers_before_names_and_loses_nothing(capsys, monkeypatch, width):
+    from portrayal.cli.console import show_table
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [[name, *["36.3 [34.2, 38.6]"] * 6] for name in ("vanilla", "fairvlp-even")]
+    show_table(["method", *[f"b@v, {n}" for n in range(6)]], rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum("fairvlp-even" in line for line in lines) == 1
+    assert "".join(lines).count("6") == 6 * 2 * 2
+
+
 def test_report_writes_the_page_again(command, demo, tmp_path):
     code, out, _ = command("report", demo, "--out", tmp_path)
     assert code == 0

@@ -102,8 +102,9 @@ def counterparts(network, how, material, draws, pixels, group):
     return made
 
 
-def worked_out(network, material, draws, captioned, picture, swap):
-    """By name of text: (CE_f, CE_cf, KL), each a mean over its places."""
+def worked_out(network, material, draws, captioned, picture, swap, even=False):
+    """By name of text: (CE_f, CE_cf, KL), each a mean over its places; where words are learnt evenly, both CE are of
+    what the own group's leaning leaves to be learnt."""
     from portrayal.models.masked.training.losses import captions_of, seen, sentences_of
 
     pairs = material.pairs
@@ -126,12 +127,14 @@ def worked_out(network, material, draws, captioned, picture, swap):
             other = twin.clone()
             other[words != -100] = MASK
             second = says(network, others[row], other if swap else hidden)
+            lean = material.leaning[told].double() * even
+            learnt, crossing = ((one + lean).log_softmax(dim=-1) for one in (first, second))
             for place, word in enumerate(words.tolist()):
                 if word == -100:
                     continue
-                facts.append(-float(first[place, word]))
+                facts.append(-float(learnt[place, word]))
                 if told < 2 and told == group[row] and word not in (MAN, WOMAN):
-                    crossed.append(-float(second[place, word]))
+                    crossed.append(-float(crossing[place, word]))
                     p, q = first[place], second[place]
                     apart.append(float((p.exp() * (p - q)).sum()))
         assert crossed, "a step that shows nothing"
@@ -165,6 +168,26 @@ def test_both_are_told_the_same_by_the_formula(network, material, name, picture,
     for name in set(usual) - set(want):  # whose captions are is asked as ever
         assert made[name] == usual[name]
     assert len(made) == 3 * len(want) + len(set(usual) - set(want))
+
+
+def test_both_pairs_are_learnt_evenly(network, material):
+    from portrayal.mitigate.methods import Dose, method_named
+    from portrayal.mitigate.task import Remedy
+
+    method = method_named("fairvlp")
+    draws = tiny.remedy("fairvlp", material).draws(material.pairs, 8, 0, 4)
+    made, plain = (
+        numbers(network, Remedy(replace(method, even=even), material, Dose()), draws=draws)
+        for even in (True, False)
+    )
+    for text, (fact, crossed, apart) in worked_out(network, material, draws, 4, "attack", True, True).items():
+        assert made[text] == pytest.approx(0.5 * fact, rel=1e-4)
+        assert made[f"{text}, other"] == pytest.approx(0.5 * crossed, rel=2e-3)
+        assert made[f"{text}, apart"] == pytest.approx(0.5 * apart, rel=5e-3, abs=1e-6)
+        assert made[f"{text}, other"] != pytest.approx(plain[f"{text}, other"], rel=5e-3)
+        assert made[f"{text}, apart"] == plain[f"{text}, apart"]
+    ours = method_named("fairvlp-even")
+    assert (ours.picture, ours.swap, ours.agree, ours.even) == ("varied", True, True, True)
 
 
 def test_swapped_words_count_as_much_as_those_that_were_said(network, material):

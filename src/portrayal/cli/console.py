@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -42,13 +43,19 @@ def warn(text: str) -> None:
 
 
 def show_table(columns: list[str], rows: list[list[str]], numeric: set[int] | None = None) -> None:
-    """A plain table; columns fold rather than lose text when the terminal is narrow."""
+    """A plain table; columns fold rather than lose text when the terminal is narrow.
+
+    The first, which says what a row is about, does so only where it would take more than a third.
+    """
+    terminal = console()
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    short = max((len(row[0]) for row in rows), default=0) <= terminal.width // 3
     for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index in (numeric or ()) else "left", overflow="fold")
+        justify: Literal["right", "left"] = "right" if index in (numeric or ()) else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=index == 0 and short)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    console().print(table)
+    terminal.print(table)
 
 
 @contextmanager

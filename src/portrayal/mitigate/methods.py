@@ -41,6 +41,8 @@ METHODS = {
         Method("fairvlp-patches", "FairVLP with patches of somebody of the other group in place of an attack",
                picture=PATCHES, swap=True, agree=True),
         Method("even-words", "words are learnt as if each were said of both groups as often", even=True),
+        Method("fairvlp-even", "FairVLP with attacks of many sizes, and even words",
+               picture=VARIED, swap=True, agree=True, even=True),
         Method("image-swap", "FairVLP with other pictures that are given", picture=GIVEN, swap=True, agree=True),
     )
 }  # fmt: skip

@@ -87,7 +87,9 @@ class Remedy:
         pixels = seen(pairs, draws)
         looked = network.look(pixels)
         texts, losses = self._said(network, pairs, draws, looked, masked, captioned)
-        words = {name: self._words(said) for name, said in texts.items()}
+        words = {
+            name: word_loss(self._evened(said.scores, said), said.asked.words) for name, said in texts.items()
+        }
         if not self.method.doubles:
             return {**words, **losses}
         group = self._group(texts)
@@ -100,7 +102,8 @@ class Remedy:
             again = fill(network, other[some], hidden, pairs)
             counted = said.counted & known[:, None]
             losses[name] = share * words[name]
-            losses[f"{name}, other"] = share * _mean(_lost(again, said.asked.words), counted)
+            lost = _lost(self._evened(again, said), said.asked.words)
+            losses[f"{name}, other"] = share * _mean(lost, counted)
             if self.method.agree:
                 losses[f"{name}, apart"] = self.dose.weight * _mean(_apart(said.scores, again), counted)
         return losses
@@ -123,12 +126,14 @@ class Remedy:
             texts["captions"] = _Said(asked, scores, *twins)
         return texts, losses
 
-    def _words(self, said: _Said) -> Tensor:
-        """Where words are learnt evenly, what the texts' group makes likelier is put to their account in advance."""
-        scores = said.scores
-        if self.method.even:
-            scores = scores.float() + self.material.leaning[said.group][:, None, :]
-        return word_loss(scores, said.asked.words)
+    def _evened(self, scores: Tensor, said: _Said) -> Tensor:
+        """Where words are learnt evenly, what the texts' group makes likelier is put to their account in advance.
+
+        The other pair has the words of the texts it was made from, and so their group's account.
+        """
+        if not self.method.even:
+            return scores
+        return scores.float() + self.material.leaning[said.group][:, None, :]
 
     @staticmethod
     def _group(texts: dict[str, _Said]) -> Tensor:

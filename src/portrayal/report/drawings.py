@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import vl_convert
@@ -23,6 +24,7 @@ from portrayal.report.tradeoff import remedies, tradeoffs
 from portrayal.results import Results
 
 SCALE = 2  # pixels of a PNG for each point of the drawing
+_LINE = 50  # letters of a title
 _NOWHERE = ["https://nowhere.invalid/"]  # a drawing holds its data; it may fetch nothing
 
 
@@ -73,7 +75,7 @@ def _sections(results: Results) -> Iterable[Drawing]:
             spec = together([(panel.name, panel.spec) for panel in made.panels])
             told = " ".join(panel.about for panel in made.panels)
             about = f"{made.title}. {made.reading} {told}"
-            yield Drawing(made.title, about, _drawable({"title": made.title, **spec}))
+            yield Drawing(made.title, about, _titled(made.title, spec))
 
 
 def _concepts(results: Results) -> Iterable[Drawing]:
@@ -86,7 +88,12 @@ def _concepts(results: Results) -> Iterable[Drawing]:
 
 def _tradeoffs(results: Results) -> Iterable[Drawing]:
     for one in (*tradeoffs(results), *remedies(results)):
-        yield Drawing(one.title, one.about, _drawable({"title": one.title, **one.spec}))
+        yield Drawing(one.title, one.about, _titled(one.title, one.spec))
+
+
+def _titled(title: str, spec: Spec) -> Any:
+    """In lines that are no wider than a chart."""
+    return _drawable({"title": {"text": wrap(title, _LINE), "anchor": "start"}, **spec})
 
 
 def _drawable(value: Any) -> Any:

@@ -9,13 +9,14 @@ from typing import Any
 from portrayal.report.concept_specs import Spec, base, plain
 from portrayal.report.layout import number, with_interval
 from portrayal.report.panel import Panel
+from portrayal.report.point_names import SIZE, spots
 from portrayal.results import HUMAN, Measurement, Results
 
 _QUALITY = ("quality", "cider")
 _BIAS = (("lic", "lic"), ("lic", "lic_m"))  # the first of these that two systems have
 _FOUND = ("tr@1", "ir@1")  # of models that were remedied: what they find in a search
 _LEFT = ("counterbias", "excess", "b@v-l")  # and the bias that they are left with
-_WIDTH, _HEIGHT = 420, 280
+_WIDTH, _HEIGHT, _PADDING = 420, 280, 12
 
 
 @dataclass(frozen=True)
@@ -165,23 +166,18 @@ def _chart(tradeoff: Tradeoff) -> Spec:
 
 
 def _names(rows: Sequence[Mapping[str, Any]], encoding: Spec) -> Iterable[Spec]:
-    """A name stands on that side of its point where there is more room, and below it where another is close above."""
-    across, up = ([row[f"{axis}{end}"] for row in rows for end in ("low", "high")] for axis in ("x", "y"))
-    middle, close = (min(across) + max(across)) / 2, (max(up) - min(up)) / 10
-    above: list[float] = []
-    for row in sorted(rows, key=lambda row: -float(row["y"])):
-        right = row["x"] > middle
-        low = any(at - row["y"] < close for at in above)
-        above += [] if low else [row["y"]]
-        mark = {
-            "type": "text",
-            "align": "right" if right else "left",
-            "dx": -8 if right else 8,
-            "fontSize": 12,
-        }
+    places = []
+    for axis, size in (("x", _WIDTH), ("y", _HEIGHT)):
+        ends = [row[f"{axis}{end}"] for row in rows for end in ("low", "high")]
+        reach = max(ends) - min(ends) or 1.0
+        places.append([_PADDING + (row[axis] - min(ends)) / reach * (size - 2 * _PADDING) for row in rows])
+    across, up = places
+    chosen = spots([row["system"] for row in rows], [(x, _HEIGHT - y) for x, y in zip(across, up, strict=True)],
+                   _WIDTH, _HEIGHT)  # fmt: skip
+    for row, spot in zip(rows, chosen, strict=True):
         yield {
             "data": {"values": [row]},
-            "mark": mark | {"dy": 14 if low else -8, "limit": 150},
+            "mark": {"type": "text", "fontSize": SIZE, "limit": 150, "baseline": "alphabetic", **vars(spot)},
             "encoding": {**encoding, "text": {"field": "system", "type": "nominal"}},
         }
 
@@ -191,7 +187,7 @@ def _axis(field: str, title: str) -> Spec:
         "field": field,
         "type": "quantitative",
         "title": plain(title),
-        "scale": {"zero": False, "padding": 12},
+        "scale": {"zero": False, "nice": False, "padding": _PADDING},
     }
 
 
