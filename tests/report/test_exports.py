@@ -352,7 +352,9 @@ def test_every_chart_of_an_audit(audited, tmp_path):
         else:
             spec = json.loads(path.read_text())
             assert spec["$schema"].endswith("vega-lite/v5.json")
-            assert spec["title"].split(":")[0] in spec["description"]
+            lines = spec["title"]["text"]
+            assert " ".join(lines).split(":")[0] in spec["description"]
+            assert max(map(len, lines)) <= 50  # more would be cut off
 
 
 def test_charts_of_concepts(tmp_path):
