@@ -119,6 +119,20 @@ def test_a_table_folds_numbers_before_names_and_loses_nothing(capsys, monkeypatc
     assert "".join(lines).count("6") == 6 * 2 * 2
 
 
+@pytest.mark.parametrize("first", ["my\tmodel", "モデル" * 7, "x" * 30])
+@pytest.mark.parametrize("head", ["system", "on scenes it has not seen"])
+@pytest.mark.parametrize("width", [30, 60, 100])
+def test_odd_first_cells_push_nothing_out_of_a_table(capsys, monkeypatch, first, head, width):
+    from portrayal.cli.console import show_table
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_table([head, "share", "distance"], [[first, "0.4725", "12.25"]])
+    told = "".join(capsys.readouterr().out.split())
+    for letter in "".join(first.split()) + head.replace(" ", "") + "sharedistance0.472512.25":
+        assert letter in told
+        told = told.replace(letter, "", 1)
+
+
 def test_report_writes_the_page_again(command, demo, tmp_path):
     code, out, _ = command("report", demo, "--out", tmp_path)
     assert code == 0

@@ -163,6 +163,31 @@ def test_several_texts_with_each_picture(request, monkeypatch, torch, kind, batc
     looked = model.encode(pictures).with_each(2)
     assert len(looked) == 6
     assert close(model.log_probs(looked, texts), torch.stack(expected))
+    for some in (slice(2, 4), slice(1, 6), slice(0, 3), slice(0, 6, 2), torch.tensor([5, 0, 0, 3])):
+        places = torch.arange(6)[some].tolist()
+        few = [texts[place] for place in places]
+        assert close(model.log_probs(looked[some], few), torch.stack([expected[place] for place in places]))
+
+
+def test_a_batch_bounds_what_is_read_at_once(request, monkeypatch, torch):
+    """Of one stream so many texts, of two so many pictures with their texts; of either so many vocabularies."""
+    for kind, at_once in (("single", 2), ("dual", 6)):
+        model = request.getfixturevalue(kind)
+        looked = model.encode(torch.rand(4, 3, 32, 32)).with_each(3)
+        fused, worded = [], []
+        name = "fuse" if kind == "single" else "fuse_read"
+        fuse, words = getattr(model.network, name), model.network.words
+        with monkeypatch.context() as patch:
+            patch.setattr(model, "batch", 2)
+            patch.setattr(
+                model.network, name, lambda *given, f=fuse, n=fused: (n.append(len(given[1])), f(*given))[1]
+            )
+            patch.setattr(
+                model.network, "words", lambda some, w=words, n=worded: (n.append(len(some)), w(some))[1]
+            )
+            model.log_probs(looked, [ASK] * 12)
+        assert max(fused) == at_once
+        assert max(worded) == 2
 
 
 @pytest.mark.parametrize("kind", ["single", "dual"])

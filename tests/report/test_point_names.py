@@ -13,7 +13,8 @@ WIDTH, HEIGHT = 420.0, 280.0
 
 def boxes(names, places):
     return [
-        point_names._box(*one) for one in zip(names, places, spots(names, places, WIDTH, HEIGHT), strict=True)
+        point_names._box(*one)
+        for one in zip(names, places, spots(names, places, [], WIDTH, HEIGHT), strict=True)
     ]
 
 
@@ -28,8 +29,20 @@ def test_four_points_at_one_place_have_four_names_apart():
 
 def test_a_name_keeps_off_another_point():
     """Above to the right stands a point, so the name goes to the left."""
-    first, _ = spots(["vanilla", "b"], [(100.0, 100.0), (120.0, 90.0)], WIDTH, HEIGHT)
+    first, _ = spots(["vanilla", "b"], [(100.0, 100.0), (120.0, 90.0)], [], WIDTH, HEIGHT)
     assert first.align == "right"
+
+
+def test_a_name_keeps_off_a_line():
+    across = point_names.Box(0, 85, WIDTH, 87)
+    (above,) = spots(["vanilla"], [(100.0, 100.0)], [], WIDTH, HEIGHT)
+    (below,) = spots(["vanilla"], [(100.0, 100.0)], [across], WIDTH, HEIGHT)
+    assert (above.dy, below.dy) == (-8.0, 14.0)
+
+
+def test_a_name_that_is_cut_takes_no_more_room_than_is_shown():
+    box = point_names._box("long" * 40, (0.0, 100.0), point_names.Spot("left", 8.0, -8.0))
+    assert box.right - box.left == point_names.WIDEST
 
 
 @given(
@@ -40,4 +53,4 @@ def test_names_stay_in_the_chart(places, names):
     names = names[: len(places)]
     found = boxes(names, places)
     for box in found:
-        assert box.shared(point_names._Box(-1, -1, WIDTH + 1, HEIGHT + 1)) > 0.8 * box.area
+        assert box.shared(point_names.Box(-1, -1, WIDTH + 1, HEIGHT + 1)) > 0.8 * box.area

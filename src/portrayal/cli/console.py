@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 PLAIN_LINES = 10  # of progress, where there is no terminal to draw a bar on
+_LEAST = 4  # cells that another column of a table needs, with the gap before it
 COLUMN_GAP = 2  # what stands between the columns of a table
 
 
@@ -49,12 +51,14 @@ def show_table(columns: list[str], rows: list[list[str]], numeric: set[int] | No
     """
     terminal = console()
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    short = max((len(row[0]) for row in rows), default=0) <= terminal.width // 3
+    cells = [[printable(cell).expandtabs() for cell in row] for row in rows]
+    first = max(map(cell_len, [columns[0], *(row[0] for row in cells)]))
+    whole = first <= terminal.width // 3 and first + _LEAST * (len(columns) - 1) <= terminal.width
     for index, column in enumerate(columns):
         justify: Literal["right", "left"] = "right" if index in (numeric or ()) else "left"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=index == 0 and short)
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=index == 0 and whole)
+    for row in cells:
+        table.add_row(*map(Text, row))
     terminal.print(table)
 
 

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from portrayal.models.masked.network import Looked
 
 Tell = Callable[[int, int], None]  # pictures done, pictures in all
 Load = Callable[[Path], Any]
+_TOGETHER = 8  # texts of a picture: the four templates in both groups' words
 
 
 def ask(
@@ -142,7 +142,6 @@ class _Asker:
         )
         self.nouns = list(questions.words.values())
         self.device = getattr(model, "device", "cpu")
-        self.texts = cache(self._texts)
 
     def ask(
         self,
@@ -225,7 +224,9 @@ class _Asker:
 
     def _targets(self, looked: Looked | Tensor, instances: Sequence[Instance], rows: Tensor) -> Tensor:
         """(instances, templates, texts). A text is asked of a picture once, however many concepts it is asked about."""
-        asked = [self.texts(one.group, one.kind, one.concept) for one in instances]
+        known = {(one.group, one.kind, one.concept) for one in instances}
+        texts_of = {about: self._texts(*about) for about in known}
+        asked = [texts_of[one.group, one.kind, one.concept] for one in instances]
         made = torch.empty(len(instances), len(self.questions.templates), 2, device=self.device)
         pictures = rows.tolist()
         for kind, concepts in self.questions.concepts.items():
@@ -255,16 +256,22 @@ class _Asker:
 
     def _said(self, looked: Looked | Tensor, texts: Sequence[Sequence[str]], words: Sequence[str]) -> Tensor:
         """(pictures, texts, words): every picture has as many texts."""
-        over = self.questions.over
+        many = len(texts[0])
         if isinstance(looked, Looked):
-            said = self.model.word_log_probs(
-                looked.with_each(len(texts[0])), [text for own in texts for text in own], words, over=over
+            parts = [slice(start, start + _TOGETHER) for start in range(0, many, _TOGETHER)]
+            return torch.cat(
+                [self._said_together(looked, [own[part] for own in texts], words) for part in parts], 1
             )
-            return said.view(len(texts), len(texts[0]), -1)
-        by_place = zip(*texts, strict=True)
         return torch.stack(
-            [self.model.word_log_probs(looked, list(some), words, over=over) for some in by_place], dim=1
+            [self._words(looked, [own[place] for own in texts], words) for place in range(many)], dim=1
         )
+
+    def _said_together(self, looked: Looked, texts: Sequence[Sequence[str]], words: Sequence[str]) -> Tensor:
+        said = self._words(looked.with_each(len(texts[0])), [text for own in texts for text in own], words)
+        return said.view(len(texts), -1, len(words))
+
+    def _words(self, images: Looked | Tensor, texts: Sequence[str], words: Sequence[str]) -> Tensor:
+        return self.model.word_log_probs(images, texts, words, over=self.questions.over)
 
     def _texts(self, group: str, kind: str, concept: str) -> tuple[str, ...]:
         """In every template, of the own group and of the other."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 SIZE = 12  # of the letters
+WIDEST = 150.0  # a longer name is cut
 _LETTER = 0.58 * SIZE  # a letter is about so wide
 _DOT = 5.0  # from the middle of a point to its edge
 _BESIDE = 8.0
@@ -22,13 +25,13 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class _Box:
+class Box:
     left: float
     top: float
     right: float
     bottom: float
 
-    def shared(self, other: _Box) -> float:
+    def shared(self, other: Box) -> float:
         """Their common area."""
         across = min(self.right, other.right) - max(self.left, other.left)
         down = min(self.bottom, other.bottom) - max(self.top, other.top)
@@ -40,19 +43,25 @@ class _Box:
 
 
 def spots(
-    names: Sequence[str], places: Sequence[tuple[float, float]], width: float, height: float
+    names: Sequence[str],
+    places: Sequence[tuple[float, float]],
+    drawn: Sequence[Box],
+    width: float,
+    height: float,
 ) -> list[Spot]:
-    """For points at places in pixels, from the top left. Names are put from top to bottom, each where it covers least.
+    """For points at places in pixels, from the top left.
 
-    >>> spots(["a", "b"], [(10, 50), (90, 50)], 100, 100)
+    Names are put from top to bottom, each where it covers least of points, other names and whatever else is drawn.
+
+    >>> spots(["a", "b"], [(10, 50), (90, 50)], [], 100, 100)
     [Spot(align='left', dx=8.0, dy=-8.0), Spot(align='right', dx=-8.0, dy=-8.0)]
     """
-    view = _Box(0, 0, width, height)
-    taken = {n: _Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for n, (x, y) in enumerate(places)}
+    view = Box(0, 0, width, height)
+    taken = {n: Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for n, (x, y) in enumerate(places)}
     made: dict[int, Spot] = {}
     for number in sorted(range(len(names)), key=lambda n: (places[n][1], places[n][0])):
-        others = [box for place, box in taken.items() if place != number]
-        best: tuple[float, Spot, _Box] | None = None
+        others = [*drawn, *(box for place, box in taken.items() if place != number)]
+        best: tuple[float, Spot, Box] | None = None
         for spot in _candidates(places[number][0] > width / 2):
             box = _box(names[number], places[number], spot)
             covers = sum(box.shared(other) for other in others) + box.area - box.shared(view)
@@ -71,8 +80,8 @@ def _candidates(right: bool) -> list[Spot]:
     return [Spot(side.align, side.dx, dy) for dy in _ABOVE for side in sides]
 
 
-def _box(name: str, place: tuple[float, float], spot: Spot) -> _Box:
-    wide = _LETTER * len(name)
+def _box(name: str, place: tuple[float, float], spot: Spot) -> Box:
+    wide = min(WIDEST, _LETTER * cell_len(name))
     x, y = place[0] + spot.dx, place[1] + spot.dy
     left = x if spot.align == "left" else x - wide
-    return _Box(left, y - 0.8 * SIZE, left + wide, y + 0.25 * SIZE)
+    return Box(left, y - 0.8 * SIZE, left + wide, y + 0.25 * SIZE)

@@ -9,7 +9,7 @@ from typing import Any
 from portrayal.report.concept_specs import Spec, base, plain
 from portrayal.report.layout import number, with_interval
 from portrayal.report.panel import Panel
-from portrayal.report.point_names import SIZE, spots
+from portrayal.report.point_names import SIZE, WIDEST, Box, spots
 from portrayal.results import HUMAN, Measurement, Results
 
 _QUALITY = ("quality", "cider")
@@ -17,6 +17,7 @@ _BIAS = (("lic", "lic"), ("lic", "lic_m"))  # the first of these that two system
 _FOUND = ("tr@1", "ir@1")  # of models that were remedied: what they find in a search
 _LEFT = ("counterbias", "excess", "b@v-l")  # and the bias that they are left with
 _WIDTH, _HEIGHT, _PADDING = 420, 280, 12
+_INNER = _WIDTH - 55  # beside the numbers of the axis
 
 
 @dataclass(frozen=True)
@@ -166,20 +167,41 @@ def _chart(tradeoff: Tradeoff) -> Spec:
 
 
 def _names(rows: Sequence[Mapping[str, Any]], encoding: Spec) -> Iterable[Spec]:
-    places = []
-    for axis, size in (("x", _WIDTH), ("y", _HEIGHT)):
-        ends = [row[f"{axis}{end}"] for row in rows for end in ("low", "high")]
-        reach = max(ends) - min(ends) or 1.0
-        places.append([_PADDING + (row[axis] - min(ends)) / reach * (size - 2 * _PADDING) for row in rows])
-    across, up = places
-    chosen = spots([row["system"] for row in rows], [(x, _HEIGHT - y) for x, y in zip(across, up, strict=True)],
-                   _WIDTH, _HEIGHT)  # fmt: skip
+    """Names keep off points, each other and the lines of intervals."""
+    across, down = (_pixels(rows, axis, size) for axis, size in (("x", _INNER), ("y", _HEIGHT)))
+    places = [(left[1], _HEIGHT - up[1]) for left, up in zip(across, down, strict=True)]
+    lines = []
+    for (left, x, right), (low, y, high) in zip(across, down, strict=True):
+        lines.append(Box(left, _HEIGHT - y - 1, right, _HEIGHT - y + 1))
+        lines.append(Box(x - 1, _HEIGHT - high, x + 1, _HEIGHT - low))
+    chosen = spots([row["system"] for row in rows], places, lines, _INNER, _HEIGHT)
     for row, spot in zip(rows, chosen, strict=True):
         yield {
             "data": {"values": [row]},
-            "mark": {"type": "text", "fontSize": SIZE, "limit": 150, "baseline": "alphabetic", **vars(spot)},
+            "mark": {
+                "type": "text",
+                "fontSize": SIZE,
+                "limit": WIDEST,
+                "baseline": "alphabetic",
+                **vars(spot),
+            },
             "encoding": {**encoding, "text": {"field": "system", "type": "nominal"}},
         }
+
+
+def _pixels(rows: Sequence[Mapping[str, Any]], axis: str, size: float) -> list[tuple[float, ...]]:
+    """Where each row's low end, number and high end are on an axis; in its middle where all are the same."""
+    ends = [row[f"{axis}{end}"] for row in rows for end in ("low", "high")]
+    lowest, reach = min(ends), max(ends) - min(ends)
+    return [
+        tuple(
+            size / 2
+            if not reach
+            else _PADDING + (row[f"{axis}{end}"] - lowest) / reach * (size - 2 * _PADDING)
+            for end in ("low", "", "high")
+        )
+        for row in rows
+    ]
 
 
 def _axis(field: str, title: str) -> Spec:

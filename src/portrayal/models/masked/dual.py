@@ -256,7 +256,7 @@ class _TextLayer(nn.Module):
         x = self.attention(x, x, mask)
         if looked is not None:
             # All texts of a picture look at it in one go.
-            rows = x.reshape(len(looked.tokens), -1, x.shape[2])
+            rows = x.reshape(len(looked.tokens), looked.texts * x.shape[1], x.shape[2])
             x = self.crossattention(rows, looked, token_mask(looked.there)).view(x.shape)
         made: Tensor = self.output(functional.gelu(self.intermediate.dense(x)), x)
         return made

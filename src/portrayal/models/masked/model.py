@@ -282,8 +282,9 @@ class MaskedModel(FillsMasks):
         found = []
         for some, hidden in self._fused(images, rows):
             at = places_here[some, :, None].expand(-1, -1, hidden.shape[2])
-            said = self.network.words(hidden.gather(1, at))
-            found.append(keep(functional.log_softmax(said.float(), dim=-1)))
+            for masked in hidden.gather(1, at).split(self.batch):  # a vocabulary is long
+                said = self.network.words(masked)
+                found.append(keep(functional.log_softmax(said.float(), dim=-1)))
         return torch.cat(found)
 
     def _fused(self, images: Images, rows: Sequence[list[int]]) -> Iterator[tuple[slice, Tensor]]:
@@ -308,9 +309,7 @@ class MaskedModel(FillsMasks):
     def _at_once(self, images: Images) -> int:
         """How many texts: a batch of pictures with all of theirs where they are read apart, since texts are short."""
         each = images.texts if isinstance(images, Looked) else 1
-        return (
-            self.batch * each if isinstance(self.network, Comparable) else max(1, self.batch // each) * each
-        )
+        return self.batch * each if isinstance(self.network, Comparable) else self.batch
 
     def _ids(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
         """(texts, tokens): as numbers, and which are there."""

@@ -21,22 +21,23 @@ class Looked:
     tokens: Tensor  # (pictures, tokens, width)
     there: Tensor | None = None  # False where a smaller picture was filled up; None: all are there
     texts: int = 1  # that are read with each picture, one after the other
-    _made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Of texts: as many as pictures, or some with each."""
         return len(self.tokens) * self.texts
 
     def with_each(self, texts: int) -> Looked:
-        """The same pictures, to be read with so many texts each."""
-        return Looked(self.tokens, self.there, texts, self._made)
+        """The same pictures, to be read with so many texts each. What was made of them serves these too."""
+        made = Looked(self.tokens, self.there, texts)
+        object.__setattr__(made, "_made", self._made)
+        return made
 
     def repeated(self) -> Looked:
         """A picture for every text, for a network that cannot read several with one."""
         if self.texts == 1:
             return self
-        there = None if self.there is None else self.there.repeat_interleave(self.texts, 0)
-        return Looked(self.tokens.repeat_interleave(self.texts, 0), there)
+        return self[torch.arange(len(self), device=self.tokens.device)]
 
     def once(self, part: nn.Module, make: Callable[[Tensor], T]) -> T:
         """What a part of a network makes of the pictures, which is the same for every text that is read with them.
@@ -53,15 +54,20 @@ class Looked:
     def __getitem__(self, some: slice | Tensor) -> Looked:
         if isinstance(some, slice) and some.indices(len(self)) == (0, len(self), 1):
             return self
-        if self.texts > 1:
-            assert isinstance(some, slice), "Texts that share a picture stay together."
-            start, stop, _ = some.indices(len(self))
-            some = slice(start // self.texts, stop // self.texts)
-        return Looked(self.tokens[some], None if self.there is None else self.there[some], self.texts)
+        each = self.texts
+        if each > 1 and isinstance(some, slice):
+            start, stop, step = some.indices(len(self))
+            if step == 1 and start % each == stop % each == 0:
+                some = slice(start // each, stop // each)
+            else:
+                some = torch.arange(start, stop, step, device=self.tokens.device)
+        if each > 1 and isinstance(some, Tensor):  # some of a picture's texts: each with a picture of its own
+            some, each = some // each, 1
+        return Looked(self.tokens[some], None if self.there is None else self.there[some], each)
 
     @staticmethod
     def together(parts: Sequence[Looked]) -> Looked:
-        """Pictures that were seen apart; those of fewer tokens are filled up."""
+        """Pictures that were seen apart, with a text each; those of fewer tokens are filled up."""
         longest = max(part.tokens.shape[1] for part in parts)
         if len(parts) == 1:
             return parts[0]
