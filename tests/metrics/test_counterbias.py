@@ -179,7 +179,7 @@ def test_the_placebo_is_taken_off():
 
 
 def test_where_the_placebo_does_more_than_the_attack_nothing_is_left():
-    """The attack takes 10 from a man's fishing, the placebo 30: of the concept -10, of the mean size nothing."""
+    """The attack takes 10 from a man's fishing, the placebo 30: nothing is left of the concept or of the mean size."""
     results = rows_of(
         ["male", "female"],
         ["fishing"] * 2,
@@ -187,7 +187,9 @@ def test_where_the_placebo_does_more_than_the_attack_nothing_is_left():
         [[1.0, 0.0, 1.0]] * 2,
         placebo=True,
     )
-    assert value(results, "corrected", "fishing", of="b@v").value == pytest.approx(-10)
+    assert value(results, "b@v", "fishing").value == pytest.approx(5)
+    assert value(results, "placebo", "fishing", of="b@v").value == pytest.approx(15)
+    assert value(results, "corrected", "fishing", of="b@v").value == 0
     assert value(results, "corrected", of="b@v").value == 0
     many = rows_of(
         ["male", "female"] * 20,
@@ -198,6 +200,20 @@ def test_where_the_placebo_does_more_than_the_attack_nothing_is_left():
     )
     left = value(many, "corrected", of="b@v")
     assert (left.value, left.low, left.high) == (0, 0, 0)
+
+
+def test_a_placebo_that_leans_the_other_way_adds_nothing_to_a_bias():
+    """The attack takes 30 from a man's fishing; the placebo adds 10, which leans to women: 15 - 5 are left, not 20."""
+    results = rows_of(
+        ["male", "female"],
+        ["fishing"] * 2,
+        [[[0.8, 0.8], [0.5, 0.5], [0.9, 0.9]], [[0.5, 0.5]] * 3],
+        [[1.0, 0.0, 1.0]] * 2,
+        placebo=True,
+    )
+    assert value(results, "placebo", "fishing", of="b@v").value == pytest.approx(-5)
+    assert value(results, "corrected", "fishing", of="b@v").value == pytest.approx(10)
+    assert value(results, "corrected", of="b@v").value == pytest.approx(10)
 
 
 def means(values, concept, group, draws=200):
@@ -242,6 +258,28 @@ def test_means_against_a_second_way_to_compute_them():
     assert [one.value for one in found.leans()] == pytest.approx(balanced)
     assert [one.value for one in found.leans(pooled=True)] == pytest.approx(pooled)
     assert found.sizes()[0].value == pytest.approx(np.mean(np.abs(balanced)))
+
+
+def test_what_is_left_beside_a_placebo_keeps_its_side_and_no_damage_is_called_a_bias():
+    """Ten concepts without bias under a placebo that moves each one way, and ten with a bias of 40 to either side."""
+    rng = np.random.default_rng(2)
+    concept, group = np.repeat(np.arange(20), 40), np.tile([0, 1], 400)
+    planted = np.where(concept < 10, 0.0, np.where(concept % 2, 40.0, -40.0))
+    damage = np.repeat(rng.choice([-15.0, 15.0], 20), 40)
+    real = means(planted + rng.normal(0, 5, 800), concept, group)
+    sham = means(damage + rng.normal(0, 5, 800), concept, group)
+    bare, left = real.leans(), real.leans_beyond(sham)
+    for number, (lean, one) in enumerate(zip(bare, left, strict=True)):
+        assert abs(one.value) <= abs(lean.value)
+        assert one.value * lean.value >= 0
+        if number < 10:
+            assert (one.value, one.low, one.high) == (0, 0, 0)
+        else:
+            assert one.value == pytest.approx(25 if number % 2 else -25, abs=3)
+            assert one.low < one.value < one.high
+            assert one.low * one.high > 0
+    none = means(np.zeros(800), concept, group)
+    assert [one.value for one in real.leans_beyond(none)] == pytest.approx([one.value for one in bare])
 
 
 # -- a model that can be worked out ---------------------------------------------------------------------------------

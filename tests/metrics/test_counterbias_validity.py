@@ -111,3 +111,7 @@ def test_where_there_is_no_bias_none_is_left_beside_the_placebo(stream, level):
     real = exam.means(bias(answers.target, answers.present), 500)
     sham = exam.means(placebo(answers.target, answers.present), 500)
     assert real.sizes_beyond(sham)[0].at_least(0).low == 0
+    left = [one for one in real.leans_beyond(sham) if one.value is not None]
+    assert len(left) >= 10
+    beyond = [one for one in left if one.low is not None and one.low * one.high > 0]
+    assert len(beyond) <= 1  # of eighteen, one in twenty by chance

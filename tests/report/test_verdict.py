@@ -192,8 +192,8 @@ def test_what_changes_and_what_a_remedy_takes_away():
         ),
     ]
     assert [text for _, text in said(*rows)] == [
-        "When only the person changes, what albef says of what they do or are changes (activity, exact): +30.0, 95 % "
-        "interval 25.0 to 35.0.",
+        "When only the person changes, what albef says of what they do or are changes more than chance would have it "
+        "(activity, exact, in percent): +30.0, 95 % interval 25.0 to 35.0.",
         "fairvlp takes bias away that as much training without it leaves (b@v-l, activity, exact): 20.0, 95 % interval "
         "15.0 to 25.0.",
         "Whether dropout takes bias away cannot be told (b@v-l, activity, exact): -1.0, 95 % interval -4.0 to 2.0.",
@@ -244,3 +244,27 @@ def test_what_a_remedy_changes_in_captions():
         (UNDEFINED, "Whether the likeness to people's captions (cider) changes with oscar (neutral) cannot be told: "
          "undefined, no references."),
     ]  # fmt: skip
+
+
+def test_what_a_placebo_explains_is_no_finding():
+    """An attack damages what it does not aim at; a bias is told where more is left than an attack elsewhere does."""
+
+    def found(left, low, high, **more):
+        about = {"kind": "activity", "attack": "pgd", "of": "b@v-l"}
+        return said(
+            row("counterbias", "excess", 2.2, 1.8, 2.7, settings=about),
+            row("counterbias", "corrected", left, low, high, **{"settings": about, **more}),
+            row("counterbias", "corrected", 9.0, 8.0, 10.0, settings=about, item="fishing"),
+            row("counterbias", "corrected", 0.0, 0.0, 0.0, settings={**about, "of": "b@v"}),
+        )
+
+    assert found(0.0, 0.0, 0.0) == [
+        (OPEN, "When only the person changes, what oscar says changes no more than when something else is attacked "
+         "(activity, pgd, in percent): +2.2, 95 % interval 1.8 to 2.7.")
+    ]  # fmt: skip
+    for undecided in ((1.0, 0.0, 2.0), (None, None, None), (2.0, None, None)):
+        assert found(*undecided)[0][0] == OPEN
+    assert found(1.5, 1.0, 2.0)[0][0] == TOLD
+    assert (
+        found(0.0, 0.0, 0.0, system="another")[0][0] == TOLD
+    )  # of another system, nothing is known of this one

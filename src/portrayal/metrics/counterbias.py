@@ -71,8 +71,9 @@ CARD = Card(
         Term("b@v", "bias when the picture changes", "percent", "closer", 0.0),
         Term("b@l", "bias when the text changes", "percent", "closer", 0.0),
         Term("excess", "mean absolute bias less its floor", "percent", "lower", 0.0),
-        Term("corrected", "bias less that of the placebo: of a concept their difference, of all that of the means of "
-             "absolute values, at least 0", "percent", "closer", 0.0),
+        Term("corrected", "bias less that of the placebo, whichever way that leans: of a concept its size less the "
+             "placebo's, of all the mean size less the placebo's, nothing where the placebo does more", "percent",
+             "closer", 0.0),
         Term("placebo", "the same, by an attack as large on the place", "percent"),
         Term("floor", "mean absolute bias if the signs of images meant nothing", "percent"),
         Term("pooled", "bias as the mean over all instances, whichever group they are of", "percent", "closer", 0.0),

@@ -58,13 +58,13 @@ class ConceptRows:
         self._size("observed", means.gap_size().at_least(0), means)
         self._concepts("observed", means.gaps(), means)
 
-    def placebo(self, term: str, real: Means, sham: Means, corrected: Means) -> None:
+    def placebo(self, term: str, real: Means, sham: Means) -> None:
         self.rows.settle(kind=self.kind, template=ALL, of=term)
         self._size("placebo", sham.sizes()[0].at_least(0), sham)
         self._concepts("placebo", sham.leans(), sham)
         # Where the placebo does more than the attack nothing is left, and not less than nothing.
         self._size("corrected", real.sizes_beyond(sham)[0].at_least(0), real)
-        self._concepts("corrected", corrected.leans(), corrected, tested=True)
+        self._concepts("corrected", real.leans_beyond(sham), real, tested=True)
 
     def _size(self, term: str, estimate: Estimate, means: Means, evidence: bool = False) -> None:
         """The mean over concepts."""

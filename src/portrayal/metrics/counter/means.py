@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -137,14 +138,34 @@ class Means:
 
     def sizes_beyond(self, other: Means) -> list[Estimate]:
         """By how much `sizes` are larger than another's of the same images: the same draws of images for both."""
-        both = sparse.hstack([self._counts, other._counts]).tocsr()
-        width = self._counts.shape[1]
 
-        def statistic(totals: Array) -> Array:
-            each = self._sizes(totals[:, :width]) - other._sizes(totals[:, width:])
+        def statistic(own: Array, others: Array) -> Array:
+            each = self._sizes(own) - other._sizes(others)
             return np.column_stack([each.mean(axis=1), each])
 
-        return bootstrap(both, statistic, self.draw, "centred")
+        return self._beside(other, statistic, "centred")
+
+    def leans_beyond(self, other: Means) -> list[Estimate]:
+        """What is left of how far each concept leans once as much is taken off as another leans, whichever way.
+
+        Another that leans the other way takes off as much: its side means nothing, and must not add to a bias.
+        """
+
+        def statistic(own: Array, others: Array) -> Array:
+            lean, off = (self._by_concept(own).mean(axis=1), other._by_concept(others).mean(axis=1))
+            return np.asarray(np.sign(lean) * np.maximum(np.abs(lean) - np.abs(off), 0.0)) + 0.0  # no -0
+
+        return self._beside(other, statistic, "percentile")
+
+    def _beside(
+        self, other: Means, statistic: Callable[[Array, Array], Array], method: str
+    ) -> list[Estimate]:
+        """A statistic of the totals of both, in the same draws of images."""
+        both = sparse.hstack([self._counts, other._counts]).tocsr()
+        width = self._counts.shape[1]
+        return bootstrap(
+            both, lambda totals: statistic(totals[:, :width], totals[:, width:]), self.draw, method
+        )
 
     def floors(self, seed: int, flips: int = FLIPS) -> Array:
         """What `sizes` would be if signs meant nothing: the signs of each image are turned by lot."""

@@ -99,8 +99,7 @@ class Rows:
         told.observed(means(100 * self.answers.target[:, :, FACTUAL, OWN]))
         if self.placebo:
             for term in (BOTH, PICTURE):
-                other = self._placebos[term]
-                told.placebo(term, means(self._biases[term]), means(other), means(self._biases[term] - other))
+                told.placebo(term, means(self._biases[term]), means(self._placebos[term]))
 
     def settle(self, **more: object) -> None:
         """The settings of the rows that come next."""
