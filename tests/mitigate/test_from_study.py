@@ -184,9 +184,62 @@ def test_what_methods_are_compared_unless_they_are_named(study):
     assert [method.name for method in twice.methods] == ["vanilla", "fairvlp"]
 
 
-def test_given_pictures_are_refused_before_anything_is_trained(study):
+def test_given_pictures_that_are_not_there_are_refused_before_anything_is_trained(study, tmp_path):
     with pytest.raises(PortrayalError, match="'image-swap' needs every picture once more"):
         comparison(study, None, ["vanilla", "image-swap"])
+    with pytest.raises(PortrayalError, match="none of vanilla, fairvlp asks for them: expected image-swap"):
+        comparison(study, None, ["vanilla", "fairvlp"], others=study / "others")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PortrayalError, match=r"names of the study's \(such as scene-.*png\), found none of"):
+        comparison(study, None, ["image-swap"], others=tmp_path / "empty")
+    with pytest.raises(PortrayalError, match="somebody of the other group, found the study's own"):
+        comparison(study, None, ["image-swap"], others=study / "images")
+    with pytest.raises(PortrayalError, match=r"must return a picture \(PIL.Image\). Got str for scene-"):
+        comparison(study, None, ["image-swap"], others=lambda picture: "a woman")
+
+
+def test_other_pictures_of_a_folder_are_taken_by_name_and_some_may_lack(study, tmp_path, made):
+    import shutil
+
+    from portrayal.lab.pictures import draw
+    from portrayal.lab.world import make_scenes, other_scene
+
+    whole = comparison(study, None, ["vanilla", "image-swap"], others=study / "others")
+    drawn = {scene.identifier: scene for scene in make_scenes(60, 3, recipe().world)}
+    names = [name for name in sorted(drawn) if name not in set(made.exam().images)]
+    found = whole.material()
+    assert len(names) == len(found.pairs) == len(found.others)
+    assert found.swapped.all()
+    for number in (0, 7, len(names) - 1):
+        other = np.asarray(draw(other_scene(drawn[names[number]]), 64))
+        assert (found.others[number].numpy() == other).all()
+    shutil.copytree(study / "others", tmp_path / "some")
+    (tmp_path / "some" / f"{names[3]}.png").unlink()
+    few = comparison(study, None, ["image-swap"], others=tmp_path / "some")
+    assert few.material().swapped.tolist() == [number != 3 for number in range(len(names))]
+    assert few.material().others[3].equal(few.material().pairs.pictures[3])
+    assert few.data != whole.data != made.data  # another remedy
+    assert f"{len(names) - 1} others" in few.data
+    assert [method.name for method in comparison(study, None, others=study / "others").methods][
+        -1
+    ] == "image-swap"
+
+
+def test_an_image_translator_makes_the_other_pictures(study, tmp_path):
+    """Any function from picture to picture: here the mirrored one."""
+    from PIL import ImageOps
+
+    from portrayal.mitigate.compare import run
+
+    made = comparison(study, None, ["image-swap"], 1, recipe={"steps": 1, "batch": 4}, others=ImageOps.mirror)
+    found = made.material()
+    assert found.others.equal(found.pairs.pictures.flip(2))
+    assert found.swapped.all()
+    same = comparison(study, None, ["image-swap"], others=ImageOps.flip)
+    assert same.data != made.data  # what it makes, not its name, says which it is
+    ((method, _, marks),) = run(made, tmp_path / "out")
+    assert method.name == "image-swap"
+    assert marks.words["held out"].asked.sum() > 0
 
 
 def test_a_manifest_of_one_group_is_refused(study, tmp_path):

@@ -292,6 +292,22 @@ def test_the_same_pair_is_told_the_same(torch, network, material):
         assert numbers(network, Remedy(method, material, Dose()))[f"{name}, apart"] > 1e-4
 
 
+def test_a_picture_that_lacks_another_is_not_asked_about(torch, network, material):
+    """Of pictures of a man and a woman, the woman's was not made: what is lost is what is lost beside one of nobody."""
+    lacking = torch.arange(len(material.pairs)) != 1
+    one, both = (drawn(material, some, sentence=torch.zeros(len(some))) for some in ([0, 3], [0, 1]))
+    some = numbers(network, tiny.remedy("image-swap", replace(material, swapped=lacking)), draws=both)
+    alone = numbers(network, tiny.remedy("image-swap", material), draws=one)
+    whole = numbers(network, tiny.remedy("image-swap", material), draws=both)
+    for name in ("sentences, other", "sentences, apart"):
+        assert some[name] == pytest.approx(alone[name], rel=1e-4)
+        assert some[name] != pytest.approx(whole[name], rel=1e-3)
+    nobody = torch.zeros(len(material.pairs), dtype=torch.bool)
+    none = numbers(network, tiny.remedy("image-swap", replace(material, swapped=nobody)), draws=both)
+    assert none["sentences, other"] == none["sentences, apart"] == 0
+    assert none["sentences"] == whole["sentences"]
+
+
 def spied(monkeypatch):
     import portrayal.mitigate.task as task
 

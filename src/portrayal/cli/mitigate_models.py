@@ -16,7 +16,7 @@ from portrayal.report import write_page
 from portrayal.report.remedies import tables
 from portrayal.results import RESULTS_FILE
 
-_WHOM = ("lexicon", "groups")
+_OF_A_STUDY = ("lexicon", "groups", "others")
 _DOSE = ("weight", "epsilon", "attack_steps", "attack_step", "dropout")
 _RECIPE = ("steps", "batch", "accumulate", "rate", "masked", "precision")
 
@@ -42,6 +42,13 @@ def _data_options(command: F) -> F:
                 type=click.Path(path_type=Path, dir_okay=False, exists=True),
                 metavar="FILE",
                 help="With a study: pictures of people to measure bias on (see counterbias).",
+            ),
+            click.option(
+                "--others",
+                type=click.Path(path_type=Path, file_okay=False, exists=True),
+                metavar="DIR",
+                help="With a study, for image-swap: its pictures under the same names with somebody of the other "
+                "group, as an image translator makes them. Some may be missing.",
             ),
             click.option("--tokenizer", metavar="NAME", help="The word pieces of a file of ALBEF or TCL."),
             click.option(
@@ -211,17 +218,17 @@ def _comparison(
     recipe = {name: given[name] for name in _RECIPE}
     choice = Choice(methods, seeds, quick, device, recipe, dose)
     world = world_of(model, data)
-    whom = {name: given[name] for name in _WHOM if given[name] is not None}
+    more = {name: given[name] for name in _OF_A_STUDY if given[name] is not None}
     if world is not None:
-        if manifest is not None or tokenizer is not None or whom:
+        if manifest is not None or tokenizer is not None or more:
             raise PortrayalError(
-                "The lab has people, words and groups of its own: --manifest, --tokenizer, --lexicon and --groups "
-                "belong to a study."
+                "The lab has people, words, groups and other pictures of its own: --manifest, --tokenizer, --lexicon, "
+                "--groups and --others belong to a study."
             )
         return lab_comparison(model, world, choice)
     from portrayal.mitigate.from_study import study_comparison
 
-    return study_comparison(model, Path(str(data)), manifest, choice, tokenizer=tokenizer, **whom)
+    return study_comparison(model, Path(str(data)), manifest, choice, tokenizer=tokenizer, **more)
 
 
 def __getattr__(name: str) -> click.Command:

@@ -18,14 +18,14 @@ from portrayal.lexicon import load_lexicon
 from portrayal.mitigate.compare import Comparison
 from portrayal.mitigate.exam import Exam
 from portrayal.mitigate.material import Material, Whom
-from portrayal.mitigate.methods import method_named
+from portrayal.mitigate.methods import METHODS, method_named
 from portrayal.mitigate.settings import (
     Choice,
     start_of,
     without_given,
 )
+from portrayal.mitigate.study_pictures import OtherPictures, Others, levels, other_pictures
 from portrayal.models.masked.model import MaskedModel
-from portrayal.models.masked.pixels import square_pixels
 from portrayal.models.masked.searching.search import Pool, as_read
 from portrayal.models.masked.training import Pairs
 from portrayal.models.vision.pictures import read_picture
@@ -33,7 +33,6 @@ from portrayal.study import Study, read_study
 
 CAPTIONS = 5  # of each picture; those with fewer have theirs again
 HELD_OUT = 10  # one picture of so many
-_TOGETHER = 64
 
 
 def study_comparison(
@@ -45,20 +44,17 @@ def study_comparison(
     tokenizer: str | None = None,
     lexicon: str = "gender",
     groups: Sequence[str] | None = None,
+    others: Others | None = None,
 ) -> Comparison:
-    """Methods on a study's pictures and references; bias is measured on the pictures of a manifest, if there is one."""
+    """Methods on a study's pictures and references; bias is measured on the pictures of a manifest, if there is one.
+
+    `others` gives the pictures once more with somebody of the other group, for the methods that ask for them.
+    """
     study = read_study(folder)
     choice = choice or Choice()
     listed = load_lexicon(lexicon)
     whom = Whom.of(listed, groups)
-    names = choice.names if choice.methods else without_given(choice.names)
-    chosen = tuple(method_named(name) for name in dict.fromkeys(names))
-    given = set(names) - set(without_given(names))
-    if given:
-        raise PortrayalError(
-            f"The method '{min(given)}' needs every picture once more with somebody of the other group: only the lab's "
-            f"worlds have them."
-        )
+    chosen = tuple(METHODS[name] for name in _methods(choice, others))
     started, start = start_of(model, choice.where, 64, tokenizer)
     images = _pictured(study)
     held = [image for image in images if _by_lot(image) % HELD_OUT == 0]
@@ -74,17 +70,42 @@ def study_comparison(
         if manifest is None
         else f"{len(asked)} rows of manifest {content_digest(manifest)[:12]} that were not learnt from"
     )
+    data = (
+        f"{study.name} {study.digest}, {len(learnt)} pictures, {' or '.join(whom.groups)} by {listed.label}"
+    )
+    given = None
+    if others is not None:
+        given = other_pictures(others, study.pictures, learnt, started.network.side)
+        data += f", {int(given.there.sum())} others {given.digest}"
     return Comparison(
         model=started,
         start=start,
-        data=f"{study.name} {study.digest}, {len(learnt)} pictures, {' or '.join(whom.groups)} by {listed.label}",
+        data=data,
         methods=chosen,
         **choice.training(lab=False),
         examined=f"{len(held)} pictures of {study.name} held out, {told}",
         attribute=listed.attribute or listed.name,
-        material=cache(lambda: _material(study, learnt, started, whom)),
+        material=cache(lambda: _material(study, learnt, started, whom, given)),
         exam=cache(lambda: _exam(study, held, asked, started, whom)),
     )
+
+
+def _methods(choice: Choice, others: Others | None) -> list[str]:
+    """Those that are named; else all, or all that need no given pictures where there are none."""
+    named = [method_named(name).name for name in dict.fromkeys(choice.names)]
+    free = without_given(named)
+    if others is not None and named == free:
+        raise PortrayalError(
+            f"Other pictures are given, and none of {', '.join(named)} asks for them: expected image-swap."
+        )
+    if others is not None or named == free:
+        return named
+    if choice.methods:
+        raise PortrayalError(
+            f"The method '{min(set(named) - set(free))}' needs every picture once more with somebody of the other "
+            f"group: expected a folder of them (--others DIR)."
+        )
+    return free
 
 
 def _pictured(study: Study) -> list[str]:
@@ -92,9 +113,12 @@ def _pictured(study: Study) -> list[str]:
     return sorted(said & study.pictures.keys())
 
 
-def _material(study: Study, images: Sequence[str], model: MaskedModel, whom: Whom) -> Material:
+def _material(
+    study: Study, images: Sequence[str], model: MaskedModel, whom: Whom, given: OtherPictures | None
+) -> Material:
     captions = _captions(study, images, model)
-    return Material.made_from(_levels(study, images, model), captions, captions, model.reader, whom)
+    others = () if given is None else (given.levels, given.there)
+    return Material.made_from(_levels(study, images, model), captions, captions, model.reader, whom, *others)
 
 
 def _exam(
@@ -135,14 +159,7 @@ def _captions(study: Study, images: Sequence[str], model: MaskedModel) -> list[l
 
 
 def _levels(study: Study, images: Sequence[str], model: MaskedModel) -> NDArray[np.uint8]:
-    """Pictures as squares of the network's size."""
-    side = model.network.side
-    made = np.empty((len(images), side, side, 3), dtype=np.uint8)
-    for start in range(0, len(images), _TOGETHER):
-        some = images[start : start + _TOGETHER]
-        pixels = square_pixels([read_picture(study.pictures[image]) for image in some], side)
-        made[start : start + len(some)] = (pixels * 255).round().byte().permute(0, 2, 3, 1).numpy()
-    return made
+    return levels((study.pictures[image] for image in images), model.network.side)
 
 
 def _of_groups(instances: Sequence[Instance], whom: Whom, learnt: Set[Path]) -> list[Instance]:

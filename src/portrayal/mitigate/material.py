@@ -74,6 +74,7 @@ class Material:
     prompt: Prompt
     leaning: Tensor  # see `leanings`
     others: Tensor | None = None  # the pictures once more, with somebody of the other group
+    swapped: Tensor | None = None  # which have such another; None: all of them
     counts: Counter[str] | None = None  # of texts, by whether they have a counterpart
 
     @classmethod
@@ -85,6 +86,7 @@ class Material:
         reader: Reader,
         whom: Whom,
         others: NDArray[np.uint8] | None = None,
+        swapped: NDArray[np.bool_] | None = None,
     ) -> Material:
         pairs = Pairs.made_from(pictures, captions, sentences, reader)
         told, counts = twins_of(captions, pairs.captions, reader, whom.lexicon, whom.groups)
@@ -98,7 +100,8 @@ class Material:
         leaning = leanings([(pairs.captions, told), (pairs.sentences, said)], len(reader), reader.pad)
         return cls(
             pairs, told, said, Prompt.read(whom, reader), leaning,
-            None if others is None else torch.from_numpy(others), counts,
+            None if others is None else torch.from_numpy(others),
+            None if swapped is None else torch.from_numpy(swapped), counts,
         )  # fmt: skip
 
     @property
@@ -106,7 +109,7 @@ class Material:
         """Of what it has beside its pairs."""
         whole = hashlib.blake2b(repr(self.prompt.words).encode(), digest_size=8)
         twins = (self.captions.group, self.captions.ids, self.sentences.group, self.sentences.ids)
-        for part in (*twins, self.prompt.ids, self.leaning, self.others):
+        for part in (*twins, self.prompt.ids, self.leaning, self.others, self.swapped):
             if part is not None:
                 whole.update(part.cpu().contiguous().numpy().tobytes())
         return whole.hexdigest()
@@ -120,4 +123,5 @@ class Material:
             prompt=self.prompt.on(device),
             leaning=self.leaning.to(device),
             others=None if self.others is None else self.others.to(device),
+            swapped=None if self.swapped is None else self.swapped.to(device),
         )

@@ -156,6 +156,8 @@ class Remedy:
         if how == GIVEN:
             assert self.material.others is not None
             made = self.material.others[draws.chosen].permute(0, 3, 1, 2).float() / 255
+            if self.material.swapped is not None:
+                found = self.material.swapped[draws.chosen]
         elif how == ATTACK:
             made = attacked(network, pixels, group, prompt, dose)
         elif how == VARIED:
