@@ -9,8 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 demo: $(VENV)/.core
 	$(BIN)/portrayal demo
 
+# Two tests at a time with a thread each take half as long as one with two threads, which wait for each other.
 test: lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -40,8 +40,9 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What models say is remembered in a folder of the tests' own."""
+    """What models say is kept in a folder of the tests' own, and no terminal decides how wide tables are."""
     os.environ["PORTRAYAL_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(scope="session")
