@@ -149,7 +149,7 @@ def test_pictures_of_an_image_translator_are_learnt_from(study, tmp_path):
     assert mitigate("image-swap", *asked, "--out", tmp_path / "swapped") == 0
     card = json.loads((tmp_path / "swapped" / "card.json").read_text())
     assert card["method"] == "image-swap"
-    assert " others " in card["data"]
+    assert "of them with others" in card["data"]
 
 
 def test_a_study_of_ones_own_is_compared(study, tmp_path):

@@ -219,10 +219,53 @@ def test_other_pictures_of_a_folder_are_taken_by_name_and_some_may_lack(study, t
     assert few.material().swapped.tolist() == [number != 3 for number in range(len(names))]
     assert few.material().others[3].equal(few.material().pairs.pictures[3])
     assert few.data != whole.data != made.data  # another remedy
-    assert f"{len(names) - 1} others" in few.data
+    assert f"{len(names) - 1} of them with others" in few.data
     assert [method.name for method in comparison(study, None, others=study / "others").methods][
         -1
     ] == "image-swap"
+
+
+def test_a_translator_may_write_another_kind_of_file(study, tmp_path):
+    """Ids that hold an ending, as where a study names its files, and pictures that are PNG for JPEG."""
+    from PIL import Image
+
+    from portrayal.mitigate.study_pictures import other_pictures
+
+    pictures = {f"p{n}.jpg": tmp_path / "own" / f"p{n}.jpg" for n in range(3)}
+    for folder in ("own", "swapped"):
+        (tmp_path / folder).mkdir()
+    for n, file in enumerate(pictures.values()):
+        Image.new("RGB", (8, 8), (10 * n, 0, 0)).save(file)
+        if n:
+            Image.new("RGB", (8, 8), (0, 100 * n, 0)).save(tmp_path / "swapped" / f"p{n}.png")
+    found = other_pictures(str(tmp_path / "swapped"), pictures, list(pictures), 8)
+    assert found.there.tolist() == [False, True, True]
+    assert found.levels[:, 0, 0, 1].tolist() == [0, 100, 200]
+    assert [file.name for file in found.files] == ["p1.png", "p2.png"]
+    with pytest.raises(PortrayalError, match="expected a folder of pictures, found none"):
+        other_pictures(tmp_path / "nowhere", pictures, list(pictures), 8)
+
+
+def test_bias_is_not_measured_on_other_pictures_that_were_learnt_from(study):
+    """A manifest that lists every pair both ways."""
+    from portrayal.study.identifiers import picture_files
+
+    head, *lines = (study / "manifest.csv").read_text().splitlines()
+    turned = []
+    for line in lines:
+        image, group, concept, kind, other = line.split(",")
+        turned.append(f"{other},{'male' if group == 'female' else 'female'},{concept},{kind},{image}")
+    file = study / "both.csv"
+    file.write_text("\n".join([head, *lines, *turned]) + "\n")
+    found = comparison(study, file, ["vanilla", "image-swap"], others=study / "others")
+    file.unlink()
+    held = set(found.exam().images)
+    fresh = {
+        picture_files(study / folder)[name].resolve() for folder in ("images", "others") for name in held
+    }
+    asked = {one.path.resolve() for one in found.exam().instances}
+    assert asked <= fresh
+    assert len(asked) > len(held)
 
 
 def test_an_image_translator_makes_the_other_pictures(study, tmp_path):

@@ -115,7 +115,9 @@ def test_a_term_in_two_units_has_two_columns():
 def test_a_page_promises_to_open_what_it_has(hostile_results):
     promise = "Every underlined number opens {} behind it."
     assert promise.format("the captions") in page.render(hostile_results)
-    asked = dataclasses.replace(hostile_results, provenance={"study": {"name": "manifest"}})  # of pictures, say
+    asked = dataclasses.replace(
+        hostile_results, provenance={"study": {"name": "manifest"}}
+    )  # of pictures, say
     assert promise.format("what is") in page.render(asked)
     bare = dataclasses.replace(hostile_results, evidence=hostile_results.evidence.clear())
     assert "Every underlined number" not in page.render(bare)

@@ -246,25 +246,51 @@ def test_what_a_remedy_changes_in_captions():
     ]  # fmt: skip
 
 
+ATTACKED = {"kind": "activity", "attack": "pgd", "of": "b@v-l"}
+
+
+def attacked(left, low, high, *more, settings=ATTACKED, **changed):
+    return (
+        row("counterbias", "excess", 2.2, 1.8, 2.7, settings=settings),
+        row("counterbias", "corrected", left, low, high, **{"settings": settings, **changed}),
+        row("counterbias", "corrected", 0.0, 0.0, 0.0, settings={**settings, "of": "b@v"}),
+        *more,
+    )
+
+
 def test_what_a_placebo_explains_is_no_finding():
     """An attack damages what it does not aim at; a bias is told where more is left than an attack elsewhere does."""
-
-    def found(left, low, high, **more):
-        about = {"kind": "activity", "attack": "pgd", "of": "b@v-l"}
-        return said(
-            row("counterbias", "excess", 2.2, 1.8, 2.7, settings=about),
-            row("counterbias", "corrected", left, low, high, **{"settings": about, **more}),
-            row("counterbias", "corrected", 9.0, 8.0, 10.0, settings=about, item="fishing"),
-            row("counterbias", "corrected", 0.0, 0.0, 0.0, settings={**about, "of": "b@v"}),
-        )
-
-    assert found(0.0, 0.0, 0.0) == [
+    assert said(*attacked(0.0, 0.0, 0.0)) == [
         (OPEN, "When only the person changes, what oscar says changes no more than when something else is attacked "
-         "(activity, pgd, in percent): +2.2, 95 % interval 1.8 to 2.7.")
+         "(activity, pgd, in percent): +2.2, 95 % interval 1.8 to 2.7; beside the other attack 0.0, 95 % interval 0.0 "
+         "to 0.0.")
     ]  # fmt: skip
-    for undecided in ((1.0, 0.0, 2.0), (None, None, None), (2.0, None, None)):
-        assert found(*undecided)[0][0] == OPEN
-    assert found(1.5, 1.0, 2.0)[0][0] == TOLD
-    assert (
-        found(0.0, 0.0, 0.0, system="another")[0][0] == TOLD
-    )  # of another system, nothing is known of this one
+    whether = (
+        "Whether what oscar says changes more with the person than when something else is attacked cannot be told "
+        "(activity, pgd, in percent): +2.2, 95 % interval 1.8 to 2.7; beside the other attack "
+    )
+    assert said(*attacked(1.0, 0.0, 2.0)) == [(OPEN, f"{whether}+1.0, 95 % interval 0.0 to 2.0.")]
+    assert said(*attacked(2.0, None, None)) == [(OPEN, f"{whether}+2.0, without an interval.")]
+    assert said(*attacked(None, None, None, reason="nobody")) == [(OPEN, f"{whether}undefined.")]
+    assert said(*attacked(1.5, 1.0, 2.0))[0][0] == TOLD
+    another = said(*attacked(0.0, 0.0, 0.0, system="another"))
+    assert another[0][0] == TOLD  # of another system: nothing is known of this one
+
+
+def test_a_single_concept_bears_a_finding_out():
+    """A placebo that does much to some concepts may leave nothing on average of what others clearly have."""
+    fishing = {"item": "fishing", "settings": ATTACKED}
+    sure = row("counterbias", "corrected", 9.0, 8.0, 10.0, q=0.001, **fishing)
+    assert said(*attacked(0.0, 0.0, 0.0, sure))[0][0] == TOLD
+    unsure = row("counterbias", "corrected", 9.0, -1.0, 19.0, q=0.4, **fishing)
+    assert said(*attacked(0.0, 0.0, 0.0, unsure))[0][0] == OPEN
+
+
+def test_other_settings_say_otherwise_where_their_placebo_does():
+    other = {**ATTACKED, "norm": "linf"}
+    damage, finding = attacked(0.0, 0.0, 0.0), attacked(1.5, 1.0, 2.0, settings=other)
+    for rows in ((*damage, *finding), (*finding, *damage)):
+        (found,) = said(*rows)
+        assert found[1].endswith("; 1 of 1 other settings say otherwise.")
+    level = row("counterbias", "excess", 0.0, -1.0, 1.0, settings=other)
+    assert "otherwise" not in said(*damage, level)[0][1]

@@ -131,7 +131,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     "--control-prompt",
     default=CONTROL_PROMPT,
     show_default=True,
-    help="Asks for something unrelated to the group: the placebo's aim, and what may drift.",
+    help="Asks for something other than the group: the placebo's aim, and what may drift.",
 )
 @click.option(
     "--control-words",

@@ -22,12 +22,12 @@ CARD = Card(
     paper="Zhang, Wang and Sang, Counterfactually Measuring and Eliminating Social Bias in Vision-Language Pre- "
     "training Models, ACM Multimedia 2022",
     caveats=(
-        "A method that trains against an attack is graded by that attack as well: what the same model says of pictures "
-        "in which the person was really changed (exact) is the number to believe.",
+        "A method that trains against an attack is graded by a near relative of that attack: what the same model says "
+        "of pictures in which the person was really changed (exact) is the number to believe.",
         "A model that no longer sees whom a picture shows has little bias left to be found: read group-right and "
         "P(group | V) beside every drop.",
-        "image-swap learns from the very pictures of the other group that exact bias is measured with: it is a "
-        "ceiling and not a remedy that others could apply.",
+        "In the lab image-swap learns from other pictures that are drawn as those are that exact bias is measured "
+        "with, though of other scenes: there it is a ceiling. Of a study it is as good as the pictures that are given.",
         "Words of biased texts are easier for a biased model: the balanced set says what was lost, the biased one also "
         "what is no longer guessed.",
         "Intervals draw pictures and seeds; they do not say how another data set or another model would come out.",

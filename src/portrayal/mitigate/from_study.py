@@ -63,7 +63,11 @@ def study_comparison(
         raise PortrayalError(
             f"{folder}: expected pictures with references to learn from and to hold out, found {len(images):,} in all."
         )
-    seen = {study.pictures[image].resolve() for image in learnt}
+    given = None
+    if others is not None:
+        given = other_pictures(others, study.pictures, learnt, started.network.side)
+    files = [*(study.pictures[image] for image in learnt), *(given.files if given else ())]
+    seen = {file.resolve() for file in files}
     asked = () if manifest is None else tuple(_of_groups(read_manifest(manifest).instances, whom, seen))
     told = (
         "no manifest"
@@ -73,10 +77,8 @@ def study_comparison(
     data = (
         f"{study.name} {study.digest}, {len(learnt)} pictures, {' or '.join(whom.groups)} by {listed.label}"
     )
-    given = None
-    if others is not None:
-        given = other_pictures(others, study.pictures, learnt, started.network.side)
-        data += f", {int(given.there.sum())} others {given.digest}"
+    if given is not None:
+        data += f", {given.told()}"
     return Comparison(
         model=started,
         start=start,
@@ -159,7 +161,7 @@ def _captions(study: Study, images: Sequence[str], model: MaskedModel) -> list[l
 
 
 def _levels(study: Study, images: Sequence[str], model: MaskedModel) -> NDArray[np.uint8]:
-    return levels((study.pictures[image] for image in images), model.network.side)
+    return levels([study.pictures[image] for image in images], model.network.side)
 
 
 def _of_groups(instances: Sequence[Instance], whom: Whom, learnt: Set[Path]) -> list[Instance]:

@@ -31,6 +31,15 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class _Left:
+    """A number that says what of another is left beside damage, and what is said where that is nothing, or open."""
+
+    term: str
+    nothing: str
+    level: str
+
+
+@dataclass(frozen=True)
 class _Rule:
     """How a headline is read: what is said where its interval lies above its ideal, below it, or across it."""
 
@@ -41,9 +50,7 @@ class _Rule:
     level: str
     told: Mapping[str, Any] | None = None  # settings that a row must have
     item: str | None = None  # as far as it goes before a bracket, which tells a setting
-    left: tuple[str, str] | None = (
-        None  # a term of what damage leaves, and what is said where that is nothing
-    )
+    left: _Left | None = None  # what must be left of it to be a finding
 
     def fits(self, m: Measurement) -> bool:
         item = None if m.item is None else m.item.partition(" (")[0]
@@ -80,8 +87,13 @@ _RULES = (
           "in percent)",
           "Whether what {system} says changes with the person cannot be told ({kind}, {attack}, in percent)",
           {"of": "b@v-l"},
-          left=("corrected", "When only the person changes, what {system} says changes no more than when something "
-                "else is attacked ({kind}, {attack}, in percent)")),
+          left=_Left(
+              "corrected",
+              "When only the person changes, what {system} says changes no more than when something else is attacked "
+              "({kind}, {attack}, in percent)",
+              "Whether what {system} says changes more with the person than when something else is attacked cannot be "
+              "told ({kind}, {attack}, in percent)",
+          )),
     _Rule("quality", "cider-gap",
           "Captions of {system} are more like people's for some groups of {attribute} than for others",
           "Captions of {system} are more like people's for some groups of {attribute} than for others",
@@ -139,23 +151,26 @@ def _of_rule(rule: _Rule, rows: Sequence[Measurement], cards: Mapping[str, Any])
         found.setdefault((m.system, m.attribute, str(case)), []).append(m)
     made = []
     for first, *others in found.values():
-        differ = sum(_side(m) not in (_side(first), None) for m in others)
+        side, *sides = (_side(m) if _beside(rule, m, rows) is None else 0 for m in (first, *others))
+        differ = sum(one not in (side, None) for one in sides)
         more = f"; {differ} of {len(others)} other settings say otherwise" if differ else ""
-        made.append(_headline(rule, first, cards, more, _nothing_left(rule, first, rows)))
+        made.append(_headline(rule, first, cards, more, _beside(rule, first, rows)))
     return made
 
 
-def _nothing_left(rule: _Rule, m: Measurement, rows: Sequence[Measurement]) -> bool:
-    """Whether what was found may be damage: the same number less the damage is not above 0 for certain."""
+def _beside(rule: _Rule, m: Measurement, rows: Sequence[Measurement]) -> Measurement | None:
+    """The number that says what is left of a finding, where it does not bear it out, nor any of its items does."""
     if rule.left is None or _side(m) != 1:
-        return False
-    asked = (m.metric, rule.left[0], m.system, m.attribute, None, None, m.settings)
+        return None
+    asked = (m.metric, rule.left.term, m.system, m.attribute, None, m.settings)
     left = [
         one
         for one in rows
-        if (one.metric, one.term, one.system, one.attribute, one.group, one.item, one.settings) == asked
+        if (one.metric, one.term, one.system, one.attribute, one.group, one.settings) == asked
     ]
-    return any(_side(one) != 1 for one in left)
+    whole = next((one for one in left if one.item is None), None)
+    borne_out = any(one.item is not None and one.q is not None and one.q < _SURE for one in left)
+    return None if whole is None or borne_out or _side(whole) == 1 else whole
 
 
 def _side(m: Measurement) -> int | None:
@@ -166,7 +181,9 @@ def _side(m: Measurement) -> int | None:
     return 1 if m.low > ideal else -1 if m.high < ideal else 0
 
 
-def _headline(rule: _Rule, m: Measurement, cards: Mapping[str, Any], more: str, nothing: bool) -> Verdict:
+def _headline(
+    rule: _Rule, m: Measurement, cards: Mapping[str, Any], more: str, left: Measurement | None
+) -> Verdict:
     about = {
         "system": m.system,
         "attribute": m.attribute or "the group",
@@ -174,8 +191,9 @@ def _headline(rule: _Rule, m: Measurement, cards: Mapping[str, Any], more: str, 
     }
     side = _side(m)
     said = {1: rule.above, -1: rule.below}.get(side or 0, rule.level).format(**about)
-    if nothing and rule.left is not None:
-        side, said = 0, rule.left[1].format(**about)
+    if left is not None and rule.left is not None:
+        side, said = 0, (rule.left.nothing if left.high == 0 else rule.left.level).format(**about)
+        more = f"; beside the other attack {_told(left) if left.value is not None else 'undefined'}{more}"
     if m.value is None:
         state, found = UNDEFINED, f"undefined, {m.reason}"
     elif is_too_few(m):
