@@ -163,57 +163,49 @@ def test_damage_that_falls_on_all_leans_nowhere_unless_pooled():
     assert value(results, "placebo", of="b@v-l").value == pytest.approx(0, abs=1e-9)
 
 
-def test_the_placebo_is_taken_off():
-    """The attack takes 30 from a man's fishing, the placebo 10 of them: 20 are left. Neither changes a woman's."""
-    results = rows_of(
-        ["male", "female"],
-        ["fishing"] * 2,
-        [[[0.8, 0.8], [0.5, 0.5], [0.7, 0.7]], [[0.5, 0.5]] * 3],
-        [[1.0, 0.0, 1.0]] * 2,
+def beside_a_placebo(attacked, sham, pairs=1):
+    """P(T) of a man's fishing is .8, and another under the attack and the placebo; neither changes a woman's."""
+    return rows_of(
+        ["male", "female"] * pairs,
+        ["fishing"] * 2 * pairs,
+        [[[0.8] * 2, [attacked] * 2, [sham] * 2], [[0.5] * 2] * 3] * pairs,
+        [[1.0, 0.0, 1.0]] * 2 * pairs,
         placebo=True,
     )
-    assert value(results, "b@v", "fishing").value == pytest.approx(15)
-    assert value(results, "placebo", "fishing", of="b@v").value == pytest.approx(5)
-    assert value(results, "corrected", "fishing", of="b@v").value == pytest.approx(10)
-    assert value(results, "corrected", of="b@v").value == pytest.approx(10)
 
 
-def test_where_the_placebo_does_more_than_the_attack_nothing_is_left():
-    """The attack takes 10 from a man's fishing, the placebo 30: nothing is left of the concept or of the mean size."""
-    results = rows_of(
-        ["male", "female"],
-        ["fishing"] * 2,
-        [[[0.8, 0.8], [0.7, 0.7], [0.5, 0.5]], [[0.5, 0.5]] * 3],
-        [[1.0, 0.0, 1.0]] * 2,
-        placebo=True,
-    )
-    assert value(results, "b@v", "fishing").value == pytest.approx(5)
-    assert value(results, "placebo", "fishing", of="b@v").value == pytest.approx(15)
-    assert value(results, "corrected", "fishing", of="b@v").value == 0
-    assert value(results, "corrected", of="b@v").value == 0
-    many = rows_of(
-        ["male", "female"] * 20,
-        ["fishing"] * 40,
-        [[[0.8, 0.8], [0.7, 0.7], [0.5, 0.5]], [[0.5, 0.5]] * 3] * 20,
-        [[1.0, 0.0, 1.0]] * 40,
-        placebo=True,
-    )
-    left = value(many, "corrected", of="b@v")
+@pytest.mark.parametrize(
+    ("attacked", "sham", "bias", "placebo", "left"),
+    [
+        (
+            0.5,
+            0.7,
+            15,
+            5,
+            10,
+        ),  # the attack takes 30 from the man's, half of it a concept's, the placebo 10 of them
+        (0.7, 0.5, 5, 15, 0),  # where the placebo does more nothing is left, and not less than nothing
+        (
+            0.5,
+            0.9,
+            15,
+            -5,
+            10,
+        ),  # a placebo that leans the other way takes off as much, and adds nothing: not 20
+        (0.9, 0.8, -5, 0, -5),  # what leans to women still does
+    ],
+)
+def test_the_placebo_is_taken_off(attacked, sham, bias, placebo, left):
+    results = beside_a_placebo(attacked, sham)
+    assert value(results, "b@v", "fishing").value == pytest.approx(bias)
+    assert value(results, "placebo", "fishing", of="b@v").value == pytest.approx(placebo)
+    assert value(results, "corrected", "fishing", of="b@v").value == pytest.approx(left)
+    assert value(results, "corrected", of="b@v").value == pytest.approx(abs(left))
+
+
+def test_nothing_left_is_certain_where_every_picture_says_so():
+    left = value(beside_a_placebo(0.7, 0.5, pairs=20), "corrected", of="b@v")
     assert (left.value, left.low, left.high) == (0, 0, 0)
-
-
-def test_a_placebo_that_leans_the_other_way_adds_nothing_to_a_bias():
-    """The attack takes 30 from a man's fishing; the placebo adds 10, which leans to women: 15 - 5 are left, not 20."""
-    results = rows_of(
-        ["male", "female"],
-        ["fishing"] * 2,
-        [[[0.8, 0.8], [0.5, 0.5], [0.9, 0.9]], [[0.5, 0.5]] * 3],
-        [[1.0, 0.0, 1.0]] * 2,
-        placebo=True,
-    )
-    assert value(results, "placebo", "fishing", of="b@v").value == pytest.approx(-5)
-    assert value(results, "corrected", "fishing", of="b@v").value == pytest.approx(10)
-    assert value(results, "corrected", of="b@v").value == pytest.approx(10)
 
 
 def means(values, concept, group, draws=200):

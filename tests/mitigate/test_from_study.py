@@ -225,7 +225,7 @@ def test_other_pictures_of_a_folder_are_taken_by_name_and_some_may_lack(study, t
     ] == "image-swap"
 
 
-def test_a_translator_may_write_another_kind_of_file(study, tmp_path):
+def test_a_translator_may_write_another_kind_of_file(tmp_path):
     """Ids that hold an ending, as where a study names its files, and pictures that are PNG for JPEG."""
     from PIL import Image
 

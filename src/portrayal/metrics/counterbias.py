@@ -54,7 +54,7 @@ CARD = Card(
         "An attack moves more than the person: read a bias beside its placebo, an attack as large on the "
         "place. What is left after that (corrected) is what such damage does not explain. Where the place matters "
         "much to what people do, the placebo takes too much away: then corrected says what is certain, and excess "
-        "what is likely.",
+        "what is likely. Of a concept the placebo's noise is taken off too, so that corrected errs toward nothing.",
         "A mean of absolute values is above 0 without any bias: read it with its floor, or read the excess.",
         "An attack finds the pixels that this model reads as a group, which need not look like anybody. Where "
         "pictures exist that differ in nothing but the person (--attack exact), those are better.",
@@ -72,7 +72,7 @@ CARD = Card(
         Term("b@l", "bias when the text changes", "percent", "closer", 0.0),
         Term("excess", "mean absolute bias less its floor", "percent", "lower", 0.0),
         Term("corrected", "bias less that of the placebo, whichever way that leans: of a concept its size less the "
-             "placebo's, of all the mean size less the placebo's, nothing where the placebo does more", "percent",
+             "placebo's, of all the mean size less the placebo's; nothing where the placebo does more", "percent",
              "closer", 0.0),
         Term("placebo", "the same, by an attack as large on the place", "percent"),
         Term("floor", "mean absolute bias if the signs of images meant nothing", "percent"),

@@ -150,11 +150,12 @@ def _of_rule(rule: _Rule, rows: Sequence[Measurement], cards: Mapping[str, Any])
         case = [m.settings.get(name) for name in ("kind", "attack", "groups")]
         found.setdefault((m.system, m.attribute, str(case)), []).append(m)
     made = []
-    for first, *others in found.values():
-        side, *sides = (_side(m) if _beside(rule, m, rows) is None else 0 for m in (first, *others))
-        differ = sum(one not in (side, None) for one in sides)
+    for some in found.values():
+        left = [_beside(rule, m, rows) for m in some]
+        side, *others = (_side(m) if beside is None else 0 for m, beside in zip(some, left, strict=True))
+        differ = sum(one not in (side, None) for one in others)
         more = f"; {differ} of {len(others)} other settings say otherwise" if differ else ""
-        made.append(_headline(rule, first, cards, more, _beside(rule, first, rows)))
+        made.append(_headline(rule, some[0], cards, more, left[0]))
     return made
 
 

@@ -152,8 +152,9 @@ class Means:
         """
 
         def statistic(own: Array, others: Array) -> Array:
-            lean, off = (self._by_concept(own).mean(axis=1), other._by_concept(others).mean(axis=1))
-            return np.asarray(np.sign(lean) * np.maximum(np.abs(lean) - np.abs(off), 0.0)) + 0.0  # no -0
+            lean, off = self._by_concept(own).mean(axis=1), other._by_concept(others).mean(axis=1)
+            left = np.sign(lean) * np.maximum(np.abs(lean) - np.abs(off), 0.0)
+            return np.asarray(left + 0.0)  # 0 and not -0, which would be printed
 
         return self._beside(other, statistic, "percentile")
 
