@@ -22,12 +22,8 @@ from portrayal.metrics.harms.prepare import Asked, prepare, with_study
 from portrayal.metrics.harms.reification import LABELLED, Attributes
 from portrayal.metrics.harms.self_identification import IdentityWords
 from portrayal.metrics.harms.setup import STAGES, Reference, Stage, Truth
-from portrayal.metrics.harms.stereotyping import (
-    Amplification,
-    CorrectlyMentioned,
-    Distributions,
-    IncorrectWord,
-)
+from portrayal.metrics.harms.stereotyping import CorrectlyMentioned, IncorrectWord
+from portrayal.metrics.harms.stereotyping_worlds import Amplification, Distributions
 from portrayal.metrics.harms.streaming import NOT_IN_PARTS, count_in_parts
 from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.harms.tally import TOP
