@@ -67,7 +67,20 @@ _BESIDE = {
 
 _PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers")
 _IDENTITY = ("metric", "attribute", "system", "term", "group", "item", "unit", "settings")
-_TEXT = ("metric", "term", "system", "attribute", "group", "item", "n_unit", "better", "unit", "reason", "id")
+_TEXT = (
+    "metric",
+    "term",
+    "system",
+    "attribute",
+    "group",
+    "item",
+    "n_unit",
+    "better",
+    "unit",
+    "reason",
+    "caution",
+    "id",
+)
 _NUMBERS = ("value", "low", "high", "std_seed", "se_data", "p", "q", "ideal")
 
 
@@ -77,7 +90,8 @@ class Measurement:
 
     `value` None is "undefined", and then `reason` says why. `group` None means all people, `item` None
     means all words, objects or concepts. `better` says which way is better: "lower", "higher", "closer"
-    (to `ideal`), or None where neither end is good in itself.
+    (to `ideal`), or None where neither end is good in itself. `caution` is a sentence that must be read beside the
+    number, wherever it is shown.
     """
 
     metric: str
@@ -99,6 +113,7 @@ class Measurement:
     better: str | None = None
     unit: str | None = None
     reason: str | None = None
+    caution: str | None = None
     id: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
 

@@ -47,6 +47,7 @@ class Findings:
         group: str | None = None,
         item: str | None = None,
         reason: str | None = None,
+        caution: str | None = None,
         support: int | None = None,
         std_seed: float | None = None,
         p: float | None = None,
@@ -96,6 +97,7 @@ class Findings:
             better=better or described.better,
             unit=unit,
             reason=reason,
+            caution=caution,
             settings=dict(self.settings),
         )
         self.measurements.append(measurement)

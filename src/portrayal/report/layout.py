@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -270,6 +270,7 @@ def footnotes(rows: Sequence[Row]) -> list[str]:
                 reasons.setdefault(m.reason or "no reason was recorded", []).append(about)
     notes = [f"Undefined, {reason}: {', '.join(about)}." for reason, about in reasons.items()]
     notes += _remarks(rows)
+    notes += cautions(rows)
     if any(is_too_few(m) for row in rows for m in row.cells.values()):
         notes.append(f"† Rests on fewer than {TOO_FEW} images: too few to rank.")
     return notes
@@ -277,15 +278,28 @@ def footnotes(rows: Sequence[Row]) -> list[str]:
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
     """What is to be known of numbers that are defined, by the terms it holds for, and the systems unless it is all."""
-    told: dict[str, tuple[dict[str, None], dict[str | None, None]]] = {}
+
+    def remark(m: Measurement) -> str | None:
+        return m.reason if m.value is not None and not is_too_few(m) and m.group is None else None
+
+    return [f"{about}: {reason}." for about, reason in _by_text(rows, remark)]
+
+
+def cautions(rows: Sequence[Row]) -> list[str]:
+    """The cautions of a table's numbers, each sentence once with the terms and systems it holds for."""
+    return [f"Caution ({about}): {caution}" for about, caution in _by_text(rows, lambda m: m.caution)]
+
+
+def _by_text(rows: Sequence[Row], text_of: Callable[[Measurement], str | None]) -> Iterator[tuple[str, str]]:
+    """Each text once, after the terms it holds for, and the systems unless it holds for all."""
+    concerned: dict[str, tuple[dict[str, None], dict[str | None, None]]] = {}
     for row in rows:
         for term, m in row.cells.items():
-            if m.value is not None and m.reason and not is_too_few(m) and m.group is None:
-                terms, systems = told.setdefault(m.reason, ({}, {}))
+            text = text_of(m)
+            if text:
+                terms, systems = concerned.setdefault(text, ({}, {}))
                 terms[term] = systems[row.system] = None
     everybody = {row.system for row in rows}
-    notes = []
-    for reason, (terms, systems) in told.items():
+    for text, (terms, systems) in concerned.items():
         whose = "" if set(systems) == everybody else f" of {', '.join(filter(None, systems))}"
-        notes.append(f"{', '.join(terms)}{whose}: {reason}.")
-    return notes
+        yield f"{', '.join(terms)}{whose}", text

@@ -20,7 +20,21 @@ from portrayal.report.text import about, escape, grid, paragraph, pipes
 from portrayal.results import Measurement, Results
 
 _ABOUT = ("metric", "attribute", "system", "group", "item", "term")
-_NUMBERS = ("value", "low", "high", "n", "n_unit", "p", "q", "unit", "ideal", "better", "reason", "id")
+_NUMBERS = (
+    "value",
+    "low",
+    "high",
+    "n",
+    "n_unit",
+    "p",
+    "q",
+    "unit",
+    "ideal",
+    "better",
+    "reason",
+    "caution",
+    "id",
+)
 SETTING = "setting:"  # before the name of a setting in the head of a CSV
 
 
