@@ -40,6 +40,7 @@ from portrayal.metrics.ties import (
     task_to_attribute,
 )
 from portrayal.results import TOO_FEW
+from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS, Estimate, bootstrap, bootstrap_p, column_sums, resampler
 from portrayal.study import Study
 
@@ -119,6 +120,29 @@ CARD = Card(
         Term("multi-floor", "what multi would be if only noise changed the shares", "share"),
         Term("multi-excess", "multi less its floor", "share", "lower", 0.0),
         Term("multi-variance", "variance of the change over sets and groups", "share", "lower"),
+    ),
+    statements=(
+        Statement(
+            "ba",
+            IDEAL,
+            "{system} ties objects to {attribute} more strongly than the images do (ba)",
+            "{system} ties objects to {attribute} more strongly than the images do (ba)",
+            "{system} ties objects to {attribute} less strongly than the images do (ba)",
+            smallest=0.005,
+            choice="amplification",
+            beside=("a-to-t-named", "multi-signed", "t-to-a"),
+        ),
+        Statement(
+            "t-to-a",
+            IDEAL,
+            "{system} takes {attribute} from the objects: they predict the group it names more than the group shown "
+            "(t-to-a)",
+            "the objects predict the group that {system} names more than the group shown (t-to-a)",
+            "The objects predict the group that {system} names less than the group shown (t-to-a)",
+            smallest=0.005,
+            choice="amplification",
+            beside=("ba", "a-to-t-named", "multi-signed"),
+        ),
     ),
     responds_to={
         **dict.fromkeys(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from portrayal.statements import Statement
+
 
 @dataclass(frozen=True)
 class Term:
@@ -50,6 +52,7 @@ class Card:
     by_term: bool = (
         False  # whether a table has a line per term and a column per system, as where terms are many
     )
+    statements: tuple[Statement, ...] = ()  # what a page says of its numbers
     uses: tuple[str, ...] = ()  # tables that give more numbers where they are there
     # Two terms, of a system and of people, whose captions the page shows side by side.
     beside: tuple[str, str] | None = None

@@ -34,6 +34,7 @@ from portrayal.metrics.counter.whom import (
 )
 from portrayal.metrics.options import several
 from portrayal.results import Results, command_line, provenance
+from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS
 
 CARD = Card(
@@ -65,6 +66,23 @@ CARD = Card(
         "A word stands for a group and a softmax for what a model expects: neither is what anybody is.",
         "No curve of the lab: it measures a model and not captions. docs/counterbias.md holds it against "
         "models of the lab whose data bias is known.",
+    ),
+    statements=(
+        Statement(
+            "excess",
+            IDEAL,
+            "When only the person changes, what {system} predicts of them changes more than chance explains ({kind}, "
+            "{attack})",
+            "what {system} predicts changes with the person ({kind}, {attack})",
+            "When only the person changes, what {system} predicts of them changes less than chance explains ({kind}, "
+            "{attack})",
+            settings={"of": "b@v-l"},
+            remainder="corrected",
+            no_remainder="When only the person changes, what {system} predicts changes no more than when something "
+            "else is attacked ({kind}, {attack})",
+            open_remainder="Not significant: whether what {system} predicts changes more with the person than when "
+            "something else is attacked ({kind}, {attack})",
+        ),
     ),
     terms=(
         Term("b@v-l", "bias when picture and text change", "percent", "closer", 0.0),

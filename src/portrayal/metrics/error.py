@@ -15,6 +15,7 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
+from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, rate, resampler
 from portrayal.study import Study
 
@@ -52,6 +53,27 @@ CARD = Card(
         Term("both", "captions naming several groups", "share"),
         Term("error", "wrong among captions naming exactly one group", "share", "lower", 0.0),
         Term("ratio", "captions naming this group for each naming another (ideal: as labelled)", "ratio", "closer"),
+    ),
+    statements=(
+        Statement(
+            "error",
+            GROUPS,
+            "{system} names the wrong {attribute} more often for {group} than for {other} (share of the captions that "
+            "name one group)",
+            "{system} names the wrong {attribute} more often for one group",
+            smallest=0.005,
+            factor=1.25,
+        ),
+        Statement(
+            "error",
+            HUMAN_CAPTIONS,
+            "{system} names the wrong {attribute} more often than human captions do (share of the captions that name "
+            "one group)",
+            "{system} names the wrong {attribute} more often than human captions do",
+            "{system} names the wrong {attribute} less often than human captions do",
+            smallest=0.005,
+            factor=1.25,
+        ),
     ),
     responds_to={"wrong": "wrong-group", "error": "wrong-group", "neutral": "neutral", "ratio@one": "-wrong-group@one"},
     should_ignore=("amplification", "hallucination", "length", "vocabulary", "repetition", "data-bias"),

@@ -17,6 +17,7 @@ from portrayal.metrics.leakage_rows import Case
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Synonyms
 from portrayal.metrics.speech import object_finder
+from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS
 from portrayal.study import Study
 
@@ -77,6 +78,16 @@ CARD = Card(
         Term("predictability", "the same, relative to their sum", "share", "lower", 0.0),
         Term("on-labels", "guessed from true labels", "share"),
         Term("f1", "how well what is named agrees with true labels", "share", "higher", 1.0),
+    ),
+    statements=(
+        Statement(
+            "difference",
+            IDEAL,
+            "The objects that {system} names reveal {attribute} more than the objects in the image do",
+            "the objects that {system} names reveal {attribute} more than the objects in the image do",
+            "The objects that {system} names reveal {attribute} less than the objects in the image do",
+            smallest=0.005,
+        ),
     ),
     responds_to={"difference": "amplification", "predictability": "amplification"},
     uses=("captions",),

@@ -22,6 +22,7 @@ from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, several
 from portrayal.models.classifiers import ENCODER, FINE_TUNED, FROZEN, Classifier, Lstm
 from portrayal.results import HUMAN
+from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS
 from portrayal.study import Study
 
@@ -80,6 +81,17 @@ CARD = Card(
         Term("word", "what the word adds for this group in the captions that have it", "contribution", None, 0.0),
         Term("attribution", "what the words of a caption that was guessed right add up to (neural classifiers, with "
              "--explain); over groups their sum", "contribution"),
+    ),
+    statements=(
+        Statement(
+            "lic",
+            IDEAL,
+            "Captions of {system} are easier to classify by {attribute} than human captions",
+            "captions of {system} are easier to classify by {attribute} than human captions",
+            "Captions of {system} are harder to classify by {attribute} than human captions",
+            findings=(),
+            note="no finding by itself: in the lab a truthful captioner can show it too",
+        ),
     ),
     responds_to={"lic_m": "data-bias", "lic": "amplification", "lic_excess": "amplification"},
     uses=("references",),

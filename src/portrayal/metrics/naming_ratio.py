@@ -14,6 +14,7 @@ from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.speech import Speech, choose_lexicon, listen
 from portrayal.results import HUMAN
+from portrayal.statements import GROUPS, IDEAL, Statement
 from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, resampler
 from portrayal.study import Study
 
@@ -36,6 +37,25 @@ CARD = Card(
     terms=(
         Term(
             "ratio", "captions of the system naming the group, for each of people's", "ratio", "closer", 1.0
+        ),
+    ),
+    statements=(
+        Statement(
+            "ratio",
+            GROUPS,
+            "{system} names {group} less often, compared with human captions, than {other}",
+            "{system} names one group less often, compared with human captions, than another",
+            worse="lower",
+            smallest=0.03,
+            factor=1.05,
+        ),
+        Statement(
+            "ratio",
+            IDEAL,
+            "{system} names a group of {attribute} more often than human captions do",
+            "{system} names a group of {attribute} as often as human captions do",
+            "{system} names a group of {attribute} less often than human captions do",
+            findings=(),
         ),
     ),
     responds_to={"ratio": "-erasure", "ratio@one": "-wrong-group@one"},

@@ -16,6 +16,7 @@ from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Synonyms
 from portrayal.metrics.quality_rows import GAP, Rows
 from portrayal.results import HUMAN
+from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 from portrayal.stats import DRAWS
 from portrayal.study import Study
 
@@ -91,6 +92,32 @@ CARD = Card(
           for name in _SCORES),
         *(Term(name + GAP, f"{name}: largest difference between groups", "share", "lower", 0.0) for name in _FALSE),
         *(Term(name + GAP, f"{name}: largest difference between groups", _UNITS[name], None, 0.0) for name in _STYLE),
+    ),
+    statements=(
+        Statement(
+            "cider",
+            GROUPS,
+            "Captions of {system} are less like human captions for {group} than for {other} (CIDEr)",
+            "captions of {system} are less like human captions for one group of {attribute} (CIDEr)",
+            factor=1.05,
+        ),
+        Statement(
+            "chair-i",
+            GROUPS,
+            "{system} names objects that are not there more often for {group} than for {other} (CHAIR-i)",
+            "{system} names objects that are not there more often for one group of {attribute} (CHAIR-i)",
+            smallest=0.005,
+            factor=1.25,
+        ),
+        Statement(
+            "chair-s",
+            HUMAN_CAPTIONS,
+            "{system} names objects that are not there more often than human captions do (CHAIR-s)",
+            "{system} names objects that are not there more often than human captions do (CHAIR-s)",
+            "{system} names objects that are not there less often than human captions do (CHAIR-s)",
+            smallest=0.005,
+            factor=1.25,
+        ),
     ),
     by_term=True,
     responds_to={

@@ -13,6 +13,7 @@ from portrayal.metrics.options import Draws
 from portrayal.metrics.ranking.lists import read_lists
 from portrayal.metrics.ranking.reference import choose_reference
 from portrayal.metrics.ranking.rows import Case
+from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS
 from portrayal.study import Study
 
@@ -81,6 +82,16 @@ CARD = Card(
             "divergence from the reference over all places, the first ones counting most (ideal: as by chance)",
             "nats",
             "lower",
+        ),
+    ),
+    statements=(
+        Statement(
+            "maxskew",
+            IDEAL,
+            "When searched, {system} ranks {group} first more often than its share, beyond chance (maxskew)",
+            "{system} ranks a group of {attribute} first more often than its share, beyond chance (maxskew)",
+            "{system} ranks the groups of {attribute} closer to their shares than chance does (maxskew)",
+            group_term="skew@k",
         ),
     ),
     responds_to=dict.fromkeys(("bias@k", "bias@k@one", "skew@k@one", "maxskew", "ndkl"), "ranking-lean@one"),

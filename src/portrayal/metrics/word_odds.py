@@ -19,6 +19,7 @@ from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
 from portrayal.metrics.speech import Speech, listen
 from portrayal.results import TOO_FEW
+from portrayal.statements import ITEMS, Statement
 from portrayal.stats import DRAWS, benjamini_hochberg, bootstrap, permutation_p, permutations, resampler
 from portrayal.study import Study
 
@@ -47,6 +48,15 @@ CARD = Card(
         "Words that name the group itself are hidden first, unless --no-mask is given.",
     ),
     terms=(Term("z", "how much more a word is used for this group than for the others", "z", None, 0.0),),
+    statements=(
+        Statement(
+            "z",
+            ITEMS,
+            "Words that go with a group of {attribute} in captions of {system}",
+            "any word goes with a group of {attribute} in captions of {system}",
+            findings=(),
+        ),
+    ),
     responds_to={"z": "data-bias"},
     should_ignore=("neutral", "wrong-group", "hallucination", "length", "vocabulary", "repetition"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from portrayal.metrics.card import Card, Term
+from portrayal.statements import IDEAL, LESS, MORE, Statement
 
 WORDS_RIGHT, WORDS_LOST, GROUP_RIGHT = "words-right", "words-lost", "group-right"
 DROP, DROP_SHARE, CHANGE = "drop", "drop-share", "change"
@@ -33,6 +34,17 @@ CARD = Card(
         "Intervals draw pictures and seeds; they do not say how another data set or another model would come out.",
         "No curve of the lab: it measures models and not captions. docs/mitigation.md holds the methods against models "
         "of the lab whose data bias is known.",
+    ),
+    statements=(
+        Statement(
+            DROP,
+            IDEAL,
+            "{system} leaves less bias than as much training without it ({of}, {kind}, {attack})",
+            "{system} leaves less bias than as much training without it ({of}, {kind}, {attack})",
+            "{system} leaves more bias than as much training without it ({of}, {kind}, {attack})",
+            findings=(MORE, LESS),
+            settings={"of": "b@v-l"},
+        ),
     ),
     terms=(
         Term(DROP, "by how much the bias is less than vanilla's", "percent", "higher"),

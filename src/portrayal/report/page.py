@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from portrayal.report.beside import beside
 from portrayal.report.citing import bibtex
 from portrayal.report.concept_charts import charts
 from portrayal.report.concepts import METRIC as COUNTERBIAS
+from portrayal.report.conclusions import Conclusion, conclusions
 from portrayal.report.embedded import hash_of, json_for_html, packed, template_text
 from portrayal.report.glossary import GLOSSARY
 from portrayal.report.instances import instances, is_made
@@ -34,7 +35,6 @@ from portrayal.report.page_evidence import MOST, PAGE, packed_evidence, spread
 from portrayal.report.questions import OTHER, QUESTIONS, question_of
 from portrayal.report.section import Section
 from portrayal.report.tradeoff import remedies, tradeoffs
-from portrayal.report.verdict import Verdict, by_question, verdicts
 from portrayal.results import EVIDENCE_FILE, Results
 
 PAGE_FILE = "index.html"
@@ -56,7 +56,7 @@ def write_page(results: Results, folder: Path) -> Path:
 
 def render(results: Results) -> str:
     """The page as text. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
-    shown, found = shown_sections(results), verdicts(results)
+    shown, concluded = shown_sections(results), conclusions(results)
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -85,7 +85,7 @@ def render(results: Results) -> str:
         study=_object(results.provenance.get("study")),
         cards=_object(results.provenance.get("cards")),
         sections=shown,
-        verdicts=by_question(found),
+        concluded=concluded,
         question_of=question_of,
         questions=[one for one in _ASKED if any(question_of(part.metric) == one for part in shown)],
         settings_text=settings_text,
@@ -111,7 +111,7 @@ def render(results: Results) -> str:
         script_hash=hash_of(script),
         style_hash=hash_of(style),
     )
-    evidence = packed_evidence(results, _ids(shown, found), PAGE - len(html.encode()))
+    evidence = packed_evidence(results, _ids(shown, concluded.sentences), PAGE - len(html.encode()))
     return html.replace(_DATA, _DATA + evidence, 1)
 
 
@@ -126,7 +126,9 @@ def pictured_images(results: Results) -> list[str]:
 
     A few wrong captions are looked at one by one; of a thousand right ones some pictures are enough.
     """
-    behind = results.evidence.filter(pl.col("id").is_in(_ids(shown_sections(results), verdicts(results))))
+    behind = results.evidence.filter(
+        pl.col("id").is_in(_ids(shown_sections(results), conclusions(results).sentences))
+    )
     behind = behind.select("id", "image_id", total=pl.len().over("id"))
     rarest = spread(behind, MOST[-1]).group_by("image_id").agg(pl.col("total").min())
     telling = rarest.sort("total", "image_id")["image_id"].to_list()
@@ -181,11 +183,11 @@ def _totals(results: Results) -> dict[str, int]:
     return dict(results.evidence.group_by("id").len().iter_rows())
 
 
-def _ids(sections: list[Section], found: list[Verdict]) -> list[str]:
+def _ids(sections: list[Section], sentences: Sequence[Conclusion]) -> list[str]:
     """The numbers of the page that open their captions, in tables and in sentences."""
     rows = [row for section in sections for row in section.rows]
     in_tables = [m.id for row in rows for m in row.cells.values() if m.value is not None]
-    return list(dict.fromkeys([*in_tables, *(one.id for one in found)]))
+    return list(dict.fromkeys([*in_tables, *(one.id for one in sentences)]))
 
 
 def _by_column(found: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
 from portrayal.stats.compare import Difference, paired_difference, unpaired_difference
 from portrayal.stats.firth import Coefficient, firth
+from portrayal.stats.mover import Interval, difference
 from portrayal.stats.multiple import benjamini_hochberg, holm
 from portrayal.stats.power import minimum_detectable_effect
 from portrayal.stats.rates import clustered_wilson, rate, wilson, wilson_of_sums
@@ -35,6 +36,7 @@ __all__ = [
     "Coefficient",
     "Difference",
     "Estimate",
+    "Interval",
     "Resampler",
     "benjamini_hochberg",
     "bootstrap",
@@ -43,6 +45,7 @@ __all__ = [
     "clustered_wilson",
     "column_sums",
     "dealings",
+    "difference",
     "divide_columns",
     "draws_over_seeds",
     "firth",

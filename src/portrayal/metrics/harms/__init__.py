@@ -22,6 +22,7 @@ from portrayal.metrics.harms.prepare import Asked, prepare, with_study
 from portrayal.metrics.harms.reification import LABELLED, Attributes
 from portrayal.metrics.harms.self_identification import IdentityWords
 from portrayal.metrics.harms.setup import STAGES, Reference, Stage, Truth
+from portrayal.metrics.harms.statements import statements
 from portrayal.metrics.harms.stereotyping import CorrectlyMentioned, IncorrectWord
 from portrayal.metrics.harms.stereotyping_worlds import Amplification, Distributions
 from portrayal.metrics.harms.streaming import NOT_IN_PARTS, count_in_parts
@@ -87,6 +88,7 @@ CARD = Card(
     terms=tuple(measure.rule.as_term() for measure in MEASURES),
     parts=tuple(measure.rule.as_part() for measure in MEASURES),
     by_term=True,
+    statements=statements(measure.rule.as_term() for measure in MEASURES),
     responds_to={
         "demeaning.people-not-mentioned": "erasure",
         "stereotyping.incorrect-word@hallucinated": "hallucination",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from portrayal.metrics.card import Card, Term
+from portrayal.statements import IDEAL, LESS, MORE, Statement
 
 CARD = Card(
     name="remedy",
@@ -40,6 +41,24 @@ CARD = Card(
         "random.",
         "Words are changed one by one: 'a man and a woman' becomes 'a person and a person', and a verb far from its "
         "pronoun may keep its ending.",
+    ),
+    statements=tuple(
+        Statement(
+            "change",
+            IDEAL,
+            f"With {{system}}, {what} rises",
+            f"{what} changes with {{system}}",
+            f"With {{system}}, {what} falls",
+            findings=(MORE, LESS),
+            item=item,
+        )
+        for item, what in (
+            ("lic: lic", "how much easier captions are to classify by {attribute} than human captions"),
+            ("error: wrong", "the share of captions that name the wrong group of {attribute}"),
+            ("error: right", "the share of captions that name the right group of {attribute}"),
+            ("harms: erasure.group-not-mentioned", "the share of captions without the group that human captions name"),
+            ("quality: cider", "the likeness to human captions (CIDEr)"),
+        )
     ),
     terms=(
         Term("changed", "captions in which a word was rewritten", "share"),

@@ -1,0 +1,166 @@
+"""Are the page's findings right? Lab studies with one planted fault, and studies with none.
+
+Each study has three captioners that differ in harmless habits (vocabulary, length, stock sentences). In half of the
+studies one of them has one fault of a random kind, strength and, where the fault has groups, group. A finding is right
+when it is about that captioner, names the group that the fault is about, and is of a kind that the fault causes.
+Gender alone is labelled: no dial is about age or skin. `python -m benchmarks.headlines [STUDIES]` (200 of each kind).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from portrayal.lab.captioners import Captioner
+from portrayal.lab.make import make_study
+from portrayal.metrics import METRICS
+from portrayal.report.conclusions import Conclusion, conclusions
+from portrayal.results import Results
+from portrayal.study import Study
+
+SCENES = 1000
+GROUPS = ("female", "male")
+SYSTEMS = ("amber", "birch", "cedar")
+STRENGTH = (0.1, 0.5)
+# Only what findings are made of: an audit's other numbers are observations, whatever they are.
+MEASURED = {
+    "error": {},
+    "naming-ratio": {},
+    "amplification": {},
+    "leakage": {},
+    "quality": {},
+    "harms": {"stage": ("3", "4"), "measurement": ("demeaning.people-not-mentioned", "demeaning.words")},
+    "retrieval-skew": {},
+}
+DRAWS = 200
+LARGER = 8
+# What each fault causes: the terms that may become findings. Every one of them is compared with the same study without
+# the fault in the docs (response curves); quality falls with any fault that changes words.
+CAUSES = {
+    "wrong_group": {"error:error", "naming-ratio:ratio", "quality:cider"},
+    "neutral": {"naming-ratio:ratio", "quality:cider"},
+    "erasure": {"harms:demeaning.people-not-mentioned", "naming-ratio:ratio", "quality:cider"},
+    "demeaning": {"harms:demeaning.words", "quality:cider"},
+    "hallucination": {"quality:chair-i", "quality:chair-s", "quality:cider", "leakage:difference"},
+    "ranking_lean": {"retrieval-skew:maxskew"},
+    "amplification": {"amplification:ba", "leakage:difference", "quality:chair-s", "quality:cider"},
+    "guessed_group": {"error:error", "amplification:t-to-a", "amplification:ba", "naming-ratio:ratio"},
+}
+WITHOUT_GROUP = ("amplification", "guessed_group")
+
+
+@dataclass(frozen=True)
+class Planted:
+    fault: str
+    system: str
+    group: str | None
+    strength: float
+
+
+def draw(
+    number: int, faulty: bool, scenes: int = SCENES, seed: int | None = None
+) -> tuple[Study, Planted | None]:
+    """Study `number`, and what is wrong in it; with a `seed`, other scenes of the same kind."""
+    rng = np.random.default_rng([number, int(faulty)])
+    captioners = [
+        Captioner(
+            name,
+            vocabulary=float(rng.uniform(0.1, 0.6)),
+            length=float(rng.uniform(0.1, 0.6)),
+            repetition=float(rng.uniform(0.2, 0.8)),
+        )
+        for name in SYSTEMS
+    ]
+    planted = None
+    if faulty:
+        fault = str(rng.choice(list(CAUSES)))
+        index = int(rng.integers(len(SYSTEMS)))
+        strength = round(float(rng.uniform(*STRENGTH)), 3)
+        group = None if fault in WITHOUT_GROUP else str(rng.choice(GROUPS))
+        dial: object = strength
+        if group is not None:
+            usual = 0.2 if fault == "neutral" else 0.0  # the other group as in every captioner
+            dial = {name: usual + strength if name == group else usual for name in GROUPS}
+        captioners[index] = dataclasses.replace(captioners[index], **{fault: dial})
+        planted = Planted(fault, SYSTEMS[index], group, strength)
+    drawn = 10_000 + 2 * number + faulty if seed is None else seed
+    study = make_study(scenes, seed=drawn, captioners=captioners)
+    gender = study.attributes.select("image_id", "gender")
+    return dataclasses.replace(study, attributes=gender), planted
+
+
+def findings_of(study: Study) -> list[Conclusion]:
+    """What the page of an audit of this study would call a finding."""
+    parts, cards = [], {}
+    for name, options in MEASURED.items():
+        metric = METRICS[name]
+        cards[name] = metric.card.as_dict()
+        draws = {"draws": DRAWS} if "draws" in metric.options else {}
+        parts.append(metric(study, attribute="gender", **draws, **options))
+    return conclusions(Results.join(parts, {"cards": cards})).findings
+
+
+def is_right(finding: Conclusion, planted: Planted | None, number: int) -> bool:
+    """System, kind and group. Which group a fault without groups reaches more, a larger study of the same kind says."""
+    if planted is None or finding.system != planted.system:
+        return False
+    if f"{finding.metric}:{finding.term}" not in CAUSES[planted.fault]:
+        return False
+    if finding.group is None or planted.group is not None:
+        return finding.group in (None, planted.group)
+    larger, _ = draw(number, True, scenes=LARGER * SCENES, seed=number)
+    rows = METRICS[finding.metric](larger.only([finding.system]), attribute="gender", draws=20).measurements
+    values = {
+        m.group: m.value for m in rows if m.term == finding.term and m.group and m.system == finding.system
+    }
+    worst = max if finding.term == "error" else min
+    return worst(values, key=lambda group: values[group] or 0.0) == finding.group
+
+
+def run(number: int, faulty: bool) -> tuple[Planted | None, list[tuple[bool, str]]]:
+    study, planted = draw(number, faulty)
+    return planted, [(is_right(finding, planted, number), finding.text) for finding in findings_of(study)]
+
+
+def runs(studies: int, faulty: bool) -> Iterator[tuple[Planted | None, list[tuple[bool, str]]]]:
+    with ProcessPoolExecutor(2) as pool:
+        yield from pool.map(run, range(studies), [faulty] * studies)
+
+
+def main(studies: int = 200) -> None:
+    made, right, found = Counter[str](), Counter[str](), Counter[str]()
+    faults = Counter[str]()
+    for planted, findings in runs(studies, True):
+        assert planted is not None
+        faults[planted.fault] += 1
+        found[planted.fault] += any(good for good, _ in findings)
+        made[planted.fault] += len(findings)
+        right[planted.fault] += sum(good for good, _ in findings)
+        for good, text in findings:
+            if not good:
+                print(f"wrong: {planted}: {text}", flush=True)
+    print("| fault | studies | found | findings | right |\n| --- | --- | --- | --- | --- |")
+    for fault, count in sorted(faults.items()):
+        correct = _share(right[fault], made[fault])
+        print(f"| {fault.replace('_', '-')} | {count} | {found[fault]} | {made[fault]} | {correct} |")
+    print(f"| all | {studies} | {found.total()} | {made.total()} | {_share(right.total(), made.total())} |")
+    silent = 0
+    for _, findings in runs(studies, False):
+        silent += not findings
+        for _, text in findings:
+            print(f"without a fault: {text}", flush=True)
+    print(f"Without a fault: {silent} of {studies} studies say nothing ({_share(silent, studies)}).")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,92 @@
+"""What a metric's card lets a page say of its numbers: the comparison, the words, and what counts as a finding.
+
+Cards travel in the results, so a page can be written without knowing any metric.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+IDEAL, HUMAN_CAPTIONS, GROUPS, ITEMS = "ideal", "human", "groups", "items"
+COMPARISONS = (IDEAL, HUMAN_CAPTIONS, GROUPS, ITEMS)
+MORE, LESS = "more", "less"
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One sentence that a page can make of a term.
+
+    `against` is what the value is compared with: its `ideal`; the same term of `human` captions; other `groups` (the
+    two that differ most; what human captions show as clearly is no finding); `items`: which words or objects go with
+    which group. `more` and `less` are the sentences for a value above and below it, `question` what stays open where
+    neither can be said. For groups, `more` speaks of the group that is worse off. Sentences may hold {system},
+    {attribute}, {group}, {other}, and the name of any setting.
+
+    Only a side in `findings` is a finding; on the other side, or where `findings` is empty, the sentence is an
+    observation, and `note` says why. A difference below `smallest`, or by a factor below `factor`, is too small to be a
+    finding. Of statements with the same `choice`, one is made: the first that is a finding, else the first.
+    `beside` are terms whose agreement is told in the same sentence. `group_term` has the group rows that say which
+    group {group} is. `remainder` is the term that says how much of the value is left after a control; `no_remainder`
+    and `open_remainder` replace the sentence where that is nothing, or cannot be said.
+    """
+
+    term: str
+    against: str
+    more: str
+    question: str
+    less: str = ""
+    findings: tuple[str, ...] = (MORE,)
+    note: str = ""
+    smallest: float = 0.0
+    factor: float = 1.0
+    worse: str = ""  # of groups: "higher" or "lower" where the term's own direction does not say
+    item: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    choice: str = ""
+    beside: tuple[str, ...] = ()
+    group_term: str = ""
+    remainder: str = ""
+    no_remainder: str = ""
+    open_remainder: str = ""
+
+    def __post_init__(self) -> None:
+        if self.against not in COMPARISONS:
+            raise ValueError(
+                f"A statement compares with one of {', '.join(COMPARISONS)}. Got {self.against!r}."
+            )
+        if self.against in (IDEAL, HUMAN_CAPTIONS) and not self.less:
+            raise ValueError(f"The statement about '{self.term}' has no sentence for a value below.")
+
+
+_FIELDS = {one.name: one for one in dataclasses.fields(Statement)}
+_LISTS = ("findings", "beside")
+
+
+def statements_of(card: object) -> list[Statement]:
+    """The statements of a card as results carry it; those that are not sound are left out: results are untrusted."""
+    listed = card.get("statements") if isinstance(card, Mapping) else None
+    found = []
+    for entry in listed if isinstance(listed, list | tuple) else ():
+        if isinstance(entry, Mapping) and all(isinstance(entry.get(name), str) for name in ("term", "more")):
+            known = {name: value for name, value in entry.items() if name in _FIELDS}
+            for name in _LISTS:
+                known[name] = tuple(map(str, known.get(name) or ()))
+            try:
+                found.append(Statement(**known))
+            except (TypeError, ValueError):
+                continue
+    return found
+
+
+def fill(sentence: str, values: Mapping[str, object]) -> str:
+    """A sentence with its placeholders filled; plain replacement, since a results file may come from anybody.
+
+    >>> fill("{system} names {group.__class__}", {"system": "oscar"})
+    'oscar names {group.__class__}'
+    """
+    return _PLACEHOLDER.sub(lambda name: str(values.get(name.group(1), name.group(0))), sentence)

@@ -1,0 +1,379 @@
+"""What an audit concludes, in sentences: each says what its rows say, names who is worse off, and how sure it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from portrayal.metrics import CARDS
+from portrayal.mitigate.captions.card import CARD as REMEDY
+from portrayal.mitigate.card import CARD as MITIGATION
+from portrayal.report.conclusions import (
+    FINDING,
+    INCONCLUSIVE,
+    OBSERVED,
+    TOO_FEW,
+    UNDEFINED,
+    conclusions,
+)
+from portrayal.report.page import render
+from portrayal.report.questions import QUESTIONS, question_of
+from portrayal.results import Measurement, Results
+from portrayal.statements import Statement, fill, statements_of
+
+ALL_CARDS = {card.name: card.as_dict() for card in (*CARDS.values(), REMEDY, MITIGATION)}
+
+
+def row(metric, term, value, low=None, high=None, **more):
+    """A row as its metric writes it: unit, ideal and direction come from the card."""
+    described = next(one for one in ALL_CARDS[metric]["terms"] if one["name"] == term)
+    given = {name: described[name] for name in ("unit", "ideal", "better")}
+    given |= {"system": "oscar", "attribute": "gender", "n": 500}
+    return Measurement(metric, term, value=value, low=low, high=high, **{**given, **more})
+
+
+def results(*rows):
+    return Results(tuple(rows), provenance={"cards": ALL_CARDS})
+
+
+def said(*rows):
+    return [(one.state, one.text) for one in conclusions(results(*rows)).sentences]
+
+
+def findings(*rows):
+    return [(one.group, one.text) for one in conclusions(results(*rows)).findings]
+
+
+def by_group(metric, term, whole, **groups):
+    """A headline, and rows of groups: (value, low, high) each."""
+    return [
+        row(metric, term, *whole),
+        *(row(metric, term, *numbers, group=group) for group, numbers in groups.items()),
+    ]
+
+
+def test_a_finding_about_groups_names_who_is_worse_off_both_values_and_the_difference():
+    """By hand (MOVER): .141 - .039 = .102; low .102 - hypot(.141 - .117, .053 - .039) = .074,
+    high .102 + hypot(.169 - .141, .039 - .028) = .132."""
+    rows = by_group(
+        "error", "error", (0.091, 0.076, 0.109), female=(0.141, 0.117, 0.169), male=(0.039, 0.028, 0.053)
+    )
+    assert findings(*rows) == [
+        ("female", "oscar names the wrong gender more often for female than for male (share of the captions that name "
+         "one group): 14.1 % for female, 3.9 % for male; difference +10.2 points (95 % CI [7.4, 13.2]).")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("female", "male", "worse"),
+    [((0.80, 0.78, 0.82), (0.95, 0.93, 0.97), "female"), ((0.95, 0.93, 0.97), (0.80, 0.78, 0.82), "male")],
+)
+def test_two_captioners_that_serve_different_groups_get_different_sentences(female, male, worse):
+    rows = by_group("quality", "cider", (0.88, 0.86, 0.9), female=female, male=male)
+    ((group, text),) = findings(*rows)
+    assert group == worse
+    assert f"less like human captions for {worse} than for" in text
+    assert "0.800 for" in text
+    assert "0.950 for" in text
+    assert "difference -0.150 (95 % CI [" in text
+
+
+def test_a_ratio_of_all_people_does_not_hide_a_group_that_is_named_less():
+    rows = by_group(
+        "naming-ratio", "ratio", (1.086, 1.05, 1.12), male=(1.308, 1.25, 1.37), female=(0.684, 0.64, 0.73)
+    )
+    ((group, text),) = findings(*rows)
+    assert group == "female"
+    assert text.startswith("oscar names female less often, compared with human captions, than male: 0.684 ")
+    assert "1.308 times for male" in text
+
+
+def test_what_human_captions_show_as_clearly_is_no_finding():
+    groups = by_group("quality", "cider", (0.9, 0.88, 0.92), female=(0.8, 0.78, 0.82), male=(1.0, 0.98, 1.02))
+    humans = [row("quality", "cider", *numbers, system="human", group=group)
+              for group, numbers in (("female", (0.7, 0.68, 0.72)), ("male", (0.9, 0.88, 0.92)))]  # fmt: skip
+    assert [state for state, _ in said(*groups)] == [FINDING]
+    ((state, text),) = said(*groups, *humans)
+    assert state == INCONCLUSIVE
+    assert text.endswith("human captions 0.700 and 0.900.")
+
+
+def harm(system, value, low, high, term="demeaning.people-not-mentioned", **more):
+    stage = {"settings": {"stage": "3" if system == "human" else "4"}}
+    return row("harms", term, value, low, high, system=system, **{"unit": "share", **stage, **more})
+
+
+def test_harms_are_findings_where_they_differ_from_human_captions_by_enough_to_matter():
+    human = harm("human", 0.001, 0.0, 0.002)
+    assert said(harm("oscar", 0.037, 0.028, 0.047), human) == [
+        (FINDING, "oscar leaves people out more often than human captions do (share of images with a person): 3.7 %, "
+         "human captions 0.1 %; difference +3.6 points (95 % CI [2.7, 4.6]).")
+    ]  # fmt: skip
+    ((state, text),) = said(harm("oscar", 0.003, 0.0025, 0.0035), human)
+    assert (state, text[-38:]) == (OBSERVED, "[0.1, 0.3]) (too small to count as a finding)."[-38:])
+
+
+def test_a_rule_that_finds_more_than_harm_gives_an_observation_and_no_finding():
+    """76.8 % against 71.0 % of human captions was once the first sentence of a page."""
+    term = {"term": "stereotyping.incorrect-word"}
+    rows = (harm("oscar", 0.768, 0.76, 0.776, **term), harm("human", 0.71, 0.702, 0.718, **term))
+    assert findings(*rows) == []
+    ((state, text),) = said(*rows)
+    assert state == OBSERVED
+    assert text.startswith("More often in captions of oscar than in human captions")
+    ((state, text),) = said(harm("oscar", 0.4, 0.39, 0.41, **term), rows[1])
+    assert state == OBSERVED
+    assert text.startswith("Less often in captions of oscar than in human captions")
+
+
+def test_lic_is_an_observation():
+    ((state, text),) = said(row("lic", "lic", 5.9, 4.8, 7.0))
+    assert state == OBSERVED
+    assert text.startswith(
+        "Captions of oscar are easier to classify by gender than human captions: +5.9 points (95 % CI [4.8, 7.0]) (no "
+        "finding by itself"
+    )
+    assert "harder to classify" in said(row("lic", "lic", -2.0, -3.0, -1.0))[0][1]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.5, 2.5), (0.0, 2.5)])
+def test_an_interval_that_reaches_the_ideal_is_not_significant(low, high):
+    assert said(row("lic", "lic", 1.0, low, high)) == [
+        (INCONCLUSIVE, "Not significant: whether captions of oscar are easier to classify by gender than human "
+         f"captions: +1.0 points (95 % CI [{low}, {high}]).")
+    ]  # fmt: skip
+
+
+def test_without_an_interval_nothing_is_concluded():
+    ((state, text),) = said(row("leakage", "difference", 0.2))
+    assert state == INCONCLUSIVE
+    assert text.startswith("Inconclusive: whether the objects")
+    assert text.endswith("+20.0 points, without an interval.")
+
+
+def test_undefined_and_too_few_are_no_findings():
+    undefined = row("lic", "lic", None, reason="all captions are of one group")
+    few = row("lic", "lic", 9.0, 5.0, 13.0, reason="too few: 12 images, fewer than 30", n=12, system="sat")
+    whether = "whether captions of {} are easier to classify by gender than human captions"
+    assert said(undefined, few) == [
+        (TOO_FEW, f"Too few images: {whether.format('sat')}: too few: 12 images, fewer than 30."),
+        (UNDEFINED, f"Undefined: {whether.format('oscar')}: all captions are of one group."),
+    ]  # fmt: skip
+
+
+def test_a_group_on_too_few_images_is_compared_with_nobody():
+    rows = by_group("error", "error", (0.1, 0.08, 0.12), female=(0.3, 0.2, 0.4))
+    rows.append(
+        row("error", "error", 0.0, 0.0, 0.2, group="male", n=9, reason="too few: 9 images, fewer than 30")
+    )
+    assert [state for state, _ in said(*rows)] == [TOO_FEW]
+
+
+def test_findings_are_corrected_for_every_comparison_that_could_have_become_one():
+    """One of one is a finding at p = .03; the same number among ten is not."""
+    one = row("leakage", "difference", 0.02, 0.001, 0.039, p=0.03)
+    assert [state for state, _ in said(one)] == [FINDING]
+    others = [
+        row("leakage", "difference", 0.0, -0.02, 0.02, system=f"s{number}", p=0.9) for number in range(9)
+    ]
+    state, text = next(pair for pair in said(one, *others) if "oscar" in pair[1])
+    assert state == INCONCLUSIVE
+    assert text.startswith(
+        "Not significant after correction for 10 comparisons: whether the objects that oscar"
+    )
+    assert conclusions(results(one, *others)).comparisons == 10
+
+
+def test_of_several_groups_the_pair_was_chosen_among_all():
+    """p of the pair is .029 (z = 2.19); of three pairs .086."""
+    two = {"a": (0.10, 0.08, 0.12), "b": (0.07, 0.0524, 0.0876)}
+    assert [state for state, _ in said(*by_group("error", "error", (0.09, 0.08, 0.1), **two))] == [FINDING]
+    three = {**two, "c": (0.085, 0.07, 0.10)}
+    assert [state for state, _ in said(*by_group("error", "error", (0.09, 0.08, 0.1), **three))] == [
+        INCONCLUSIVE
+    ]
+
+
+def amplified(ba, t_to_a, named=(0.03, 0.01, 0.05)):
+    terms = {"ba": ba, "t-to-a": t_to_a, "a-to-t-named": named, "multi-signed": (0.0, -0.02, 0.02)}
+    return [row("amplification", term, *numbers) for term, numbers in terms.items()]
+
+
+def test_the_terms_of_amplification_speak_in_one_sentence():
+    """The demo's page once said 'less, -2.6 points' of a captioner whose ba, a-to-t and multi were all above 0."""
+    ((state, text),) = said(*amplified((0.041, 0.02, 0.062), (-0.026, -0.040, -0.010)))
+    assert state == FINDING
+    assert text == (
+        "oscar ties objects to gender more strongly than the images do (ba): +4.1 points (95 % CI [2.0, 6.2]); "
+        "a-to-t-named agrees; t-to-a is the other way, -2.6 points (95 % CI [-4.0, -1.0]); multi-signed not "
+        "significant."
+    )
+
+
+def test_where_only_the_other_direction_is_a_finding_it_leads():
+    ((state, text),) = said(*amplified((0.01, -0.02, 0.04), (0.05, 0.03, 0.07)))
+    assert state == FINDING
+    assert text.startswith("oscar takes gender from the objects")
+    assert "ba and multi-signed not significant" in text
+
+
+def test_of_several_settings_the_first_speaks_and_tells_if_others_differ():
+    rows = [
+        row("lic", "lic", value, value - 2, value + 2, settings={"split": split})
+        for split, value in (("a", 4.0), ("b", 3.0), ("c", 1.0))
+    ]
+    few = row("lic", "lic", 1.0, -1.0, 3.0, settings={"split": "d"}, n=5, reason="too few: 5 images")
+    assert "; 1 of 3 other settings say otherwise" in said(*rows, few)[0][1]
+    assert "otherwise" not in said(*rows[:2])[0][1]
+
+
+def test_words_that_go_with_a_group_and_which_of_them_do_in_human_captions():
+    def word(item, group, z, q, system="oscar"):
+        return row("word-odds", "z", z, item=item, group=group, q=q, system=system)
+
+    rows = [
+        word("car", "male", 4.0, 0.001), word("fishing", "male", 5.0, 0.0001), word("stove", "female", 6.0, 0.0001),
+        word("sky", "female", 1.0, 0.6), word("car", "female", -4.0, 0.001), word("car", "male", 3.0, 0.01, "human"),
+    ]  # fmt: skip
+    assert said(*rows) == [
+        (OBSERVED, "Words that go with a group of gender in captions of oscar: with male fishing, car; with female "
+         "stove (in human captions too: car).")
+    ]  # fmt: skip
+    assert said(rows[3]) == [
+        (INCONCLUSIVE, "Not significant: whether any word goes with a group of gender in captions of oscar.")
+    ]
+
+
+def test_a_search_names_the_group_it_ranks_first():
+    rows = [
+        row("retrieval-skew", "maxskew", 0.54, 0.38, 0.72, ideal=0.2, p=0.001),
+        row("retrieval-skew", "skew@k", 0.54, group="male"),
+        row("retrieval-skew", "skew@k", -0.7, group="female"),
+    ]
+    ((group, text),) = findings(*rows)
+    assert group == "male"
+    assert "ranks male first more often than its share" in text
+    assert text.endswith("0.540 (95 % CI [0.380, 0.720]), against 0.200.")
+
+
+def test_worst_first():
+    rows = [
+        row("leakage", "difference", value, value - 0.01, value + 0.01, system=system)
+        for system, value in (("a", 0.03), ("b", 0.20), ("c", 0.05))
+    ]
+    assert [one.system for one in conclusions(results(*rows)).findings] == ["b", "c", "a"]
+
+
+def test_a_caution_is_part_of_the_sentence():
+    rows = by_group("error", "error", (0.1, 0.08, 0.12), female=(0.3, 0.27, 0.33), male=(0.1, 0.08, 0.12))
+    careful = [Measurement(**{**m.as_dict(), "caution": "A quarter has no label."}) for m in rows]
+    ((_, text),) = findings(*careful)
+    assert text.endswith(". Caution: A quarter has no label.")
+
+
+ATTACKED = {"kind": "activity", "attack": "pgd", "of": "b@v-l"}
+
+
+def attacked(left, low, high, *more, settings=ATTACKED, **changed):
+    return (
+        row("counterbias", "excess", 2.2, 1.8, 2.7, settings=settings),
+        row("counterbias", "corrected", left, low, high, **{"settings": settings, **changed}),
+        row("counterbias", "corrected", 0.0, 0.0, 0.0, settings={**settings, "of": "b@v"}),
+        *more,
+    )
+
+
+def test_what_a_control_explains_is_no_finding():
+    """An attack damages what it does not aim at; a bias is found where more is left than an attack elsewhere does."""
+    ((state, text),) = said(*attacked(0.0, 0.0, 0.0))
+    assert state == INCONCLUSIVE
+    assert "changes no more than when something else is attacked (activity, pgd)" in text
+    assert "(corrected 0.0 % (95 % CI [0.0, 0.0])): +2.2 points" in text
+    for left in ((1.0, 0.0, 2.0), (2.0, None, None), (None, None, None)):
+        reason = {"reason": "nobody"} if left[0] is None else {}
+        ((state, text),) = said(*attacked(*left, **reason))
+        assert state == INCONCLUSIVE
+        assert text.startswith("Not significant: whether what oscar predicts changes more with the person")
+    assert said(*attacked(1.5, 1.0, 2.0))[0][0] == FINDING
+    another = said(*attacked(0.0, 0.0, 0.0, system="another"))
+    assert another[0][0] == FINDING  # the control of another system says nothing of this one
+
+
+def test_a_single_concept_bears_a_finding_out():
+    """A control that does much to some concepts may leave nothing on average of what others clearly have."""
+    fishing = {"item": "fishing", "settings": ATTACKED}
+    sure = row("counterbias", "corrected", 9.0, 8.0, 10.0, q=0.001, **fishing)
+    assert said(*attacked(0.0, 0.0, 0.0, sure))[0][0] == FINDING
+    unsure = row("counterbias", "corrected", 9.0, -1.0, 19.0, q=0.4, **fishing)
+    assert said(*attacked(0.0, 0.0, 0.0, unsure))[0][0] == INCONCLUSIVE
+
+
+def test_what_a_mitigation_leaves_and_costs():
+    drop = {"settings": {**ATTACKED, "attack": "exact"}}
+    rows = [
+        row("mitigation", "drop", 20.0, 15.0, 25.0, system="fairvlp", **drop),
+        row("mitigation", "drop", -1.0, -4.0, 2.0, system="dropout", **drop),
+        row("mitigation", "drop", 9.0, 5.0, 13.0, system="fairvlp", settings={**ATTACKED, "of": "b@v"}),
+    ]
+    assert [(state, text) for state, text in said(*rows)] == [
+        (FINDING, "fairvlp leaves less bias than as much training without it (b@v-l, activity, exact): +20.0 points "
+         "(95 % CI [15.0, 25.0])."),
+        (INCONCLUSIVE, "Not significant: whether dropout leaves less bias than as much training without it (b@v-l, "
+         "activity, exact): -1.0 points (95 % CI [-4.0, 2.0])."),
+    ]  # fmt: skip
+    change = {"system": "oscar (neutral)", "ideal": None, "better": None}
+    wrong = row("remedy", "change", -0.012, -0.014, -0.010, item="error: wrong", **change | {"unit": "share"})
+    leaks = row("remedy", "change", 0.4, -0.6, 1.4, item="lic: lic (folds)", **change | {"unit": "percent"})
+    other = row("remedy", "change", 9.0, 8.0, 10.0, item="harms: demeaning.words", **change)
+    assert [text for _, text in said(wrong, leaks, other)] == [
+        "With oscar (neutral), the share of captions that name the wrong group of gender falls: -1.2 points (95 % CI "
+        "[-1.4, -1.0]).",
+        "Not significant: whether how much easier captions are to classify by gender than human captions changes with "
+        "oscar (neutral): +0.4 points (95 % CI [-0.6, 1.4]).",
+    ]  # fmt: skip
+
+
+def test_human_captions_are_no_system_and_results_without_cards_have_no_sentences():
+    assert said(row("lic", "lic", 4.0, 2.0, 6.0, system="human")) == []
+    assert conclusions(Results((row("lic", "lic", 4.0, 2.0, 6.0),))).sentences == ()
+
+
+def test_every_question_has_its_place_on_the_page():
+    assert [question_of(metric).name for metric in ("lic", "harms", "mitigation", "unheard-of")] == [
+        "leaks", "harms", "remedies", "other",
+    ]  # fmt: skip
+    gap = by_group("quality", "cider", (0.9, 0.88, 0.92), a=(0.8, 0.78, 0.82), b=(1.0, 0.98, 1.02))
+    listed = conclusions(results(*gap, row("lic", "lic", 4, 2, 6))).by_question()
+    assert [question.name for question, _ in listed] == ["leaks", "quality"]
+    assert len({question.name for question in QUESTIONS}) == len(QUESTIONS)
+
+
+def test_names_in_sentences_are_text_on_the_page():
+    page = render(results(row("leakage", "difference", 0.2, 0.1, 0.3, system="<img src=x onerror=alert(1)>")))
+    assert "<img src=x" not in page
+    assert "What was found" in page
+    assert "The objects that &lt;img src=x onerror=alert(1)&gt; names reveal gender" in page
+
+
+def test_a_page_without_a_finding_says_so_first():
+    page = render(results(row("leakage", "difference", 0.0, -0.1, 0.1)))
+    assert "No finding: no difference that would count as one is significant" in page
+    assert "correction for 1 comparison (Holm" in page
+
+
+def test_statements_of_a_hostile_card_are_left_out():
+    good = Statement("lic", "ideal", "{system} more", "{system} is more", "{system} less")
+    card = {"statements": [good.__dict__, {"term": "lic"}, 3, {**good.__dict__, "against": "x"}, None]}
+    assert statements_of(card) == [good]
+    assert statements_of({"statements": "text"}) == statements_of(None) == []
+    assert fill("{system.__class__} {0} {system}", {"system": "{attribute}", "attribute": "x"}) == (
+        "{system.__class__} {0} {attribute}"
+    )
+
+
+@pytest.mark.parametrize("card", [*CARDS.values(), REMEDY, MITIGATION], ids=lambda card: card.name)
+def test_statements_are_about_terms_of_the_card(card):
+    terms = {term.name for term in card.terms}
+    for statement in card.statements:
+        assert {statement.term, *statement.beside} <= terms
+        assert {statement.remainder or statement.term, statement.group_term or statement.term} <= terms
+    assert statements_of(card.as_dict()) == list(card.statements)
