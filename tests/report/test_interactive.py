@@ -330,8 +330,8 @@ def test_numbers_that_no_axis_holds_are_not_drawn():
 
 
 def test_an_interval_beyond_the_axis_ends_at_its_edge():
-    rows = [row(f"s{n}", value=0.0, low=-0.1, high=0.1) for n in range(6)]
-    (made,) = charts(Results((*rows, row("far", value=0.0, low=5.0, high=6.0))))
+    rows = [row(f"s{n}", value=0.01, low=-0.1, high=0.1) for n in range(6)]
+    (made,) = charts(Results((*rows, row("far", value=0.01, low=5.0, high=6.0))))
     spec = made.panels[0].spec
     low, high = next(layer for layer in spec["layer"] if layer["encoding"]["x"].get("field") == "at")[
         "encoding"

@@ -87,7 +87,8 @@ def _summary(study: Study) -> str:
     parts = []
     if study.captions.height or not study.rankings.height:
         images = study.captions["image_id"].n_unique()
-        parts.append(f"{len(study.systems)} systems, {images:,} images, {study.captions.height:,} captions")
+        systems = f"{len(study.systems)} system{'' if len(study.systems) == 1 else 's'}"
+        parts.append(f"{systems}, {images:,} images, {study.captions.height:,} captions")
     if study.rankings.height:
         parts.append(told_rankings(study))
     if study.references.height:

@@ -231,6 +231,11 @@ def _measure_ratio(
         reason = "no captioned image with a label"
     elif not counts[:, 1].any():
         reason = f"no caption names only {' or '.join(judged.groups[place] for place in bottom)}"
+    # The row of all people repeats a group's number where there are two groups: it has to say which.
+    of_all = None
+    if group is None and reason is None:
+        rarest, commonest = judged.groups[top[0]], judged.groups[bottom[0]]
+        of_all = f"The ratio of all people is that of {rarest}, the rarest group, to {commonest}."
     draw = resampler(speech.images, seed, draws)
     # Is it the labels' ratio? That one is drawn along with it: other images would have had other labels.
     labelled = np.column_stack([np.isin(judged.truth, top), np.isin(judged.truth, bottom)]).astype(np.float64)
@@ -245,6 +250,7 @@ def _measure_ratio(
         n_unit="caption",
         support=len(np.unique(speech.image[named])),
         reason=reason,
+        caution=of_all,
         ideal=float(shown[top].sum() / shown[bottom].sum()) if shown[bottom].sum() else None,
         evidence=speech.evidence(named, judged.described),
         resampler=draw,

@@ -49,6 +49,8 @@ def chart(section: Section, everybody: Sequence[str], title: str = "") -> Chart 
         chosen.append((" · ".join(filter(None, (system, group, some[0].term))), True, fitting(some)))
     made = [(name, ranking, some, lines(some, second)) for name, ranking, some in chosen]
     made = [one for one in made if len(one[3]) > 1]
+    zero = [name for name, _, _, here in made if not any(line.value for line in here)]
+    made = [one for one in made if one[0] not in zero]  # nothing to see: the table says it in fewer words
     if not made:
         return None
     room = room_for(line for *_, here in made for line in here)
@@ -63,7 +65,7 @@ def chart(section: Section, everybody: Sequence[str], title: str = "") -> Chart 
     every = [one for some in (*wholes.values(), *items.values()) for one in some]
     terms = len({one.term for one in found if one.item is None and one.m.low is not None})
     return (
-        Chart(title, _reading(drawn, _defined(every), (len(wholes), terms)), tuple(panels))
+        Chart(title, _reading(drawn, _defined(every), (len(wholes), terms), zero), tuple(panels))
         if panels
         else None
     )
@@ -91,7 +93,7 @@ def _told(name: str, some: Sequence[Line], second: str) -> str:
     return told if ideal is None else f"{told} Ideal: {ideal:.3g}."
 
 
-def _reading(drawn: Sequence[Point], of: int, terms: tuple[int, int]) -> str:
+def _reading(drawn: Sequence[Point], of: int, terms: tuple[int, int], zero: Sequence[str]) -> str:
     """How to read it, and what is not in it."""
     dashed = "; a dashed line is the ideal" if any(one.m.ideal is not None for one in drawn) else ""
     told = [f"A point is a number, its line the interval{dashed}."]
@@ -99,6 +101,8 @@ def _reading(drawn: Sequence[Point], of: int, terms: tuple[int, int]) -> str:
         told.append(f"Hollow: rests on fewer than {TOO_FEW} images.")
     if gone := sum(one.m.value is None for one in drawn):
         told.append(f"{gone} undefined {'number is' if gone == 1 else 'numbers are'} not drawn.")
+    if zero:
+        told.append(f"Not drawn, since all its numbers are 0: {', '.join(zero)}.")
     if terms[0] < terms[1]:
         told.append(f"{terms[0]} of {terms[1]} terms with intervals are drawn.")
     if _defined(drawn) < of:

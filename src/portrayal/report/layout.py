@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ from portrayal.report.remedies import MITIGATION, remedy_sections
 from portrayal.report.section import Row, Section, probability
 from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results
 
+_COUNT = re.compile(r"\d[\d,]*")  # of images, in the reason of a number on too few
+_LISTED = 8  # numbers on too few images that a note names one by one
 DETECTABLE = 2.8016  # standard errors: what a two-sided test at 5 % finds with 80 % probability
 
 
@@ -271,9 +274,24 @@ def footnotes(rows: Sequence[Row]) -> list[str]:
     notes = [f"Undefined, {reason}: {', '.join(about)}." for reason, about in reasons.items()]
     notes += _remarks(rows)
     notes += cautions(rows)
-    if any(is_too_few(m) for row in rows for m in row.cells.values()):
-        notes.append(f"† Rests on fewer than {TOO_FEW} images: too few to rank.")
-    return notes
+    return notes + _too_few(rows)
+
+
+def _too_few(rows: Sequence[Row]) -> list[str]:
+    """What a dagger means, and on how many images each number that has one rests: a row's n is that of its first."""
+    few = [
+        (" ".join(filter(None, (term, row.system, row.group, row.item))), m)
+        for row in rows
+        for term, m in row.cells.items()
+        if is_too_few(m)
+    ]
+    if not few:
+        return []
+    counts = [f"{about} {found.group()}" for about, m in few if (found := _COUNT.search(m.reason or ""))]
+    listed = "; ".join(counts[:_LISTED]) + (
+        f"; {len(counts) - _LISTED} more" if len(counts) > _LISTED else ""
+    )
+    return [f"† Rests on fewer than {TOO_FEW} images: too few to rank{f' ({listed})' if listed else ''}."]
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from portrayal.results import Measurement
 
+_COLUMNS = 7  # beside names and n
 SUMMARY = "summary"  # the part that shows the headlines of a metric with many terms
 
 
@@ -70,6 +71,11 @@ class Section:
     @property
     def has_items(self) -> bool:
         return any(row.item is not None for row in self.rows)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has more columns than fit between the margins of a page."""
+        return len(self.terms) + self.has_items + 2 * self.tests > _COLUMNS
 
     @property
     def side_by_side(self) -> bool:

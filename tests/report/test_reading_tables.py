@@ -1,0 +1,59 @@
+"""What stands beside numbers on a page: whose n it is, what a row of all people repeats, and no chart of nothing."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import portrayal
+from portrayal.report.intervals import chart
+from portrayal.report.layout import footnotes, sections
+from portrayal.results import Measurement, Results
+
+
+def row(term, value, n, group=None, **more):
+    given = {"system": "oscar", "attribute": "gender", "unit": "share", "low": 0.0, "high": 0.2}
+    return Measurement("error", term, value=value, n=n, group=group, **{**given, **more})
+
+
+def test_a_dagger_tells_its_own_n_and_not_that_of_the_row():
+    few = {"reason": "too few: 24 images, fewer than 30"}
+    (section,) = sections(Results((row("right", 0.5, 69, "female"), row("error", 0.1, 24, "female", **few))))
+    assert section.rows[0].n == "69"
+    assert footnotes(section.rows) == [
+        "† Rests on fewer than 30 images: too few to rank (error oscar female 24)."
+    ]
+
+
+def test_a_long_list_of_daggers_is_cut_and_counted():
+    few = {"reason": "too few: 9 images, fewer than 30"}
+    rows = tuple(row("error", 0.1, 9, f"g{number}", **few) for number in range(12))
+    (section,) = sections(Results(rows))
+    assert footnotes(section.rows)[0].endswith("g7 9; 4 more).")
+
+
+def test_a_chart_of_nothing_but_zeros_is_not_drawn():
+    values = {"right": (0.5, 0.4), "wrong": (0.0, 0.0)}
+    rows = tuple(
+        row(term, value, 99, group)
+        for term in values
+        for group, value in zip("ab", values[term], strict=True)
+    )
+    (section,) = sections(Results(rows))
+    drawn = chart(section, ["oscar"])
+    assert [panel.name for panel in drawn.panels] == ["right"]
+    assert "Not drawn, since all its numbers are 0: wrong." in drawn.reading
+    (zeros,) = sections(Results(rows[2:]))
+    assert chart(zeros, ["oscar"]) is None
+
+
+def test_the_ratio_of_all_people_says_whose_it_is():
+    study = portrayal.Study.from_frames(
+        captions=pl.DataFrame({"image_id": [1, 2, 3], "system": ["s"] * 3, "caption": ["a man", "a man", "a woman"]}),
+        attributes=pl.DataFrame({"image_id": [1, 2, 3], "gender": ["male", "male", "female"]}),
+    )  # fmt: skip
+    whole = {
+        m.group: m for m in portrayal.metrics.error(study, systems=["s"]).measurements if m.term == "ratio"
+    }
+    assert whole[None].value == whole["female"].value
+    assert whole[None].caution == "The ratio of all people is that of female, the rarest group, to male."
+    assert whole["female"].caution is None
