@@ -37,7 +37,7 @@ def audit(
     than one of the `workers` needs the usual `if __name__ == "__main__":`.
     """
     started = time.time()
-    chosen = [find_metric(name) for name in dict.fromkeys(metrics if metrics is not None else METRICS)]
+    chosen = list(dict.fromkeys(find_metric(name) for name in (METRICS if metrics is None else metrics)))
     if systems is not None:
         study = study.only(systems)
     skipped: list[dict[str, str | None]] = []

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 SHOWN_PROBLEMS = 20
+SHOWN_NAMES = 40  # of those that a mistyped name could have been; a scan has thousands of words
 
 
 class PortrayalError(Exception):
@@ -92,11 +93,36 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:
-    """The error for a name that is not among the known ones, with the nearest of them."""
+    """The error for a name that is not among the known ones, with the nearest of them, whatever its case.
+
+    >>> print(unknown_name("metric", "LIK", ["error", "lic"]))
+    Unknown metric 'LIK'. Did you mean 'lic'? Available: error, lic.
+    """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    spelled = {other.casefold(): other for other in names}
+    near = difflib.get_close_matches(name, names, n=1) or [
+        spelled[other] for other in difflib.get_close_matches(name.casefold(), spelled, n=1)
+    ]
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    return PortrayalError(f"Unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}.")
+    hidden = len(names) - SHOWN_NAMES
+    more = f" and {hidden:,} more" if hidden > 0 else ""
+    available = ", ".join(names[:SHOWN_NAMES]) or "none"
+    return PortrayalError(f"Unknown {kind} '{name}'.{hint} Available: {available}{more}.")
+
+
+def find_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The known name that was meant: spelled the same, or else the only one that differs in case alone.
+
+    >>> find_name("system", "OSCAR", ["sat", "Oscar"])
+    'Oscar'
+    """
+    names = list(known)
+    if name in names:
+        return name
+    alike = [other for other in names if other.casefold() == name.casefold()]
+    if len(alike) != 1:
+        raise unknown_name(kind, name, names)
+    return alike[0]
 
 
 def need(module: str, extra: str, purpose: str) -> ModuleType:

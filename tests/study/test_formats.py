@@ -274,5 +274,6 @@ def test_only_some_systems_and_unknown_ones():
     frame = pl.DataFrame({"image_id": [1, 1, 1], "system": ["a", "b", "c"], "caption": ["x", "y", "z"]})
     study = Study.from_frames(captions=frame)
     assert study.only(["c", "a"]).systems == ("c", "a")
+    assert study.only(["C", "a", "c"]).systems == ("c", "a")
     with pytest.raises(Exception, match=r"Unknown system 'd'\. .*Available: a, b, c\."):
         study.only(["d"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import click
 from portrayal.cli.console import COLUMN_GAP, console, raw, say, show_table
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
-from portrayal.errors import PortrayalError, unknown_name
+from portrayal.errors import PortrayalError, find_name, unknown_name
 from portrayal.report.comparison import write_comparison
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
 from portrayal.results import HUMAN, RESULTS_FILE, Measurement, Results
+
+_SELECTOR = re.compile(r".+@(?P<name>\w+)=.*")
 
 
 @click.command("compare")
@@ -55,14 +58,15 @@ def _refuse_other_files(out: Path) -> None:
 
 def _load(source: str) -> Results:
     path, selector, system = source.rpartition("@system=")
+    other = _SELECTOR.fullmatch(source)
+    if other and other["name"] != "system" and not Path(source).exists():
+        raise unknown_name(f"selector in '{source}'", other["name"], ["system"])
     results = Results.load(path if selector else system)
     if not selector:
         return results
-    kept = tuple(m for m in results.measurements if m.system == system)
-    if not kept:
-        known = {m.system for m in results.measurements if m.system not in (None, HUMAN)}
-        raise unknown_name(f"system in {path}", system, {str(name) for name in known})
-    return replace(results, measurements=kept)
+    known = {str(m.system) for m in results.measurements if m.system not in (None, HUMAN)}
+    name = find_name(f"system in {path}", system, known)
+    return replace(results, measurements=tuple(m for m in results.measurements if m.system == name))
 
 
 def _show(differences: Results) -> None:

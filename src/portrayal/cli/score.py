@@ -24,7 +24,6 @@ from portrayal.cli.options import (
 )
 from portrayal.cli.studies import load_study
 from portrayal.cli.tables import show_results
-from portrayal.errors import unknown_name
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.results import Results
 
@@ -36,8 +35,6 @@ class _Metrics(click.Group):
         return list(METRICS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in METRICS:
-            raise unknown_name("metric", cmd_name, METRICS)
         return _command(find_metric(cmd_name))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.errors import unknown_name
+from portrayal.errors import find_name
 from portrayal.metrics.amplification import amplification
 from portrayal.metrics.card import Card
 from portrayal.metrics.cloze import cloze
@@ -52,9 +52,7 @@ CARDS: dict[str, Card] = {name: metric.card for name, metric in METRICS.items()}
 
 
 def find_metric(name: str) -> Metric:
-    if name not in METRICS:
-        raise unknown_name("metric", name, METRICS)
-    return METRICS[name]
+    return METRICS[find_name("metric", name, METRICS)]
 
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from portrayal.errors import PortrayalError, Problems, unknown_name
+from portrayal.errors import PortrayalError, Problems, find_name, unknown_name
 from portrayal.results import HUMAN
 from portrayal.study import tables
 from portrayal.study.formats.parquet import of_frame
@@ -189,11 +189,12 @@ class Study:
         return self.captions.filter(pl.col("system") == speaker).select("image_id", "sample", "caption")
 
     def only(self, systems: Sequence[str]) -> Study:
-        """The same study with some of its systems, in the order given. Labels of models stay, unless one is named."""
+        """The same study with some of its systems, in the order given. Labels of models stay, unless one is named.
+
+        Upper and lower case are the same, unless two systems differ by it.
+        """
         known = dict.fromkeys((*self.systems, *self.rankers, *self.labellers))
-        for system in systems:
-            if system not in known:
-                raise unknown_name("system", system, known)
+        systems = [find_name("system", system, known) for system in systems]
         if not systems:
             raise PortrayalError("No system was named; name at least one of the study's systems.")
         captions, rankings = (

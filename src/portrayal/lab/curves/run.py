@@ -35,7 +35,7 @@ def curves(
     progress: Progress | None = None,
 ) -> list[Curve]:
     """A curve for every term of these metrics (by default of all) whose card names a dial."""
-    chosen = [find_metric(name) for name in dict.fromkeys(metrics if metrics is not None else METRICS)]
+    chosen = list(dict.fromkeys(find_metric(name) for name in (METRICS if metrics is None else metrics)))
     for metric in chosen:
         if metrics is not None and not metric.card.responds_to:
             raise PortrayalError(f"The card of '{metric.name}' names no dial to hold it against.")

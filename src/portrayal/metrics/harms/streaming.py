@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.engine import Progress, Task, place_for, run_tasks
-from portrayal.errors import PortrayalError, unknown_name
+from portrayal.errors import PortrayalError, find_name
 from portrayal.metrics.harms.counting import count_scenes, speakers_of
 from portrayal.metrics.harms.measure import Measure
 from portrayal.metrics.harms.prepare import WORDS, Asked, prepare, with_study
@@ -80,10 +80,8 @@ def count_in_parts(
     everybody = list(survey.systems)
     if systems is not None and not systems:
         raise PortrayalError("No system was named; name at least one of the study's systems.")
-    for system in systems or ():
-        if system not in survey.systems:
-            raise unknown_name("system", system, everybody)
-    voices = [*(systems or everybody), *([HUMAN] if survey.described else [])]
+    asked_for = dict.fromkeys(find_name("system", system, everybody) for system in systems or ())
+    voices = [*(asked_for or everybody), *([HUMAN] if survey.described else [])]
     made: dict[Stage, dict[str, list[Measure]]] = {}
     for stage in stages:
         speakers = speakers_of(stage, voices, survey)

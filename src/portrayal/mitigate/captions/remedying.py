@@ -98,7 +98,7 @@ def remedied(
     started = time.time()
     chosen = [_known("remedy", name, REMEDIES) for name in dict.fromkeys(remedies)]
     places = [_known("place to rewrite", name, WHERE) for name in dict.fromkeys(where)]
-    measured = [find_metric(name) for name in dict.fromkeys(metrics)]
+    measured = list(dict.fromkeys(map(find_metric, metrics)))
     if not 0 < least <= 1:
         raise PortrayalError(f"The option 'least' must be above 0 and at most 1. Got {least!r} instead.")
     if not chosen or (NEUTRAL in chosen and not places):
