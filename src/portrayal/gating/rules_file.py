@@ -1,0 +1,86 @@
+"""A file of rules (TOML), which a project keeps beside its code."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from portrayal.errors import InputError, PortrayalError, Problem, find_name, shown, unknown_name
+from portrayal.gating.rules import BOUNDS, EXAMPLE, Rule, parse_rule
+
+_KEYS: dict[str, tuple[type, str]] = {
+    "check": (str, f"a rule such as '{EXAMPLE}'"),
+    "on": (str, f"one of {', '.join(BOUNDS)}"),
+    "reason": (str, "text"),
+    "allow_undefined": (bool, "true or false"),
+}
+
+
+def read_rules(path: Path | str) -> list[Rule]:
+    """The rules of a file: tables `[[rule]]` with `check`, and optionally `on`, `reason` and `allow_undefined`.
+
+    The whole file is checked before the first error ends it.
+    """
+    path = Path(path)
+    rules: list[Rule] = []
+    wrong: list[str] = []
+    for number, table in enumerate(_tables(path), start=1):
+        problems = list(_problems(table, path, f"rule {number}"))
+        if problems:
+            wrong += problems
+            continue
+        rules.append(
+            replace(
+                parse_rule(table["check"]),
+                on=find_name("bound", table["on"], BOUNDS) if "on" in table else None,
+                reason=table.get("reason"),
+                allow_undefined=table.get("allow_undefined"),
+                origin=f"{path}, rule {number}",
+            )
+        )
+    if wrong:
+        raise PortrayalError("\n".join(wrong))
+    return rules
+
+
+def _tables(path: Path) -> list[Any]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PortrayalError(f"There is no file of rules at {path}.") from None
+    except UnicodeDecodeError:
+        raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError([Problem(str(path), "TOML", shown(str(error), 120))]) from None
+    except (RecursionError, ValueError):  # nested thousands deep, or a number of thousands of digits
+        raise InputError([Problem(str(path), "TOML of rules", "a value too deep or too long")]) from None
+    tables = data.get("rule")
+    if set(data) != {"rule"} or not isinstance(tables, list) or not tables:
+        other = sorted(set(data) - {"rule"})
+        content = f"the key {shown(other[0])}" if other else "none" if not tables else shown(tables)
+        expected = f'[[rule]] tables and nothing else, each with a line  check = "{EXAMPLE}"'
+        raise InputError([Problem(str(path), expected, content)])
+    return tables
+
+
+def _problems(table: Any, path: Path, place: str) -> Iterator[str]:
+    """A sentence for each thing that is wrong with one table."""
+    if not isinstance(table, dict):
+        yield str(Problem(str(path), "a [[rule]] table", shown(table), place))
+        return
+    for key, value in table.items():
+        if key not in _KEYS:
+            yield f"{path}, {place}: {unknown_name('key', key, _KEYS)}"
+        elif not isinstance(value, _KEYS[key][0]):
+            yield str(Problem(str(path), _KEYS[key][1], shown(value), f"{place}, {key}"))
+    if "check" not in table:
+        yield str(Problem(str(path), _KEYS["check"][1], "none", f"{place}, check"))
+    for key, read in (("check", parse_rule), ("on", lambda typed: find_name("bound", typed, BOUNDS))):
+        if isinstance(table.get(key), str):
+            try:
+                read(table[key])
+            except PortrayalError as error:
+                yield f"{path}, {place}, {key}: {error}"
