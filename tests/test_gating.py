@@ -169,13 +169,23 @@ def test_the_text_says_what_was_found(gate):
         ("error:error@attribute=gendr <= 1", "Unknown attribute 'gendr'. Did you mean 'gender'?"),
         ("error:error@sistem=a <= 1", "Unknown selector of 'error' 'sistem'. Did you mean 'system'?"),
         ("counterbias:b@v-l@item=Coking <= 1", "Unknown item 'Coking'. Did you mean 'cooking'?"),
+        ("error:error@Female <= 1", "name=value after '@'. Got 'Female' instead. Did you mean 'group=Female'?"),
+        ("error:error@c <= 1", "Expected name=value after '@'. Got 'c' instead."),
+        ("error:error <= 5%", "Shares are fractions: 0.05, not 5%."),
+        ("error:error =< 0.05", "Expected one of <=, >=, <, >, ==. Got 'error:error =< 0.05' instead."),
+        ("rules.toml", "Did you mean --rules rules.toml?"),
         ("harms:erasure.ignoring@stage=5 <= 1", "Unknown value of 'stage' '5'. Available: 3, 4."),
     ],
 )  # fmt: skip
-def test_an_unknown_name_brings_a_suggestion(rule, sentence, gate):
+def test_a_mistyped_rule_brings_a_suggestion(rule, sentence, gate):
     code, out, err = gate(rule)
     assert (code, out) == (2, "")
     assert sentence in err
+
+
+def test_a_rule_that_is_given_twice_is_checked_once(gate):
+    _, out, _ = gate("error:error@system=b <= 1", "error:error@system=b <= 1")
+    assert "Rules kept: 1 of 1. Rows that pass: 1 of 1." in out
 
 
 def test_all_unknown_names_are_reported_at_once(gate):
@@ -317,6 +327,7 @@ def test_a_missing_file_is_bad_input(command, tmp_path):
 def test_where_a_selector_begins():
     assert parse_rule("counterbias:b@v-l <= 1").term == "b@v-l"
     assert parse_rule("counterbias:b@v-l@system=a <= 1").where == (("system", "a"),)
+    assert parse_rule("counterbias:b@v-l @ system = a <= 1").where == (("system", "a"),)
     assert parse_rule("a:b@group=x@y <= 1").where == (("group", "x@y"),)
     assert parse_rule(" a:b  <=  -1e-3 ").limit == -0.001
     assert parse_rule('a:b@system="x,group=y",group=z <= 1').where == (

@@ -95,7 +95,8 @@ def _rules(texts: tuple[str, ...], files: tuple[Path, ...]) -> list[Rule]:
         try:
             rules.append(parse_rule(text))
         except PortrayalError as error:
-            wrong.append(str(error))
+            hint = f" Did you mean --rules {text}?" if text.endswith(".toml") else ""
+            wrong.append(f"{error}{hint}")
     for file in files:
         try:
             rules += read_rules(file)

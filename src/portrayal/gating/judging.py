@@ -46,6 +46,7 @@ def judge(
     none of their own; `catalogue` names metrics and their terms that these results need not hold.
     """
     on = find_name("bound", on, BOUNDS)
+    rules = list(dict.fromkeys(rules))
     names = Names(results, catalogue)
     selections: list[Selection] = []
     wrong: list[str] = []

@@ -84,7 +84,7 @@ class Names:
         try:
             term = find_name(f"term of '{metric}'", rule.term, self._terms(metric))
         except PortrayalError as error:
-            wrong.append(str(error))
+            wrong.append(self._half_selector(rule.term, metric) or str(error))
         for field, typed in rule.where:
             try:
                 accepted[field] = self._values(metric, field, typed, allow_undefined)
@@ -93,6 +93,15 @@ class Names:
         if wrong:
             raise PortrayalError("\n".join(f"{rule.place}: {sentence}" for sentence in wrong))
         return Selection(metric, term, accepted)
+
+    def _half_selector(self, term: str, metric: str) -> str | None:
+        """What to type where a value follows "@" without the name of its field: error@female."""
+        name, _, value = (part.strip() for part in term.partition("@"))
+        if not value or not _alike(name, self._terms(metric)):
+            return None
+        fields = [field for field, known in self._everywhere.items() if _alike(value, filter(None, known))]
+        hint = f" Did you mean '{fields[0]}={value}'?" if fields else ""
+        return f"Expected name=value after '@'. Got {value!r} instead.{hint}"
 
     def _terms(self, metric: str) -> set[str]:
         told = {str(term["name"]) for term in self._card_terms(metric) if "name" in term}

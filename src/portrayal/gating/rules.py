@@ -21,7 +21,9 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 # The relation is the last one in the rule, so that names may hold any character but these.
 _RULE = re.compile(r"\s*(?P<left>.+?)\s*(?P<relation><=|>=|==|<|>)\s*(?P<limit>[^<>=]+?)\s*")
-_SELECTOR = re.compile(r"@(?=\w[\w-]*=)")  # a term may hold an @ (tr@1); a selector's is followed by name=
+_SELECTOR = re.compile(
+    r"\s*@\s*(?=\w[\w-]*\s*=)"
+)  # a term may hold an @ (tr@1); a selector's is followed by name=
 _HALF_SELECTOR = re.compile(r"@(?:system|attribute|group|item|unit)?\s*$")
 _PAIRS = re.compile(r'(?:[^",]|"[^"]*")+')  # separated by commas, but for those between quotation marks
 
@@ -69,10 +71,13 @@ def parse_rule(text: str) -> Rule:
         raise PortrayalError(f'Expected a rule like "{EXAMPLE}". Got {text!r} instead.')
     limit = _limit(parts["limit"])
     if limit is None:
-        raise PortrayalError(f"Expected a number after {parts['relation']!r}. Got {text!r} instead.")
+        hint = " Shares are fractions: 0.05, not 5%." if "%" in parts["limit"] else ""
+        raise PortrayalError(f"Expected a number after {parts['relation']!r}. Got {text!r} instead.{hint}")
     name, *selector = _SELECTOR.split(parts["left"], maxsplit=1)
     if _HALF_SELECTOR.search(name):
         raise PortrayalError(f"Expected name=value after '@'. Got {text!r} instead.")
+    if name.endswith(("=", "!")) and not selector:
+        raise PortrayalError(f"Expected one of {', '.join(_COMPARE)}. Got {text!r} instead.")
     metric, colon, term = name.partition(":")
     if not colon or not metric.strip() or not term.strip():
         raise PortrayalError(f'Expected a rule like "{EXAMPLE}". Got {text!r} instead.')
