@@ -100,21 +100,83 @@ def values(results, system="s"):
 
 
 def test_a_study_by_hand():
-    # Columns male, female. Labels: bat (3, 1), cup (1, 3). Named group by named object: bat (4, 0), cup (1, 2).
-    # Named object by labelled group: bat (3, 1), cup (1, 2). Named group by labelled object: bat (4, 0), cup (1, 2).
+    # Columns male, female. Labels: bat (3, 1), cup (1, 3); of images whose captions name one group, all but the last:
+    # bat (3, 1), cup (1, 2). Named group by named object: bat (4, 0), cup (1, 2). Named object by labelled group:
+    # bat (3, 1), cup (1, 2). Named group by labelled object: bat (4, 0), cup (1, 2).
     found = values(amplification(hand(), attribute="gender", set_minimum=1))
-    assert found["ba"] == pytest.approx(((4 / 4 - 3 / 4) + (2 / 3 - 3 / 4)) / 2)
+    assert found["ba"] == pytest.approx(((4 / 4 - 3 / 4) + (2 / 3 - 2 / 3)) / 2)
     assert found["a-to-t"] == pytest.approx((0 - 0 - 0 + (2 / 4 - 3 / 4)) / 4)
     # Bats are labelled and named four times, cups labelled four times and named three: (1, 2) becomes (4/3, 8/3).
     assert found["a-to-t-named"] == pytest.approx((0 - 0 - (4 / 3 - 1) / 4 + (8 / 3 - 3) / 4) / 4)
+    assert found["t-to-a"] == pytest.approx(
+        ((4 / 4 - 3 / 4) - (0 - 1 / 4) - (1 / 3 - 1 / 3) + (2 / 3 - 2 / 3)) / 4
+    )
+    assert found["multi"] == pytest.approx(1 / 4 / 2)
+    assert found["multi-signed"] == pytest.approx(found["ba"])
+    assert found["multi-variance"] == pytest.approx(np.var([1 / 4, 0, 0, 0]))
+    assert found["multi-excess"] == pytest.approx(found["multi"] - found["multi-floor"])
+
+
+def test_a_study_by_hand_as_published():
+    """Groups named are held against all images: the woman with the cup whom nobody names counts on one side only."""
+    results = amplification(hand(), attribute="gender", set_minimum=1, images="all")
+    found = values(results)
+    assert found["ba"] == pytest.approx(((4 / 4 - 3 / 4) + (2 / 3 - 3 / 4)) / 2)
     assert found["t-to-a"] == pytest.approx(
         ((4 / 4 - 3 / 4) - (0 - 1 / 4) - (1 / 3 - 1 / 4) + (2 / 3 - 3 / 4)) / 4
     )
     assert found["multi"] == pytest.approx((abs(1 / 4) + abs(2 / 3 - 3 / 4)) / 2)
     assert found["multi-signed"] == pytest.approx(found["ba"])
-    changes = [1 / 4, 0, 0, 2 / 3 - 3 / 4]
-    assert found["multi-variance"] == pytest.approx(np.var(changes))
-    assert found["multi-excess"] == pytest.approx(found["multi"] - found["multi-floor"])
+    assert found["multi-variance"] == pytest.approx(np.var([1 / 4, 0, 0, 2 / 3 - 3 / 4]))
+    assert {m.n for m in results.measurements if m.system == "s"} == {8}
+
+
+def test_who_is_not_named_is_no_change():
+    """A captioner that names everybody rightly or not at all, women with cups least, changes no share of a group."""
+    study = hand()
+    silent = {
+        "5": "a person with a cup",
+        "7": "a woman with a bat",
+        "4": "a man with a cup",
+        "3": "a man, a bat",
+    }
+    captions = study.captions.with_columns(
+        caption=pl.col("image_id").replace_strict(silent, default=pl.col("caption"))
+    )
+    right = Study.from_frames(captions=captions, attributes=study.attributes, objects=study.objects)
+    results = amplification(right, attribute="gender", set_minimum=1)
+    found = values(results)
+    for term in ("ba", "t-to-a", "multi", "multi-signed", "multi-variance"):
+        assert found[term] == pytest.approx(0), term
+    # As published, cups seem to go with men more than they do: 1/2 of those named, 1/4 of those shown.
+    assert values(amplification(right, attribute="gender", images="all"))["t-to-a"] == pytest.approx(
+        (0 - 0 - (1 / 2 - 1 / 4) + (1 / 2 - 3 / 4)) / 4
+    )
+    # Images 5 and 8 name nobody, so they count only in terms that do not ask whom captions name.
+    counts = {m.term: m.n for m in results.measurements if m.system == "s"}
+    assert counts["t-to-a"] == counts["ba"] == counts["multi"] == 6
+    assert counts["a-to-t"] == counts["a-to-t-named"] == 8
+
+
+def test_an_image_counts_as_often_as_its_captions_name_one_group():
+    """Image 1 has a second caption that names nobody, image 2 one that names both: each counts half."""
+    study = hand()
+    more = pl.DataFrame(
+        {
+            "image_id": ["1", "2"],
+            "system": "s",
+            "sample": [1, 1],
+            "caption": ["a bat", "a man and a woman with a bat"],
+        }
+    )
+    columns = ("image_id", "system", "sample", "caption")
+    captions = pl.concat([study.captions.select(columns), more.cast(study.captions.select(columns).schema)])
+    several = Study.from_frames(captions=captions, attributes=study.attributes, objects=study.objects)
+    found = values(amplification(several, attribute="gender", set_minimum=1))
+    # Bats, labelled: 1/2 + 1/2 + 1 men and a woman; named: all of these 3 as men. Cups as before.
+    assert found["t-to-a"] == pytest.approx(((1 - 2 / 3) - (0 - 1 / 3)) / 4)
+    # Bats, named as objects too: images 1 and 2 half each, 4 and 7, all as men.
+    assert found["ba"] == pytest.approx(((1 - 2 / 3) + 0) / 2)
 
 
 def test_the_floor_counts_the_noise_of_few_captions():
@@ -153,9 +215,10 @@ def test_the_ideal_of_multi_is_its_floor():
     }
     assert rows["multi"].ideal == rows["multi-floor"].value
     assert rows["multi-variance"].ideal is None
-    # Bat: four labelled, four named, so drawn noise alone; cup: three of four named.
+    # Bat: four labelled, four named, so drawn noise alone; cup: three of four named, or of three where one is named.
     least = np.sqrt(2 / np.pi) * np.sqrt(0.75 * 0.25 * (1 / 3 - 1 / 4)) / 2
-    assert rows["multi-floor"].value >= least
+    published = amplification(hand(), attribute="gender", set_minimum=1, images="all").measurements
+    assert next(m for m in published if m.term == "multi-floor" and m.system == "s").value >= least
 
 
 def test_sets_of_two_objects():
@@ -168,7 +231,10 @@ def test_sets_of_two_objects():
     )
     found = values(amplification(both, attribute="gender", set_minimum=1))
     # Sets bat, cup, hat, {bat, hat}, {cup, hat}; the pairs repeat bat and cup, and hat leans to nobody (4, 4).
-    assert found["multi"] == pytest.approx(2 * (1 / 4 + abs(2 / 3 - 3 / 4)) / 5)
+    # Among images that name somebody hats are shown with four men and three women, and named with five and two.
+    assert found["multi"] == pytest.approx(2 * (1 / 4 + 0) / 5)
+    published = values(amplification(both, attribute="gender", set_minimum=1, images="all"))
+    assert published["multi"] == pytest.approx(2 * (1 / 4 + abs(2 / 3 - 3 / 4)) / 5)
 
 
 def test_ties_may_be_dropped():
@@ -228,10 +294,10 @@ def test_rows_of_the_union_count_images_without_a_label():
     few = values(amplification(with_unlabelled_bats(4), attribute="gender", rows="union"))
     assert few["t-to-a"] == pytest.approx(plain)
     # With 16 more, 20 of 24 hold bats: 20 * 4 / 24 = 3.33 > 3, so men lean away from bats; cups 0.67 < 1: towards.
-    # Changes: bat (+1/4, -1/4), cup (+1/12, -1/12) for men and women; signs were (+, -, -, +), are (-, -, +, +).
+    # Changes: bat (+1/4, -1/4), cup none for men and women; signs were (+, -, -, +), are (-, -, +, +).
     many = values(amplification(with_unlabelled_bats(16), attribute="gender", rows="union"))
-    assert many["t-to-a"] == pytest.approx((-1 / 4 + 1 / 4 + 1 / 12 - 1 / 12) / 4)
-    assert plain == pytest.approx((1 / 4 + 1 / 4 - 1 / 12 - 1 / 12) / 4)
+    assert many["t-to-a"] == pytest.approx((-1 / 4 + 1 / 4) / 4)
+    assert plain == pytest.approx((1 / 4 + 1 / 4) / 4)
 
 
 def test_what_it_needs():
@@ -245,10 +311,11 @@ def test_what_it_needs():
         amplification(women, attribute="gender")
 
 
-def loop_by_loop(tasks, groups, task_predictions, group_predictions):
+def loop_by_loop(tasks, groups, task_predictions, group_predictions, same_images):
     """Directional amplification from arrays of (images, tasks) and (images, groups).
 
-    As the public code for captions does, groups named are counted among captions that name one.
+    As the public code for captions does, groups named are counted among captions that name one; groups shown among
+    all images, or among the same.
     """
     keep = (tasks.sum(1) > 0) & (groups.sum(1) > 0)
     t_to_a, a_to_t = [], []
@@ -259,17 +326,19 @@ def loop_by_loop(tasks, groups, task_predictions, group_predictions):
             with_task, in_group = tasks[:, t] == 1, groups[:, a] == 1
             known = with_task & (group_predictions.sum(1) > 0)  # captions that name exactly one group
             if known.any():
-                t_to_a.append(y * (group_predictions[known, a].mean() - groups[with_task, a].mean()))
+                shown = groups[known if same_images else with_task, a].mean()
+                t_to_a.append(y * (group_predictions[known, a].mean() - shown))
             if in_group.any():
                 a_to_t.append(y * (task_predictions[in_group, t].mean() - tasks[in_group, t].mean()))
     return np.mean(a_to_t), np.mean(t_to_a)
 
 
-def test_directions_agree_with_loops_on_a_made_world():
+@pytest.mark.parametrize("compared", ["named", "all"])
+def test_directions_agree_with_loops_on_a_made_world(compared):
     made = make_study(
         scenes=400, seed=2, captioners=[Captioner("c", amplification=0.4, wrong_group={"female": 0.3})]
     )
-    found = values(amplification(made, attribute="gender", draws=20), "c")
+    found = values(amplification(made, attribute="gender", draws=20, images=compared), "c")
     labels = sorted(set(made.objects["label"]))
     images = sorted(made.attributes["image_id"])
     gender = dict(made.attributes.select("image_id", "gender").iter_rows())
@@ -284,7 +353,7 @@ def test_directions_agree_with_loops_on_a_made_world():
     groups = np.array([[gender[i] == g for g in order] for i in images], dtype=float)
     said = np.array([[label in finder.labels(caption[i]) for label in labels] for i in images], dtype=float)
     named = np.array([[naming.groups(caption[i]) == (g,) for g in order] for i in images], dtype=float)
-    a_to_t, t_to_a = loop_by_loop(tasks, groups, said, named)
+    a_to_t, t_to_a = loop_by_loop(tasks, groups, said, named, compared == "named")
     assert found["a-to-t"] == pytest.approx(a_to_t)
     assert found["t-to-a"] == pytest.approx(t_to_a)
 

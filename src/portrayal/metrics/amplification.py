@@ -68,7 +68,10 @@ CARD = Card(
         "ba = sum over (o, g) with b*(o, g) > 1/|G| of (b~(o, g) - b*(o, g)), divided by the number of objects with a "
         "share on both sides, where b(o, g) is the share of group g among the captions or images with object o. "
         "a-to-t = mean over pairs of y (P(t^|a) - P(t|a)) and t-to-a = mean of y (P(a^|t) - P(a|t)), with y = 1 if "
-        "P(a, t) > P(a) P(t) and -1 otherwise; P(a^|t) is among the captions that name exactly one group. "
+        "P(a, t) > P(a) P(t) and -1 otherwise, over all labelled images; P(a^|t) is among the captions that name "
+        "exactly one group. In ba, t-to-a and multi, b* and P(a|t) are over the same images: an image counts for the "
+        "share of its captions that name exactly one group (--images all: every labelled image counts in full, as "
+        "published). "
         "a-to-t-named: a-to-t with P(t^|a) P(t) / P(t^) in the place of P(t^|a). "
         "multi: as ba with sets of objects instead of objects, the differences taken without their sign; "
         "multi-signed with it; multi-floor is the multi that noise alone gives, sqrt(2/pi) times the standard error of "
@@ -82,6 +85,9 @@ CARD = Card(
         "multi: Zhao, Andrews and Xiang, Men Also Do Laundry, ICML 2023."
     ),
     caveats=(
+        "With --images all, as published, captions that name one group are held against all images: where a caption "
+        "names a group depends on what the image shows, so ba, t-to-a and multi then mix who is named wrongly with "
+        "who is not named, and even their sign can depend on it.",
         "Captions leave objects unnamed: P(t^|a) is mostly below P(t|a), so a-to-t mixes what is tied with what is "
         "merely not said. a-to-t-named, t-to-a and ba do not: they divide by what was named.",
         "ba counts rare objects as much as common ones; the directional terms do too.",
@@ -184,6 +190,11 @@ def amplification(
         Literal["negative", "drop"],
         "A pair exactly as common as chance: counted as leaning away, or left out.",
     ] = "negative",
+    images: Annotated[
+        Literal["named", "all"],
+        "Labels that shares of named groups (ba, t-to-a, multi) are compared with: of the images whose captions name "
+        "exactly one group, or of all labelled images, as published.",
+    ] = "named",
     set_minimum: Annotated[int, "Labelled images that a set of objects must be in, for multi.", 1] = TOO_FEW,
     synonyms: Synonyms = None,
 ) -> Findings:
@@ -214,6 +225,7 @@ def amplification(
             "lexicon": words.label,
             "rows": rows,
             "ties": ties,
+            "images": images,
             "set_minimum": set_minimum,
             "source": source,
             "synonyms": other_words,
@@ -235,9 +247,10 @@ def amplification(
             labels,
             finder,
             set_minimum,
+            images,
         )
         extra = object_counts(seen, unlabelled, labels)
-        _measure(findings, speaker, speech, view, rows, extra, ties, seed, draws)
+        _measure(findings, speaker, speech, view, rows, extra, ties, images, seed, draws)
     return findings
 
 
@@ -249,6 +262,7 @@ def _measure(
     rows: str,
     extra: tuple[Array, int],
     ties: str,
+    compared_with: str,
     seed: int,
     draws: int,
 ) -> None:
@@ -256,35 +270,37 @@ def _measure(
     draw = resampler(speech.images, seed, draws)
     blocks = [
         view.truth,
+        view.compared,
         view.named_objects,
         view.named_groups,
         view.named_both,
         view.people,
         view.with_object,
     ]
-    columns = sparse.hstack([*blocks, view.sets_truth, view.sets_named], format="csr")
-    edges = np.cumsum([block.shape[1] for block in (*blocks, view.sets_truth, view.sets_named)])[:-1]
+    columns = sparse.hstack([*blocks, view.sets_compared, view.sets_named], format="csr")
+    edges = np.cumsum([block.shape[1] for block in (*blocks, view.sets_compared, view.sets_named)])[:-1]
 
     def table(part: Array) -> Array:
         return part.reshape(len(part), view.groups, -1).transpose(0, 2, 1)
 
     # Which way a tie leans is read off the labels once. Deciding it anew in every draw would count the noise of
-    # the labels twice and pull every draw down: what leans by chance leans back.
-    truth, _, _, _, people, deciding, sets_truth, _ = np.split(column_sums(columns)[None], edges, axis=1)
+    # the labels twice and pull every draw down: what leans by chance leans back. All labelled images decide it, so
+    # that it is the same for every system that captions them.
+    truth, _, _, _, _, people, deciding, _, _ = np.split(column_sums(columns)[None], edges, axis=1)
     base = deciding if rows == "intersection" else people
     lean = lean_of(table(truth), table(truth).sum(axis=2) + extra[0], base, base.sum(axis=1) + extra[1], ties)
-    leaning, sets_leaning = leans(table(truth)), leans(table(sets_truth))
+    leaning, sets_leaning = leans(table(truth)), leans(table(column_sums(view.sets_truth)[None]))
 
     def statistic(totals: Array) -> Array:
-        truth, objects, groups, both, people, _, sets_truth, sets_named = np.split(totals, edges, axis=1)
-        change = changes(table(sets_truth), table(sets_named), sets_leaning)
+        truth, compared, objects, groups, both, people, _, sets, sets_named = np.split(totals, edges, axis=1)
+        change = changes(table(sets), table(sets_named), sets_leaning)
         flat = change.reshape(len(totals), -1)
         return np.column_stack(
             [
-                ba(table(truth), table(both), leaning),
+                ba(table(compared), table(both), leaning),
                 a_to_t(table(truth), table(objects), people, lean),
                 a_to_t(table(truth), as_often(table(objects), table(truth)), people, lean),
-                t_to_a(table(truth), table(groups), lean),
+                t_to_a(table(compared), table(groups), lean),
                 mean_of_known(np.abs(change).sum(axis=2)),
                 mean_of_known(change.sum(axis=2)),
                 mean_of_known((flat - mean_of_known(flat)[:, None]) ** 2),
@@ -293,10 +309,10 @@ def _measure(
 
     def floor() -> float | None:
         """A mean of absolute values is above 0 without any change: the mean size of each change's own noise."""
-        totals = draw.totals(sparse.hstack([view.sets_truth, view.sets_named], format="csr"))
+        totals = draw.totals(sparse.hstack([view.sets_compared, view.sets_named], format="csr"))
         before, after = np.split(totals, 2, axis=1)
         drawn = spread_of_known(changes(table(before), table(after), sets_leaning))
-        labelled = table(column_sums(view.sets_truth)[None])[0]
+        labelled = table(column_sums(view.sets_compared)[None])[0]
         part = view.sets_any
         said = effective_count(column_sums(part), column_sums(part.multiply(part)))
         few = np.where(sets_leaning[0], sampling_error(labelled, said), 0.0)
@@ -330,7 +346,7 @@ def _measure(
             term.name,
             estimate,
             system=speaker,
-            n=images,
+            n=images if compared_with == "all" or term.name.startswith("a-to-t") else view.naming,
             reason=undefined,
             ideal=found["multi-floor"].value if term.name == "multi" else None,
             p=bootstrap_p(estimate.replicates) if signed and undefined is None else None,

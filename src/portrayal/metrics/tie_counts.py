@@ -20,15 +20,20 @@ class TieCounts:
     """Truth and prediction of each image, as sparse counts of (images, objects x groups) and the like."""
 
     truth: sparse.csr_array  # labelled objects by labelled group
+    compared: (
+        sparse.csr_array
+    )  # the same over the images whose captions say which group they name, or over all
     named_objects: sparse.csr_array  # named objects by labelled group
     named_groups: sparse.csr_array  # labelled objects by named group
     named_both: sparse.csr_array  # named objects by named group
     people: sparse.csr_array  # labelled group of every image
     with_object: sparse.csr_array  # the same, of images with a labelled object
     sets_truth: sparse.csr_array
+    sets_compared: sparse.csr_array
     sets_named: sparse.csr_array
     sets_any: sparse.csr_array  # the same whichever group is named
     groups: int
+    naming: int  # images with a caption that names exactly one group
 
 
 def count_ties(
@@ -40,8 +45,13 @@ def count_ties(
     labels: Sequence[str],
     finder: ObjectFinder,
     set_minimum: int,
+    images: str,
 ) -> TieCounts:
-    """Count what one speaker says of its images; `truth` is the labelled group of each."""
+    """Count what one speaker says of its images; `truth` is the labelled group of each.
+
+    With `images` "named" the labels that shares of named groups are compared with count as often as the image's
+    captions name exactly one group: in full, in part or not at all. With "all" they count in full.
+    """
     place = {label: index for index, label in enumerate(labels)}
     row = {image: index for index, image in enumerate(speech.images)}
     shape = (len(speech.images), len(labels))
@@ -56,20 +66,25 @@ def count_ties(
     shown = np.array([[group == label for group in groups] for label in truth], dtype=np.float64)
     shown = shown.reshape(len(truth), len(groups))
     named = speech.share_per_image(one.astype(np.float64))
+    naming = named.sum(axis=1, keepdims=True)
+    compared = shown * naming if images == "named" else shown
     sets = _common_sets(objects, set_minimum)
     objects_in_sets, said_in_sets = _members(objects, sets), _members(said, sets)
     captions_by_group = one.astype(np.float64)
     return TieCounts(
         truth=_by_group(objects, shown),
+        compared=_by_group(objects, compared),
         named_objects=_by_group(speech.to_image @ said, shown),
         named_groups=_by_group(objects, named),
         named_both=_by_group_of_captions(said, captions_by_group, speech.to_image),
         people=sparse.csr_array(shown),
         with_object=sparse.csr_array(shown * np.asarray(objects.sum(axis=1) > 0, dtype=float).reshape(-1, 1)),
         sets_truth=_by_group(objects_in_sets, shown),
+        sets_compared=_by_group(objects_in_sets, compared),
         sets_named=_by_group_of_captions(said_in_sets, captions_by_group, speech.to_image),
         sets_any=(speech.to_image @ said_in_sets.multiply(one.any(axis=1)[:, None])).tocsr(),
         groups=len(groups),
+        naming=int(np.count_nonzero(naming)),
     )
 
 
