@@ -14,7 +14,6 @@ from statsmodels.stats.proportion import proportion_confint
 from portrayal.stats import (
     Resampler,
     benjamini_hochberg,
-    bootstrap_p,
     clustered_variance,
     clustered_wilson,
     dealings,
@@ -26,6 +25,7 @@ from portrayal.stats import (
     noise_floor,
     paired_difference,
     permutation_p,
+    permutation_test,
     permutations,
     unpaired_difference,
     wilson,
@@ -127,11 +127,24 @@ def test_permutation_p_is_uniform_under_the_null():
     assert stats.kstest(found, "uniform").pvalue > 0.01
 
 
-def test_p_can_fall_below_what_counting_draws_could_say():
-    draws = np.random.default_rng(0).normal(5, 1, size=1000)
-    draws = draws[draws > 0]
-    assert bootstrap_p(draws) == pytest.approx(2 * stats.norm.sf(np.median(draws) / draws.std(ddof=1)))
-    assert bootstrap_p(draws) < 2 / 1001
+@pytest.mark.parametrize("clustered", [False, True])
+def test_permutations_go_on_where_p_is_close_to_the_threshold(clustered):
+    """The largest of 20 numbers stands last: p is 1/20 exactly, so that no number of permutations is ever enough."""
+    data, asked = np.arange(20.0), []
+
+    def statistic(order):
+        asked.append(order)
+        return np.array([data[order][-1]])
+
+    entries = np.arange(20) if clustered else 20
+    p = permutation_test(statistic, entries, seed=3, draws=100)[0]
+    assert len(asked) == 1 + 1000
+    null = (dealings if clustered else permutations)(statistic, entries, 3, 1000)
+    assert p == permutation_p(np.array([19.0]), null)[0]  # as if all had been asked for at once
+    asked.clear()
+    data = data[::-1]  # the smallest: every permutation reaches it
+    assert permutation_test(statistic, entries, seed=3, draws=100)[0] == 1.0
+    assert len(asked) == 1 + 100
 
 
 def test_undefined_numbers_have_no_p():
@@ -163,13 +176,6 @@ def test_means_of_several_captions_are_surer_than_single_ones():
 def test_a_rate_at_its_end_is_bounded_there(n):
     assert wilson(0, n)[0] == 0
     assert wilson(n, n)[1] == 1
-
-
-def test_bootstrap_p_by_hand():
-    draws = np.array([-1.0, 1.0, 2.0, 3.0])
-    assert bootstrap_p(draws) == pytest.approx(2 * (1 + 1) / 5)
-    assert bootstrap_p(np.zeros(10)) == 1.0
-    assert bootstrap_p(np.array([np.nan, 1.0])) is None
 
 
 def test_the_noise_floor_of_normal_values():

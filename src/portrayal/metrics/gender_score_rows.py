@@ -23,8 +23,7 @@ from portrayal.stats import (
     Resampler,
     benjamini_hochberg,
     bootstrap,
-    dealings,
-    permutation_p,
+    permutation_test,
     resampler,
 )
 from portrayal.study import Study
@@ -238,8 +237,7 @@ class _Rows:
             part = shares(ratio((score @ dealt)[None], (weight @ dealt)[None]))[0]
             return np.asarray(np.abs(part - 1 / groups))
 
-        null = dealings(distance, told.speech.image[use], self.case.seed, self.case.draws)
-        found = permutation_p(distance(np.arange(len(use))), null)
+        found = permutation_test(distance, told.speech.image[use], self.case.seed, self.case.draws)
         return [float(one) if np.isfinite(one) else None for one in found]
 
     # -- objects ------------------------------------------------------------------------------------------------

@@ -22,8 +22,7 @@ from portrayal.stats import (
     bootstrap,
     clustered_wilson,
     paired_difference,
-    permutation_p,
-    permutations,
+    permutation_test,
     resampler,
 )
 
@@ -160,8 +159,7 @@ class Rows:
             low = np.where(np.isnan(values), np.inf, values).min(axis=0)
             return np.where(np.isfinite(high), high - low, np.nan)
 
-        null = permutations(apart, len(labelled), self.seed, self.draws)
-        return permutation_p(apart(np.arange(len(labelled))), null)
+        return permutation_test(apart, len(labelled), self.seed, self.draws)
 
     def _vocabulary(self) -> None:
         """How many different words there are. It grows with the captions, so draws would not tell its noise."""

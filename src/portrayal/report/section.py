@@ -88,4 +88,13 @@ class Section:
 
 
 def probability(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}" if value >= 0.0005 else "<0.001"
+    """A p or q as papers print it: without the leading zero, and "< .0001" where it is smaller than that.
+
+    >>> [probability(p) for p in (1.0, 0.0471, 0.00032, 1e-187, None)]
+    ['1.000', '.047', '.0003', '< .0001', '']
+    """
+    if value is None:
+        return ""
+    if value < 0.0001:
+        return "< .0001"
+    return (f"{value:.3f}" if value >= 0.001 else f"{value:.4f}").removeprefix("0")

@@ -1,7 +1,7 @@
 """How sure a number is. These procedures know no metric: they take counts or scores per cluster."""
 
 from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
-from portrayal.stats.compare import Difference, paired_difference, unpaired_difference
+from portrayal.stats.compare import Difference, mcnemar_difference, paired_difference, unpaired_difference
 from portrayal.stats.firth import Coefficient, firth
 from portrayal.stats.mover import Interval, difference
 from portrayal.stats.multiple import benjamini_hochberg, holm
@@ -21,16 +21,21 @@ from portrayal.stats.resample import (
 )
 from portrayal.stats.seeds import draws_over_seeds
 from portrayal.stats.significance import (
+    LEAST_P,
     PERMUTATIONS,
     bootstrap_p,
+    bounded_p,
     dealings,
     noise_floor,
+    normal_p,
     permutation_p,
+    permutation_test,
     permutations,
 )
 
 __all__ = [
     "DRAWS",
+    "LEAST_P",
     "LEVEL",
     "PERMUTATIONS",
     "Coefficient",
@@ -41,6 +46,7 @@ __all__ = [
     "benjamini_hochberg",
     "bootstrap",
     "bootstrap_p",
+    "bounded_p",
     "clustered_variance",
     "clustered_wilson",
     "column_sums",
@@ -51,12 +57,15 @@ __all__ = [
     "firth",
     "holm",
     "learning_variance",
+    "mcnemar_difference",
     "minimum_detectable_effect",
     "multiway_variance",
     "noise_floor",
+    "normal_p",
     "paired_difference",
     "percentile_interval",
     "permutation_p",
+    "permutation_test",
     "permutations",
     "rate",
     "resampler",

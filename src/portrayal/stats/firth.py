@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, expit
 
 from portrayal.stats.resample import LEVEL, Array
+from portrayal.stats.significance import bounded_p
 
 _STEPS = 200
 _HALVINGS = 40
@@ -67,7 +68,7 @@ def firth(
     allowed = float(chdtri(1, 1 - level))
     ends = [profile.end(direction * profile.error(), allowed) for direction in (-1.0, 1.0)]
     value, (low, high) = best[column] / spread[column], (end / spread[column] for end in ends)
-    return Coefficient(float(value), float(low), float(high), float(chdtrc(1, profile.drop(0.0))))
+    return Coefficient(float(value), float(low), float(high), bounded_p(float(chdtrc(1, profile.drop(0.0)))))
 
 
 def _check(design: Array, answered: Array, column: int, weights: Array) -> None:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-from portrayal.stats.resample import Array
+from portrayal.stats.resample import LEVEL, Array
+
+Places = NDArray[np.int64]
+Statistic = Callable[[Places], Array]  # of entries in some order, as many columns as there are questions
 
 PERMUTATIONS = 1000
+AT_MOST = 10  # times as many permutations where p lies close to the threshold
+_THRESHOLD = 0.05
+_SURE = 2.6  # standard errors: one of a hundred such p would fall on the other side
+LEAST_P = 1e-6  # of tests that approximate a tail
 
 
 def permutation_p(observed: Array, null: Array) -> Array:
@@ -23,20 +31,41 @@ def permutation_p(observed: Array, null: Array) -> Array:
     return p
 
 
-def permutations(
-    statistic: Callable[[NDArray[np.int64]], Array], size: int, seed: int, draws: int = PERMUTATIONS
+def permutation_test(
+    statistic: Statistic, clusters: int | Places, seed: int, draws: int = PERMUTATIONS
 ) -> Array:
-    """The statistic under shuffled places: (draws, columns). Draw k is the same whatever is drawn around it."""
+    """p of each column of `statistic`, from permutations of entries (how many there are), or of clusters of them.
+
+    A p that lies so close to .05 that other permutations could put it on the other side would depend on the seed.
+    Permutations then go on, up to AT_MOST times as many.
+    """
+    if isinstance(clusters, int):
+        observed, permute = statistic(np.arange(clusters)), partial(permutations, statistic, clusters, seed)
+    else:
+        observed, permute = statistic(np.arange(len(clusters))), partial(dealings, statistic, clusters, seed)
+    null = permute(draws)
+    while True:
+        p = permutation_p(observed, null)
+        error = np.sqrt(p * (1 - p) / (1 + len(null)))
+        if len(null) >= AT_MOST * draws or not np.any(np.abs(p - _THRESHOLD) < _SURE * error):
+            return p
+        null = np.concatenate([null, permute(min(2 * len(null), AT_MOST * draws), len(null))])
+
+
+def permutations(
+    statistic: Statistic, size: int, seed: int, draws: int = PERMUTATIONS, start: int = 0
+) -> Array:
+    """The statistic under shuffled places: (draws, columns). Draw k is the same whatever is drawn around it.
+
+    The first `start` draws are left out.
+    """
     return np.array(
-        [statistic(np.random.default_rng([seed, draw]).permutation(size)) for draw in range(draws)]
+        [statistic(np.random.default_rng([seed, draw]).permutation(size)) for draw in range(start, draws)]
     )
 
 
 def dealings(
-    statistic: Callable[[NDArray[np.int64]], Array],
-    clusters: NDArray[np.int64],
-    seed: int,
-    draws: int = PERMUTATIONS,
+    statistic: Statistic, clusters: Places, seed: int, draws: int = PERMUTATIONS, start: int = 0
 ) -> Array:
     """The statistic when what belongs to entries is dealt out anew, clusters as a whole: (draws, columns).
 
@@ -48,7 +77,7 @@ def dealings(
     starts = np.cumsum(sizes) - sizes
     blocks = [order[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
     made = []
-    for draw in range(draws):
+    for draw in range(start, draws):
         rng = np.random.default_rng([seed, draw])
         dealt = np.empty(len(clusters), dtype=np.int64)
         for block in blocks:
@@ -57,21 +86,46 @@ def dealings(
     return np.array(made)
 
 
-def bootstrap_p(replicates: Array, null: float = 0.0) -> float | None:
-    """Two-sided p of a value against `null` from its bootstrap draws; None where draws are undefined.
+def bootstrap_p(replicates: Array, null: float = 0.0, level: float = LEVEL) -> float | None:
+    """Two-sided p of a value against `null` from its bootstrap resamples; None where too few of them are defined.
 
-    Where no draw reaches the null, counting them only says "below 2 / draws", which no correction for several
-    comparisons survives; the normal tail at the draws' own spread then says how far below.
+    It inverts the percentile interval: p is below 1 - level exactly where the interval excludes `null`. Inside the
+    interval p is twice the share of resamples beyond `null`. Outside, too few resamples are left to count (one of a
+    thousand would make .002 into .004), so that the tail goes on from the interval's end as a normal one, with the
+    spread that the resamples have on that side of their median. Never below LEAST_P: a thousand resamples do not know
+    a tail that far out.
     """
-    known = replicates[np.isfinite(replicates)]
+    known = np.sort(replicates[np.isfinite(replicates)])
     if len(known) < 2 or len(known) < 0.95 * len(replicates):
         return None
-    beyond = min(np.sum(known >= null), np.sum(known <= null))
-    p = min(1.0, 2 * (1 + beyond) / (1 + len(known)))
-    spread = float(known.std(ddof=1))
-    if beyond == 0 and spread > 0:
-        p = min(p, float(2 * ndtr(-abs(float(np.median(known)) - null) / spread)))
-    return float(p)
+    levels = np.linspace(0, 1, len(known))  # of the quantiles that an interval takes
+    below = float(np.interp(null, known, levels))
+    above = float(np.interp(-null, -known[::-1], levels))
+    edge = (1 - level) / 2
+    if min(below, above) >= edge:
+        return min(1.0, 2 * min(below, above))
+    towards, target = (known, null) if below < above else (-known[::-1], -null)  # `null` lies below them
+    if towards[0] == towards[-1]:  # all alike: how far others might have differed is not known
+        return 2 / (1 + len(known))
+    median = float(np.median(towards))
+    spread = float(np.sqrt(np.mean((towards[towards <= median] - median) ** 2)))
+    spread = spread if spread > 0 else float(towards.std(ddof=1))
+    distance = float(np.quantile(towards, edge)) - target
+    return bounded_p(2 * float(ndtr(float(ndtri(edge)) - distance / spread)))
+
+
+def normal_p(z: float) -> float:
+    """Two-sided p of a standard normal score.
+
+    >>> round(normal_p(3.77), 5)
+    0.00016
+    """
+    return bounded_p(2 * float(ndtr(-abs(z))))
+
+
+def bounded_p(p: float) -> float:
+    """p, or LEAST_P where it is smaller: so far out an approximated tail is a guess."""
+    return max(p, LEAST_P)
 
 
 def noise_floor(values: Array, items: NDArray[np.int64], seed: int, draws: int = PERMUTATIONS) -> float:

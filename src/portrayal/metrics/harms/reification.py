@@ -21,8 +21,7 @@ from portrayal.stats import (
     Resampler,
     benjamini_hochberg,
     bootstrap,
-    permutation_p,
-    permutations,
+    permutation_test,
     resampler,
 )
 
@@ -220,5 +219,4 @@ def _compared(values: Array, member: NDArray[np.int64], groups: int, seed: int, 
             means = np.where(sizes > 0, sums / sizes, 0.0)
         return np.array([float(np.sum(sizes * (means - numbers.mean()) ** 2))])
 
-    null = permutations(between, len(numbers), seed, draws)
-    return float(permutation_p(between(np.arange(len(numbers))), null)[0])
+    return float(permutation_test(between, len(numbers), seed, draws)[0])

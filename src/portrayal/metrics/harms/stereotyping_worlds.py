@@ -28,8 +28,7 @@ from portrayal.results import TOO_FEW
 from portrayal.stats import (
     Estimate,
     bootstrap,
-    permutation_p,
-    permutations,
+    permutation_test,
     resampler,
 )
 
@@ -146,8 +145,7 @@ class Distributions(_OfCategories):
             def statistic(order: NDArray[np.int64], matrix: Array = matrix) -> Array:
                 return np.array([chi_squared(members[order].T @ matrix)])
 
-            null = permutations(statistic, len(self.images), self.setup.seed, self.setup.draws)
-            p = float(permutation_p(np.array([chi_squared(observed)]), null)[0])
+            p = float(permutation_test(statistic, len(self.images), self.setup.seed, self.setup.draws)[0])
             v = cramers_v(chi_squared(observed), observed)
             tables[kind] = (names, observed, v, p)
         if not tables:

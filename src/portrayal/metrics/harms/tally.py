@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr
 
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.harms.scenes import Scene
-from portrayal.stats import Estimate, Resampler, resampler, wilson_of_sums
+from portrayal.stats import Estimate, Resampler, normal_p, resampler, wilson_of_sums
 
 PAIRED = 100_000  # images up to which draws are kept, so that two audits can be compared in pairs
 TOP = 20  # words shown of each kind
@@ -285,4 +284,4 @@ class Tally:
             means.append(mean)
             errors.append(max((squares + 0.5) / (n + 1) - mean * mean, 0.0) / n)
         spread = float(np.sqrt(sum(errors)))
-        return float(2 * ndtr(-abs(means[0] - means[1]) / spread)) if spread > 0 else None
+        return normal_p((means[0] - means[1]) / spread) if spread > 0 else None

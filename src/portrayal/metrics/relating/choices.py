@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.relating.shares import largest_share, ratio, shares
 from portrayal.metrics.speech import Speech
-from portrayal.stats import Resampler, bootstrap, bootstrap_p, dealings, divide_columns, permutation_p
+from portrayal.stats import Resampler, bootstrap, bootstrap_p, divide_columns, permutation_test
 
 Values = NDArray[np.float64]
 _NOT_DECIDED, _NOT_SCORED = -1, -2
@@ -162,8 +162,7 @@ class _Rows:
             agreeing = float(weight @ (says[order] == predicted)) / float(weight.sum())
             return np.array([abs(agreeing - by_chance)])
 
-        null = dealings(distance, speech.image[use], self.draw.seed, self.draw.draws)
-        return float(permutation_p(distance(np.arange(len(use))), null)[0])
+        return float(permutation_test(distance, speech.image[use], self.draw.seed, self.draw.draws)[0])
 
     def add_scores(self) -> None:
         """Mean scores by group, and the mean over captions of a group's part of a caption's scores.

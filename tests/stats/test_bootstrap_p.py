@@ -1,0 +1,124 @@
+"""p values of bootstrap resamples and of paired comparisons: as small as the evidence, and uniform under the null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from portrayal.stats import (
+    LEAST_P,
+    Resampler,
+    bootstrap_p,
+    mcnemar_difference,
+    normal_p,
+    paired_difference,
+    percentile_interval,
+    unpaired_difference,
+)
+
+NORMAL = stats.norm.ppf(
+    (np.arange(1000) + 0.5) / 1000
+)  # what resamples of a mean look like, without their noise
+
+
+def test_bootstrap_p_by_hand():
+    # Quantiles at levels 0, 1/3, 2/3 and 1: 0 lies half way to 1/3, so that p is twice 1/6.
+    assert bootstrap_p(np.array([-1.0, 1.0, 2.0, 3.0])) == pytest.approx(1 / 3)
+    assert bootstrap_p(np.array([-3.0, -2.0, -1.0, 1.0])) == pytest.approx(1 / 3)
+    assert bootstrap_p(np.zeros(10)) == 1.0
+    assert bootstrap_p(np.full(999, 0.3)) == 2 / 1000  # all alike: no spread to go on with
+    assert bootstrap_p(np.array([np.nan, 1.0])) is None
+
+
+@pytest.mark.parametrize("z", [0.5, 1.5, 2.5, 3.1, 3.77, 4.5])
+def test_p_is_that_of_a_normal_tail_however_few_resamples_lie_beyond(z):
+    """Counting gives .002, .004, .006 and so on; at z = 3.77 one resample beyond 0 would give .004 and not .00016."""
+    assert bootstrap_p(NORMAL + z) == pytest.approx(2 * stats.norm.sf(z), rel=0.15)
+    assert bootstrap_p(-NORMAL - z) == pytest.approx(2 * stats.norm.sf(z), rel=0.15)
+    beyond = NORMAL + 3.77
+    beyond[0] = -1.0
+    assert bootstrap_p(beyond) == pytest.approx(normal_p(3.77), rel=0.2)
+
+
+def test_no_p_is_smaller_than_resamples_can_know():
+    assert bootstrap_p(NORMAL + 30) == LEAST_P
+    assert normal_p(-40) == LEAST_P
+    assert unpaired_difference(0.0, 9.0, 0.1, 0.1).p == LEAST_P
+    assert mcnemar_difference(0, 400, 1000).p == LEAST_P
+
+
+@given(
+    st.lists(st.integers(-30, 30), min_size=40, max_size=120),
+    st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    st.floats(-10, 10),
+)
+def test_p_is_below_5_percent_where_the_interval_excludes_the_null(numbers, step, null):
+    """Also where resamples repeat each other, as those of small counts do."""
+    draws = np.array(numbers) * step + 0.25
+    (low,), (high,) = percentile_interval(draws[:, None])
+    assert (bootstrap_p(draws, null) < 0.05) == (not low - 1e-9 <= null <= high + 1e-9)
+
+
+@given(st.integers(1, 400), st.integers(0, 30), st.integers(0, 30))
+def test_mcnemar_is_the_sign_test_and_its_interval_agrees(more, first, second):
+    found = mcnemar_difference(first, second, first + second + more)
+    if first + second:
+        assert found.p == pytest.approx(max(stats.binomtest(first, first + second).pvalue, LEAST_P))
+    assert found.low <= found.value <= found.high
+    assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+    assert found.value == pytest.approx((second - first) / (first + second + more))
+
+
+def rate_of(p_values: list[float], level: float) -> float:
+    return float(np.mean(np.array(p_values) < level))
+
+
+@pytest.mark.parametrize(("images", "most"), [(30, 0.09), (100, 0.07)])
+def test_p_of_bootstrap_is_uniform_under_the_null(images, most):
+    """400 studies. Percentile intervals of few images are a little narrow (docs/statistics.md)."""
+    rng = np.random.default_rng(11)
+    resampler = Resampler(tuple(f"{i:03}" for i in range(images)), draws=400)
+    totals = resampler.totals(rng.normal(size=(images, 400)))
+    found = [bootstrap_p(column) for column in totals.T]
+    assert stats.kstest(found, "uniform").pvalue > 0.01
+    assert 0.03 <= rate_of(found, 0.05) <= most
+    assert rate_of(found, 0.001) <= 0.01
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_p_of_a_comparison_is_uniform_under_shuffled_systems(binary):
+    """Which of two captions an image has from which system is shuffled in every one of 400 studies."""
+    rng = np.random.default_rng(7)
+    images = 120
+    image = rng.normal(size=images)
+    both = np.column_stack([image + rng.normal(size=images) for _ in range(2)])
+    both = (both > 0).astype(float) if binary else both
+    resampler = Resampler(tuple(f"{i:03}" for i in range(images)), draws=400)
+    by_bootstrap, by_mcnemar = [], []
+    for _ in range(400):
+        swapped = rng.random(images) < 0.5
+        first, second = np.where(swapped, both[:, 0], both[:, 1]), np.where(swapped, both[:, 1], both[:, 0])
+        draws = resampler.totals(np.column_stack([first, second])) / images
+        by_bootstrap.append(paired_difference(first.mean(), second.mean(), draws[:, 0], draws[:, 1]).p)
+        apart = second - first
+        by_mcnemar.append(mcnemar_difference(int((apart < 0).sum()), int((apart > 0).sum()), images).p)
+    assert 0.02 <= rate_of(by_bootstrap, 0.05) <= 0.08
+    assert 0.40 <= rate_of(by_bootstrap, 0.5) <= 0.60
+    if binary:
+        assert rate_of(by_mcnemar, 0.05) <= 0.06  # exact, so never more than it says but for chance
+        assert rate_of(by_mcnemar, 0.5) <= 0.55
+    else:
+        assert stats.kstest(by_bootstrap, "uniform").pvalue > 0.01
+
+
+def test_the_interval_of_mcnemar_covers_a_difference_far_from_0():
+    """The images that differ are themselves a matter of chance: 5 % count in the first only, 30 % in the second."""
+    rng = np.random.default_rng(2)
+    found = [
+        mcnemar_difference(first, second, 200)
+        for first, second, _ in rng.multinomial(200, [0.05, 0.3, 0.65], 1000)
+    ]
+    assert 0.93 <= np.mean([one.low <= 0.25 <= one.high for one in found]) <= 0.98
