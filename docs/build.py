@@ -35,6 +35,9 @@ def metrics() -> str:
             ideal = "" if term.ideal is None else f"{term.ideal:g}"
             lines.append(f"| `{term.name}` | {term.meaning} | {term.unit} | {term.better or ''} | {ideal} |")
         parts.append("\n".join(lines) + "\n")
+        sized = ", ".join(f"`{term.name}`" for term in card.terms if term.depends_on_n)
+        if sized:
+            parts.append(f"**Depends on how many images there are.** {sized}: compare equally many.\n")
         for part in card.parts:
             lines = [f"- {line}" for line in (*part.origin, *part.caveats)]
             parts += [f"### {part.term}\n", f"{part.rule}\n", "\n".join(lines) + "\n"]

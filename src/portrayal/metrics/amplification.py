@@ -121,11 +121,25 @@ CARD = Card(
             "closer",
             0.0,
         ),
-        Term("multi", "mean size of the change over sets of objects (ideal: its floor)", "share", "lower"),
+        Term(
+            "multi",
+            "mean size of the change over sets of objects (ideal: its floor)",
+            "share",
+            "lower",
+            depends_on_n=True,
+        ),
         Term("multi-signed", "the same with its sign", "share", "closer", 0.0),
-        Term("multi-floor", "what multi would be if only noise changed the shares", "share"),
+        Term(
+            "multi-floor", "what multi would be if only noise changed the shares", "share", depends_on_n=True
+        ),
         Term("multi-excess", "multi less its floor", "share", "lower", 0.0),
-        Term("multi-variance", "variance of the change over sets and groups", "share", "lower"),
+        Term(
+            "multi-variance",
+            "variance of the change over sets and groups",
+            "share",
+            "lower",
+            depends_on_n=True,
+        ),
     ),
     statements=(
         Statement(

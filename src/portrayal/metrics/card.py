@@ -24,6 +24,9 @@ class Term:
     )
     ideal: float | None = None
     items: tuple[str, ...] = ()  # that have a row of their own in every study
+    # Whether its expected value changes with how many images there are, so that studies of other sizes give other
+    # numbers of the same system.
+    depends_on_n: bool = False
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,12 @@ CARD = Card(
         "The group is what annotators saw, not what the person would say of themselves.",
     ),
     terms=(
-        Term("on-outputs", "guessed from what the system names (ideal: by chance labels)", "share", "lower"),
-        Term("on-truth", "guessed from true labels that are as wrong", "share"),
-        Term("difference", "what the system gives away beyond them", "share", "lower", 0.0),
-        Term("predictability", "the same, relative to their sum", "share", "lower", 0.0),
-        Term("on-labels", "guessed from true labels", "share"),
+        Term("on-outputs", "guessed from what the system names (ideal: by chance labels)", "share", "lower",
+             depends_on_n=True),
+        Term("on-truth", "guessed from true labels that are as wrong", "share", depends_on_n=True),
+        Term("difference", "what the system gives away beyond them", "share", "lower", 0.0, depends_on_n=True),
+        Term("predictability", "the same, relative to their sum", "share", "lower", 0.0, depends_on_n=True),
+        Term("on-labels", "guessed from true labels", "share", depends_on_n=True),
         Term("f1", "how well what is named agrees with true labels", "share", "higher", 1.0),
     ),
     statements=(

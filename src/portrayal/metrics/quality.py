@@ -36,6 +36,8 @@ _FALSE = {
     "chair-s": "captions that mention something not in the image",
 }
 _STYLE = {"length": "words a caption has", "repeated": "captions said of another image too"}
+# Which images there are decides what is rare, and how many decides how often captions repeat each other.
+_OF_ALL = ("cider", "cider-plain", "repeated")
 _UNITS = {"length": "words", "repeated": "share"}
 
 _LIKE = (
@@ -84,14 +86,16 @@ CARD = Card(
         "is larger.",
     ),
     terms=(
-        *(Term(name, told, "fraction", "higher") for name, told in _SCORES.items()),
+        *(Term(name, told, "fraction", "higher", depends_on_n=name in _OF_ALL) for name, told in _SCORES.items()),
         *(Term(name, told, "share", "lower", 0.0) for name, told in _FALSE.items()),
-        *(Term(name, told, _UNITS[name]) for name, told in _STYLE.items()),
-        Term("vocabulary", "different words in all captions", "count"),
-        *(Term(name + GAP, f"{name}: the best served group less the worst", "fraction", "lower", 0.0)
-          for name in _SCORES),
-        *(Term(name + GAP, f"{name}: largest difference between groups", "share", "lower", 0.0) for name in _FALSE),
-        *(Term(name + GAP, f"{name}: largest difference between groups", _UNITS[name], None, 0.0) for name in _STYLE),
+        *(Term(name, told, _UNITS[name], depends_on_n=name in _OF_ALL) for name, told in _STYLE.items()),
+        Term("vocabulary", "different words in all captions", "count", depends_on_n=True),
+        *(Term(name + GAP, f"{name}: the best served group less the worst", "fraction", "lower", 0.0,
+               depends_on_n=True) for name in _SCORES),
+        *(Term(name + GAP, f"{name}: largest difference between groups", "share", "lower", 0.0, depends_on_n=True)
+          for name in _FALSE),
+        *(Term(name + GAP, f"{name}: largest difference between groups", _UNITS[name], None, 0.0, depends_on_n=True)
+          for name in _STYLE),
     ),
     statements=(
         Statement(

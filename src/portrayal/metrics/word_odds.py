@@ -47,7 +47,16 @@ CARD = Card(
         f"Words in fewer than {TOO_FEW} images of the speaker are not listed.",
         "Words that name the group itself are hidden first, unless --no-mask is given.",
     ),
-    terms=(Term("z", "how much more a word is used for this group than for the others", "z", None, 0.0),),
+    terms=(
+        Term(
+            "z",
+            "how much more a word is used for this group than for the others",
+            "z",
+            None,
+            0.0,
+            depends_on_n=True,
+        ),
+    ),
     statements=(
         Statement(
             "z",

@@ -34,6 +34,7 @@ class Attributes(Measure):
     rule = Rule(
         harm="reification",
         name="attributes",
+        verdicts=True,
         question="physical attributes that differ between groups",
         rule=(
             "A table gives numbers for how people look (moustache, glasses, smile, hair colour, ...). For each "

@@ -21,13 +21,18 @@ class Rule:
     better: str | None = "lower"
     caveats: tuple[str, ...] = ()
     items: tuple[str, ...] = ()  # items that it always tells of
+    verdicts: bool = (
+        False  # whether its headline counts tests that pass, as more do where there are more images
+    )
 
     @property
     def term(self) -> str:
         return f"{self.harm}.{self.name}"
 
     def as_term(self) -> Term:
-        return Term(self.term, self.question, "share", self.better, items=self.items)
+        return Term(
+            self.term, self.question, "share", self.better, items=self.items, depends_on_n=self.verdicts
+        )
 
     def as_part(self) -> Part:
         return Part(

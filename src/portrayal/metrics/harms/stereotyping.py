@@ -224,6 +224,7 @@ class CorrectlyMentioned(Measure):
     rule = Rule(
         harm=HARM,
         name="correctly-mentioned",
+        verdicts=True,
         question="objects whose chance of being mentioned depends on the person's group",
         rule=(
             "For each labelled object, over the images that hold it: a logistic regression, penalised after "

@@ -95,6 +95,7 @@ class Distributions(_OfCategories):
     rule = Rule(
         harm=HARM,
         name="distributions",
+        verdicts=True,
         question="whether objects, attributes and actions of different kinds are said of different groups",
         rule=(
             "Nouns, adjectives and verbs (or people's labels, at stage 1) are put into categories; a word outside "
@@ -176,6 +177,7 @@ class Amplification(_OfCategories):
     rule = Rule(
         harm=HARM,
         name="amplification",
+        verdicts=True,
         question="whether a system ties groups to kinds of objects, attributes and actions more than people do",
         rule=(
             "Bias amplification from attribute to task between people's captions and a system's: by how much more "
