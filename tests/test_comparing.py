@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import portrayal
 from portrayal.comparing import compare, joint_error
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, make_study
 from portrayal.results import EVIDENCE_SCHEMA, REPLICATES_SCHEMA, Measurement, Results
-from portrayal.stats import holm
+from portrayal.stats import LEAST_P, holm
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +53,90 @@ def test_two_systems_on_the_same_images_are_paired(audits):
     assert men.low <= 0 <= men.high
 
 
-def test_holm_is_taken_over_the_headlines(audits):
+def test_holm_is_taken_over_all_rows_that_are_shown(audits):
+    found = compare(audits["good"], audits["bad"]).measurements
+    assert [m.q for m in found] == holm([m.p for m in found])
+    assert any(m.q is not None for m in found if m.group is not None)
+
+
+def outcomes_of(results: Results, term: str, group: str) -> set[str]:
+    return set(results.evidence_of(row(results, term, group))["image_id"])
+
+
+def test_outcomes_of_the_same_images_are_compared_by_mcnemar(audits):
     found = compare(audits["good"], audits["bad"])
-    headlines = [m for m in found.measurements if m.group is None]
-    assert [m.q for m in headlines] == holm([m.p for m in headlines])
-    assert all(m.q is None for m in found.measurements if m.group is not None)
+    for group in ("female", "male"):
+        wrong = row(found, "wrong", group)
+        before, after = (outcomes_of(audits[name], "wrong", group) for name in ("good", "bad"))
+        apart = len(before - after), len(after - before)
+        assert wrong.p == pytest.approx(max(stats.binomtest(apart[0], sum(apart)).pvalue, LEAST_P))
+        assert wrong.settings["test"] == "McNemar, exact"
+    # Captions that name one group are not the same images in both, so that error has no such pairs.
+    assert row(found, "error", None).settings["test"] == "paired bootstrap"
+
+
+def test_mcnemar_needs_all_outcomes_of_the_same_images(systems, audits):
+    few = replace(audits["bad"], evidence=audits["bad"].evidence.gather_every(2))
+    assert row(compare(audits["good"], few), "wrong", "female").settings["test"] == "paired bootstrap"
+    captions = systems.captions.filter((pl.col("system") != "bad") | (pl.col("image_id") != "scene-00007"))
+    fewer = portrayal.audit(replace(systems, captions=captions), metrics=["error"], systems=["bad"])
+    assert row(compare(audits["good"], fewer), "wrong", None).settings["test"] == "paired bootstrap"
+
+
+CARDS = {"m": {"terms": [{"name": "t", "depends_on_n": True}, {"name": "u", "depends_on_n": False}]}}
+
+
+def sized(term: str, n: int, value: float, unit: str = "percent") -> Results:
+    m = Measurement(
+        "m", term, system="a", value=value, se_data=0.1, n=n, n_unit="image", better="lower", unit=unit
+    )
+    return Results((m,), provenance={"cards": CARDS})
+
+
+def test_what_depends_on_the_number_of_images_is_not_compared_across_sizes():
+    (found,) = compare(sized("t", 10_780, 45.7), sized("t", 1_000, 42.2)).measurements
+    assert found.value == pytest.approx(-3.5)
+    assert (found.p, found.q, found.better) == (None, None, None)
+    assert "10,780 in the first, 1,000 in the second" in found.caution
+    for first, second in (
+        (sized("t", 1_000, 45.7), sized("t", 950, 42.2)),
+        (sized("u", 9_000, 45.7), sized("u", 900, 42.2)),
+    ):
+        (found,) = compare(first, second).measurements
+        assert (found.caution, found.better) == (None, "lower")
+        assert found.p < 0.001
+    (counted,) = compare(sized("u", 9_000, 300.0, "count"), sized("u", 900, 30.0, "count")).measurements
+    assert counted.caution is not None
+
+
+def test_cards_say_which_terms_depend_on_the_number_of_images():
+    flagged = {
+        f"{card.name}:{term.name}"
+        for card in portrayal.metrics.CARDS.values()
+        for term in card.terms
+        if term.depends_on_n
+    }
+    assert {
+        "lic:lic_m",
+        "leakage:on-outputs",
+        "amplification:multi",
+        "quality:vocabulary",
+        "word-odds:z",
+    } <= flagged
+    assert not flagged & {"error:error", "amplification:t-to-a", "naming-ratio:ratio", "quality:rouge-l"}
+    assert "1,000" in portrayal.metrics.CARDS["lic"].caveats[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "better"),
+    [(0.6, 0.8, "higher"), (1.5, 1.2, "lower"), (0.6, 1.2, None), (1.0, 1.4, "lower")],
+)
+def test_closer_to_the_ideal_is_better_where_both_lie_on_one_side(first, second, better):
+    rows = [
+        Results((Measurement("m", "t", system="a", value=value, se_data=0.1, better="closer", ideal=1.0),))
+        for value in (first, second)
+    ]
+    assert compare(*rows).measurements[0].better == better
 
 
 def test_people_and_items_are_not_compared(audits):
@@ -67,8 +147,11 @@ def test_people_and_items_are_not_compared(audits):
 
 def test_another_seed_is_not_paired_and_says_so(audits):
     found = compare(audits["good"], audits["other seed"])
-    assert {m.settings["paired"] for m in found.measurements if m.value is not None} == {False}
-    paired, apart = row(compare(audits["good"], audits["bad"]), "right", None), row(found, "right", None)
+    resampled = [
+        m for m in found.measurements if m.settings["test"] != "McNemar, exact" and m.value is not None
+    ]
+    assert {m.settings["paired"] for m in resampled} == {False}
+    paired, apart = row(compare(audits["good"], audits["bad"]), "error", None), row(found, "error", None)
     assert apart.value == pytest.approx(paired.value)
     assert apart.p is not None
 
@@ -80,8 +163,6 @@ def test_the_same_audit_twice_differs_in_nothing(audits):
 
 
 def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):
-    from dataclasses import replace
-
     shuffled = replace(systems, captions=systems.captions.sample(fraction=1, shuffle=True, seed=1))
     again = portrayal.audit(shuffled, metrics=["error"], systems=["bad"])
     found = compare(audits["good"], again)
@@ -89,8 +170,6 @@ def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):
 
 
 def test_one_missing_caption_does_not_unpair(systems, audits):
-    from dataclasses import replace
-
     captions = systems.captions.filter(
         (pl.col("system") == "bad").not_() | (pl.col("image_id") != "scene-00007")
     )
@@ -159,6 +238,10 @@ def test_the_command(command, audits, systems, tmp_path):
     assert code == 0
     assert "error · gender · good → bad" in out
     assert "All differences are paired" in out
+    # Women are named wrongly more often by the second, which the first lines say with both values.
+    line = next(line for line in out.splitlines() if line.startswith("- error by gender"))
+    assert out.index(line) < out.index("error · gender · good → bad")
+    assert "worse for female" in line
     assert len(Results.load(tmp_path / "d.json").measurements) > 10
     portrayal.audit(systems, metrics=["error"], quick=True).save(tmp_path / "all")
     code, out, _ = command(

@@ -10,6 +10,7 @@ import pytest
 from portrayal.cli.main import run
 from portrayal.report.comparison import moved, render, sentences, write_comparison
 from portrayal.report.embedded import unpacked
+from portrayal.report.section import probability
 from portrayal.results import Measurement, Results
 
 
@@ -43,7 +44,7 @@ def test_what_moved_is_said_once_for_each_metric():
         row("null", 1.0, 0.4),
     )
     assert sentences(found) == [
-        "lic by gender, oscar: lic_m rose from 4.0 to 6.0, which is worse (+2.0, 95 % interval 1.0 to 3.0, paired); "
+        "lic by gender, oscar: lic_m rose from 4.0 to 6.0, which is worse (+2.0, 95 % CI [1.0, 3.0], paired); "
         "also lic (better), accuracy."
     ]
     assert [m.term for m in moved(found)] == ["accuracy", "lic_m", "lic"]
@@ -55,13 +56,13 @@ def test_what_moved_is_said_once_for_each_metric():
         row("lic", 2.0, 0.06),
         row("lic", 2.0, None),
         row("lic", None, None, reason="undefined in the first: one group"),
-        row("lic", 2.0, 0.001, group="female"),
         row("lic", 0.0, 0.001),
+        row("lic", 2.0, 0.001, caution="It depends on how many images there are."),
     ],
 )
 def test_what_did_not_move_is_not_said(quiet):
     assert sentences(results(quiet)) == []
-    assert "No headline moved further than chance explains." in render(results(quiet))
+    assert "Nothing changed significantly." in render(results(quiet))
 
 
 def test_the_page_counts_the_others_and_says_why_some_cannot_be_compared():
@@ -69,10 +70,64 @@ def test_the_page_counts_the_others_and_says_why_some_cannot_be_compared():
         results(row("lic", 2.0, 0.01), row("lic_m", 1.0, 0.5), row("lic_d", None, None, reason="one group"))
     )
     assert "What changed from old to new@system=oscar" in page
-    assert "1 further headlines did not move as far as can be told, and 1 cannot be compared" in page
+    assert "1 of 3 rows changed; 1 did not change significantly; 1 cannot be compared." in page
+    assert page.count("<td>worse</td>") == page.count("<td>not significant</td>") == 1
     assert '<p class="note">one group.</p>' in page
     assert "Only in old: 2 rows. Only in new@system=oscar: 0." in page
     assert "What do captions give away?" in page
+
+
+def test_better_for_one_group_and_worse_for_another_comes_first():
+    """Over all groups it is better, as liu17 to shetty17 is; for men it is worse, and that is read first."""
+    found = results(
+        row("lic", 2.0, 0.01),
+        row("wrong", -2.0, 0.01, metric="error"),
+        row("wrong", -3.0, 0.01, metric="error", group="female"),
+        row("wrong", 1.0, 0.01, metric="error", group="male"),
+        row("right", 1.5, 0.01, metric="error", group="male", better=None),
+    )
+    first, second = sentences(found)
+    assert first == (
+        "error by gender, oscar: worse for male, better for female and over all groups: "
+        "wrong for male rose from 4.0 to 5.0, which is worse (+1.0, 95 % CI [0.0, 2.0], paired); "
+        "wrong for female fell from 4.0 to 1.0, which is better (-3.0, 95 % CI [-4.0, -2.0], paired); "
+        "wrong over all groups fell from 4.0 to 2.0, which is better (-2.0, 95 % CI [-3.0, -1.0], paired); also right."
+    )
+    assert second.startswith("lic by gender")
+
+
+def test_a_change_for_one_group_alone_is_said():
+    quiet, loud = (
+        row("wrong", -0.1, 0.6, metric="error"),
+        row("wrong", 1.0, 0.01, metric="error", group="male"),
+    )
+    assert sentences(results(quiet, loud)) == [
+        "error by gender, oscar: wrong for male rose from 4.0 to 5.0, which is worse "
+        "(+1.0, 95 % CI [0.0, 2.0], paired)."
+    ]
+
+
+def test_what_may_not_be_compared_is_cautioned_about(tmp_path, capsys):
+    caution = "It depends on how many images there are: 900 in the first, 90 in the second."
+    found = results(
+        row("lic_m", 2.0, None, caution=caution), row("lic_m", 1.0, None, group="male", caution=caution)
+    )
+    assert f"Caution (lic_m, lic_m for male): {caution}" in render(found)
+    for name, n in (("a", 900), ("b", 90)):
+        cards = {"lic": {"terms": [{"name": "lic_m", "depends_on_n": True}]}}
+        m = Measurement(
+            "lic", "lic_m", system="s", value=n / 20, se_data=1.0, n=n, n_unit="image", unit="percent"
+        )
+        Results((m,), provenance={"cards": cards}).save(tmp_path / name)
+    assert run(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert "Caution (lic_m): It depends on how many images there are" in capsys.readouterr().out
+
+
+def test_p_is_printed_as_far_as_it_is_known():
+    assert [probability(p) for p in (1e-187, 0.00009, 0.00042, 0.0034, 0.05, 1.0, None)] == [
+        "< .0001", "< .0001", ".0004", ".003", ".050", "1.000", "",
+    ]  # fmt: skip
+    assert "&lt; .0001" in render(results(row("lic", 2.0, 1e-6)))
 
 
 def test_the_differences_stand_in_the_page_as_they_are():

@@ -12,6 +12,7 @@ from portrayal.cli.console import COLUMN_GAP, console, raw, say, show_table
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import PortrayalError, find_name, unknown_name
+from portrayal.report.changed import cautions, counts, sentences, verdict
 from portrayal.report.comparison import write_comparison
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
@@ -34,7 +35,8 @@ def command(first: str, second: str, json_file: Path | None, style: str, out: Pa
     """What changes from FIRST to SECOND: two results files, or folders that hold one.
 
     PATH@system=NAME takes one system of a file, so that two systems of one audit can be compared. Where both were
-    measured on the same images with the same seed, differences are paired. p is corrected (Holm) over the headlines.
+    measured on the same images with the same seed, differences are paired. p is corrected (Holm) over all rows, of
+    everybody and of groups. What is better for one group and worse for another comes first.
     """
     differences = compare(_load(first), _load(second), (first, second))
     if json_file is not None:
@@ -71,13 +73,14 @@ def _load(source: str) -> Results:
 
 def _show(differences: Results) -> None:
     """A table per metric; the columns that say least give way where the terminal is narrow."""
-    head = ["term", "group", "first", "second", "difference", "p", "Holm", "detectable"]
+    head = ["term", "group", "first", "second", "difference", "p", "Holm", "detectable", "change"]
+    _say_what_changed(differences)
     for section in _sections(differences):
         first = section[0]
         say()
         say(" · ".join(filter(None, (first.metric, first.attribute, first.system))), style="bold")
         rows = [_cells(m) for m in section]
-        for hidden in ((), (7,), (7, 2, 3), (7, 2, 3, 5)):
+        for hidden in ((), (7,), (7, 5), (7, 5, 2, 3), (7, 5, 2, 3, 8)):
             shown = [index for index in range(len(head)) if index not in hidden]
             lines = [[row[index] for index in shown] for row in [head, *rows]]
             if (
@@ -85,7 +88,9 @@ def _show(differences: Results) -> None:
                 <= console().width
             ):
                 break
-        show_table(lines[0], lines[1:], set(range(2, len(shown))))
+        show_table(lines[0], lines[1:], {place for place, index in enumerate(shown) if 2 <= index <= 7})
+        for caution in cautions(section):
+            say(caution)
     paired = [m.settings["paired"] for m in differences.measurements if m.settings["paired"] is not None]
     say()
     if all(paired):
@@ -95,6 +100,19 @@ def _show(differences: Results) -> None:
             f"{paired.count(False)} of {len(paired)} differences are not paired: other images, seed or no draws."
         )
     say("detectable: the smallest true difference this much data would find with 80 % probability.", "dim")
+
+
+def _say_what_changed(differences: Results) -> None:
+    changed, same, untold = counts(differences)
+    say("What changed", style="bold")
+    for sentence in sentences(differences):
+        say(f"- {sentence}")
+    rows = changed + same + untold
+    left = f"; {untold} cannot be compared" if untold else ""
+    say(
+        f"{changed} of {rows} rows changed; {same} did not change significantly{left} (Holm over all rows, .05).",
+        "dim",
+    )
 
 
 def _sections(differences: Results) -> list[list[Measurement]]:
@@ -109,4 +127,4 @@ def _cells(m: Measurement) -> list[str]:
     first, second, detectable = (
         number(m.settings[name], m.unit) for name in ("first", "second", "detectable")
     )
-    return [m.term, m.group or "all", first, second, with_interval(m), p, q, detectable]
+    return [m.term, m.group or "all", first, second, with_interval(m), p, q, detectable, verdict(m)]

@@ -58,6 +58,7 @@ def changes(
                     q=row.q,
                     better=row.better,
                     unit=row.unit,
+                    caution=row.caution,
                     reason=row.reason or (_NOT_PAIRED if unpaired else None),
                     settings=dict(settings[system]),
                 )
@@ -74,9 +75,9 @@ def _of(results: Results, system: str) -> Results:
         and not (m.metric == "harms" and m.unit == "count")
     ]  # fmt: skip
     ids = [m.id for m in kept]
-    scored = [m.id for m in kept if m.metric == "lic" and m.group is None]
     return Results(
         tuple(replace(m, system=f"({system})") for m in kept),
-        results.evidence.filter(pl.col("id").is_in(scored)),
+        results.evidence.filter(pl.col("id").is_in(ids)),
         results.replicates.filter(pl.col("id").is_in(ids)),
+        {"cards": results.provenance.get("cards", {})},
     )

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from portrayal.comparing.joint import joint_error
+from portrayal.comparing.outcomes import Outcomes, only_on_one_side
+from portrayal.comparing.sizes import caution_about_sizes
 from portrayal.errors import PortrayalError
 from portrayal.results import HUMAN, Measurement, Results, command_line, provenance
 from portrayal.stats import (
     Difference,
     holm,
-    learning_variance,
-    multiway_variance,
+    mcnemar_difference,
     paired_difference,
-    sorted_clusters,
     unpaired_difference,
 )
 
@@ -28,11 +28,11 @@ Key = tuple[Any, ...]
 
 
 def compare(first: Results, second: Results, names: tuple[str, str] = ("first", "second")) -> Results:
-    """second - first for every headline and group row that both have; p of headlines corrected by Holm.
+    """second - first for every headline and group row that both have; p corrected by Holm over all of them.
 
-    Where both audits drew the same images in the same draws, the difference is paired. Where each speaks of one
-    system only, those two are compared whatever they are called. People's captions are not compared with
-    themselves.
+    Where both audits drew the same images in the same draws, the difference is paired. Where every image counts or
+    does not, on the same images, McNemar's test takes the place of resamples. Where each speaks of one system only,
+    those two are compared whatever they are called. People's captions are not compared with themselves.
     """
     started = time.time()
     renamed = _one_against_one(first, second)
@@ -50,16 +50,26 @@ def compare(first: Results, second: Results, names: tuple[str, str] = ("first", 
         for key in shared
         if ours[key].id in draws[0] and theirs[key].id in draws[1]
     }
-    rows = [_difference(ours[key], theirs[key], draws, errors.get(key)) for key in shared]
-    headlines = [index for index, row in enumerate(rows) if row.group is None]
-    corrected = dict(zip(headlines, holm([rows[index].p for index in headlines]), strict=True))
-    measurements = tuple(_with_q(row, corrected.get(index)) for index, row in enumerate(rows))
+    outcomes = (
+        Outcomes(first, [ours[key] for key in shared]),
+        Outcomes(second, [theirs[key] for key in shared]),
+    )
+    cards = {**_cards(first), **_cards(second)}
+    rows = []
+    for key in shared:
+        a, b = ours[key], theirs[key]
+        apart = only_on_one_side(outcomes[0], a, outcomes[1], b)
+        row = _difference(a, b, draws, errors.get(key), apart)
+        caution = caution_about_sizes(cards, a, b)
+        rows.append(row if caution is None else replace(row, p=None, better=None, caution=caution))
+    corrected = holm([row.p for row in rows])
+    measurements = tuple(replace(row, q=q) for row, q in zip(rows, corrected, strict=True))
     origin = provenance(
         command=command_line(),
         seed=None,
         started=started,
         study={"digest": "", "first": _study(first), "second": _study(second)},
-        cards={**_cards(first), **_cards(second)},
+        cards=cards,
         compared=list(names),
         only_first=len(ours) - len(shared),
         only_second=len(theirs) - len(shared),
@@ -93,11 +103,17 @@ def _draws(results: Results) -> dict[str, tuple[str, NDArray[np.float64]]]:
 
 
 def _difference(
-    a: Measurement, b: Measurement, draws: tuple[dict[str, Any], dict[str, Any]], error: float | None
+    a: Measurement,
+    b: Measurement,
+    draws: tuple[dict[str, Any], dict[str, Any]],
+    error: float | None,
+    apart: tuple[int, int] | None,
 ) -> Measurement:
     if a.value is None or b.value is None:
         which, undefined = ("first", a) if a.value is None else ("second", b)
         return _row(a, b, None, None, f"undefined in the {which}: {undefined.reason}")
+    if apart is not None and a.n:
+        return _row(a, b, mcnemar_difference(*apart, a.n), True, None)
     mine, other = draws[0].get(a.id), draws[1].get(b.id)
     errors = (_whole_error(a), _whole_error(b))
     if mine is not None and other is not None and mine[0] == other[0]:
@@ -129,6 +145,7 @@ def _row(
         "second": b.value,
         "paired": paired if found is not None and found.se is not None else None,
         "detectable": None if found is None else found.detectable,
+        "test": None if found is None else found.test,
     }
     system = a.system if a.system == b.system else f"{a.system} → {b.system}"
     named = Measurement(
@@ -148,7 +165,7 @@ def _row(
         n_unit=a.n_unit,
         p=None if found is None else found.p,
         ideal=None,
-        better=a.better if a.better in ("lower", "higher") else None,
+        better=_better(a, b),
         unit=a.unit,
         reason=reason,
         id=named.id,
@@ -156,8 +173,15 @@ def _row(
     )
 
 
-def _with_q(row: Measurement, q: float | None) -> Measurement:
-    return Measurement(**{**row.as_dict(), "q": q})
+def _better(a: Measurement, b: Measurement) -> str | None:
+    """Which way is better; where it is closer to an ideal, the way to it from the side that both lie on."""
+    if a.better != "closer":
+        return a.better if a.better in ("lower", "higher") else None
+    if a.value is None or b.value is None or a.ideal is None or a.ideal != b.ideal:
+        return None
+    if max(a.value, b.value) <= a.ideal:
+        return "higher"
+    return "lower" if min(a.value, b.value) >= a.ideal else None
 
 
 def _study(results: Results) -> object:
@@ -168,66 +192,3 @@ def _study(results: Results) -> object:
 def _cards(results: Results) -> dict[str, Any]:
     cards = results.provenance.get("cards")
     return cards if isinstance(cards, dict) else {}
-
-
-@dataclass(frozen=True)
-class _Scored:
-    """What was found of one image: its group and score, the text it shares with others, and what it adds in all."""
-
-    group: str
-    score: float
-    text: str
-    effect: float
-    by_pairs: tuple[float, ...]
-
-
-def joint_error(first: Results, a: Measurement, second: Results, b: Measurement) -> float | None:
-    """The standard error of a difference of mean scores of captions, from the scores themselves.
-
-    Captions of one system that share a text are alike, and so is what the other system says of their images: both
-    systems' texts are clusters. What images add by being learnt from is counted as the metric counts it. None where
-    the evidence does not hold the score of every image: it does for headlines.
-    """
-    ours, theirs = _scores(first, a), _scores(second, b)
-    if ours is None or theirs is None or set(ours) != set(theirs):
-        return None
-    images = sorted(ours)
-    tested = np.zeros(len(images))
-    for scored, sign in ((ours, -1.0), (theirs, 1.0)):
-        groups = sorted({one.group for one in scored.values()})
-        for group in groups:
-            mine = np.array([scored[image].group == group for image in images])
-            values = np.array([scored[image].score for image in images])[mine]
-            tested[mine] += sign * 100 * (values - values.mean()) / len(values) / len(groups)
-    texts = [sorted_clusters([scored[image].text for image in images])[1] for scored in (ours, theirs)]
-    whole = np.array([theirs[image].effect - ours[image].effect for image in images])
-    pairs = [np.array([scored[image].by_pairs for image in images]) for scored in (ours, theirs)]
-    return math.sqrt(
-        max(
-            multiway_variance(tested, np.arange(len(images)), *texts),
-            learning_variance(whole, pairs[1] - pairs[0]),
-        )
-    )
-
-
-def _scores(results: Results, m: Measurement) -> dict[str, _Scored] | None:
-    """By image, out of a headline's evidence; None where that is not all there is, or of another number."""
-    found = results.evidence_of(m)
-    if m.group is not None or m.unit != "percent" or m.value is None or found.height != m.n:
-        return None
-    scored: dict[str, _Scored] = {}
-    groups: dict[str, list[float]] = {}
-    for image, detail in found.select("image_id", "detail").iter_rows():
-        told = json.loads(detail)
-        if not isinstance(told, dict) or not {"labelled", "mean score", "effect", "by pairs"} <= set(told):
-            return None
-        scored[image] = _Scored(
-            str(told["labelled"]),
-            float(told["mean score"]),
-            str(told.get("read", "")) or " ".join(str(word) for word, _ in told.get("parts", ())),
-            float(told["effect"]),
-            tuple(float(one) for one in told["by pairs"]),
-        )
-        groups.setdefault(scored[image].group, []).append(scored[image].score)
-    mean = 100 * float(np.mean([np.mean(found) for found in groups.values()]))
-    return scored if len(scored) == m.n and abs(mean - m.value) < 0.01 else None

@@ -1,0 +1,141 @@
+"""What changed from one audit to another, in sentences: for whom it is better, and for whom worse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from portrayal.report.layout import number
+from portrayal.results import Measurement, Results
+
+SIGNIFICANT = 0.05  # of p as corrected over all rows that are shown (Holm)
+BETTER, WORSE, DIFFERENT, SAME = "better", "worse", "different", "not significant"
+
+
+def verdict(m: Measurement) -> str:
+    """What to call a difference: better, worse, different where neither end is good in itself, not significant.
+
+    Nothing where it is undefined, has not been tested, or a caution forbids to call it anything.
+    """
+    if m.value is None or m.q is None or m.caution is not None:
+        return ""
+    if m.q >= SIGNIFICANT or m.value == 0:
+        return SAME
+    if m.better not in ("lower", "higher"):
+        return DIFFERENT
+    return BETTER if (m.value > 0) == (m.better == "higher") else WORSE
+
+
+def moved(differences: Results) -> list[Measurement]:
+    """The rows, of everybody and of groups, that moved further than chance explains once all are counted (Holm)."""
+    return [m for m in differences.measurements if verdict(m) in (BETTER, WORSE, DIFFERENT)]
+
+
+def sentences(differences: Results) -> list[str]:
+    """One for each metric, attribute and system; first those that are better for one group and worse for another.
+
+    >>> rose = Measurement("lic", "lic", system="oscar", attribute="gender", value=2.0, low=1.0, high=3.0, q=0.01,
+    ...                    better="lower", unit="percent", settings={"first": 3.9, "second": 5.9, "paired": True})
+    >>> sentences(Results((rose,)))
+    ['lic by gender, oscar: lic rose from 3.9 to 5.9, which is worse (+2.0, 95 % CI [1.0, 3.0], paired).']
+    """
+    found: dict[tuple[str, str | None, str | None], list[Measurement]] = {}
+    for m in moved(differences):
+        found.setdefault((m.metric, m.attribute, m.system), []).append(m)
+    divided: list[str] = []
+    others: list[str] = []
+    for (metric, attribute, system), rows in found.items():
+        by = f" by {attribute}" if attribute else ""
+        terms = {term: [m for m in rows if label(m) == term] for term in dict.fromkeys(map(label, rows))}
+        split = {term: some for term, some in terms.items() if divides(some)}
+        if split:
+            term = max(split, key=lambda name: max(_size(m) for m in split[name] if verdict(m) == WORSE))
+            text = f"{_summary(split[term])}: {_told(sorted(split[term], key=_worst_first))}"
+        else:
+            term = label(min(rows, key=lambda m: (m.group is not None, verdict(m) == DIFFERENT)))
+            text = _told(sorted(terms[term], key=lambda m: (m.group is not None, -_size(m))))
+        left = {name: _called(some) for name, some in terms.items() if name != term}
+        more = [f"{name}{called}" for name, called in sorted(left.items(), key=lambda entry: not entry[1])]
+        also = f"; also {', '.join(more)}" if more else ""
+        (divided if split else others).append(f"{metric}{by}, {system}: {text}{also}.")
+    return [*divided, *others]
+
+
+def divides(rows: Sequence[Measurement]) -> bool:
+    """Whether a group is worse off while another, or everybody together, is better off: the rows of one term."""
+    worse = any(verdict(m) == WORSE and m.group is not None for m in rows)
+    return worse and any(verdict(m) == BETTER for m in rows)
+
+
+def counts(differences: Results) -> tuple[int, int, int]:
+    """How many rows changed, how many did not significantly, and how many cannot be told."""
+    named = [verdict(m) for m in differences.measurements]
+    same, open_ = named.count(SAME), named.count("")
+    return len(named) - same - open_, same, open_
+
+
+def cautions(rows: Sequence[Measurement]) -> list[str]:
+    """Each caution once, after the terms that it holds for."""
+    terms: dict[str, dict[str, None]] = {}
+    for m in rows:
+        if m.caution:
+            terms.setdefault(m.caution, {})[f"{m.term} for {m.group}" if m.group else m.term] = None
+    return [f"Caution ({', '.join(names)}): {caution}" for caution, names in terms.items()]
+
+
+def _worst_first(m: Measurement) -> tuple[int, bool, float]:
+    return (WORSE, BETTER, DIFFERENT).index(verdict(m)), m.group is None, -_size(m)
+
+
+def _called(rows: Sequence[Measurement]) -> str:
+    """Of a term that is named in passing: for whom it is better or worse, and nothing where it merely differs."""
+    return f" ({_summary(rows)})" if any(verdict(m) != DIFFERENT for m in rows) else ""
+
+
+def _summary(rows: Sequence[Measurement]) -> str:
+    """Who is worse off and who is better off by the rows of one term: "worse for male, better for female"."""
+    parts = []
+    for word in (WORSE, BETTER, DIFFERENT):
+        whom = [m.group for m in rows if verdict(m) == word and m.group is not None]
+        overall = any(verdict(m) == word and m.group is None for m in rows)
+        if whom:
+            parts.append(f"{word} for {' and '.join(whom)}" + (" and over all groups" if overall else ""))
+        elif overall:
+            parts.append(f"{word} over all groups" if any(m.group for m in rows) else word)
+    return ", ".join(parts)
+
+
+def _told(rows: Sequence[Measurement]) -> str:
+    """The rows of one term in full, one after the other."""
+    parts = []
+    for m in rows:
+        way = "rose" if m.value is not None and m.value > 0 else "fell"
+        first, second = (number(m.settings.get(name), m.unit) for name in ("first", "second"))
+        called = f", which is {verdict(m)}" if verdict(m) in (BETTER, WORSE) else ""
+        paired = "paired" if m.settings.get("paired") else "not paired"
+        whose = f" for {m.group}" if m.group else " over all groups" if len(rows) > 1 else ""
+        parts.append(f"{label(m)}{whose} {way} from {first} to {second}{called} ({difference(m)}, {paired})")
+    return "; ".join(parts)
+
+
+def difference(m: Measurement) -> str:
+    """A difference with its sign and interval."""
+    if m.value is None:
+        return number(None, m.unit)
+    value = f"{'+' if m.value > 0 else ''}{number(m.value, m.unit)}"
+    if m.low is None or m.high is None:
+        return value
+    return f"{value}, 95 % CI [{number(m.low, m.unit)}, {number(m.high, m.unit)}]"
+
+
+_APART = ("classifier", "split", "stage", "kind", "of", "attack")  # settings by which rows of one term differ
+
+
+def label(m: Measurement) -> str:
+    """The term, and the settings that tell rows of one term apart."""
+    apart = [str(m.settings[name]) for name in _APART if m.settings.get(name) is not None]
+    return " ".join([m.term, *apart])
+
+
+def _size(m: Measurement) -> float:
+    """How far it moved in standard errors, so that terms of any unit can be ranked."""
+    return abs(m.value or 0.0) / m.se_data if m.se_data else 0.0
