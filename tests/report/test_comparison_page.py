@@ -107,6 +107,13 @@ def test_a_change_for_one_group_alone_is_said():
     ]
 
 
+def test_a_count_does_not_repeat_its_share():
+    share = row("demeaning.words", 2.0, 0.01, metric="harms", unit="share")
+    count = row("demeaning.words", 20.0, 0.01, metric="harms", unit="count")
+    assert sentences(results(count, share)) == sentences(results(share))
+    assert len(sentences(results(count))) == 1
+
+
 def test_what_may_not_be_compared_is_cautioned_about(tmp_path, capsys):
     caution = "It depends on how many images there are: 900 in the first, 90 in the second."
     found = results(

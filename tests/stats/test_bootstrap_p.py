@@ -25,9 +25,9 @@ NORMAL = stats.norm.ppf(
 
 
 def test_bootstrap_p_by_hand():
-    # Quantiles at levels 0, 1/3, 2/3 and 1: 0 lies half way to 1/3, so that p is twice 1/6.
-    assert bootstrap_p(np.array([-1.0, 1.0, 2.0, 3.0])) == pytest.approx(1 / 3)
-    assert bootstrap_p(np.array([-3.0, -2.0, -1.0, 1.0])) == pytest.approx(1 / 3)
+    # Quantiles at levels 1/5, 2/5, 3/5 and 4/5: 0 lies half way from the first to the second, so that p is twice 3/10.
+    assert bootstrap_p(np.array([-1.0, 1.0, 2.0, 3.0])) == pytest.approx(3 / 5)
+    assert bootstrap_p(np.array([-3.0, -2.0, -1.0, 1.0])) == pytest.approx(3 / 5)
     assert bootstrap_p(np.zeros(10)) == 1.0
     assert bootstrap_p(np.full(999, 0.3)) == 2 / 1000  # all alike: no spread to go on with
     assert bootstrap_p(np.array([np.nan, 1.0])) is None
@@ -55,11 +55,18 @@ def test_no_p_is_smaller_than_resamples_can_know():
     st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     st.floats(-10, 10),
 )
-def test_p_is_below_5_percent_where_the_interval_excludes_the_null(numbers, step, null):
+def test_p_is_below_5_percent_only_where_the_interval_excludes_the_null(numbers, step, null):
     """Also where resamples repeat each other, as those of small counts do."""
     draws = np.array(numbers) * step + 0.25
     (low,), (high,) = percentile_interval(draws[:, None])
-    assert (bootstrap_p(draws, null) < 0.05) == (not low - 1e-9 <= null <= high + 1e-9)
+    if bootstrap_p(draws, null) < 0.05:
+        assert null < low or null > high
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_p_is_5_percent_at_the_end_of_the_interval(end):
+    bound = float(percentile_interval(NORMAL[:, None])[end][0])
+    assert bootstrap_p(NORMAL, bound * 1.01) < 0.05 < bootstrap_p(NORMAL, bound)
 
 
 @given(st.integers(1, 400), st.integers(0, 30), st.integers(0, 30))

@@ -8,6 +8,7 @@ from portrayal.report.layout import number
 from portrayal.results import Measurement, Results
 
 SIGNIFICANT = 0.05  # of p as corrected over all rows that are shown (Holm)
+COUNT = "count"
 BETTER, WORSE, DIFFERENT, SAME = "better", "worse", "different", "not significant"
 
 
@@ -41,10 +42,14 @@ def sentences(differences: Results) -> list[str]:
     found: dict[tuple[str, str | None, str | None], list[Measurement]] = {}
     for m in moved(differences):
         found.setdefault((m.metric, m.attribute, m.system), []).append(m)
+    shares = {(key, label(m)) for key, rows in found.items() for m in rows if m.unit != COUNT}
     divided: list[str] = []
     others: list[str] = []
-    for (metric, attribute, system), rows in found.items():
+    for key, rows in found.items():
+        metric, attribute, system = key
         by = f" by {attribute}" if attribute else ""
+        # A count that comes with its share says the same again.
+        rows = [m for m in rows if m.unit != COUNT or (key, label(m)) not in shares]
         terms = {term: [m for m in rows if label(m) == term] for term in dict.fromkeys(map(label, rows))}
         split = {term: some for term, some in terms.items() if divides(some)}
         if split:

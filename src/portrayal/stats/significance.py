@@ -89,28 +89,28 @@ def dealings(
 def bootstrap_p(replicates: Array, null: float = 0.0, level: float = LEVEL) -> float | None:
     """Two-sided p of a value against `null` from its bootstrap resamples; None where too few of them are defined.
 
-    It inverts the percentile interval: p is below 1 - level exactly where the interval excludes `null`. Inside the
-    interval p is twice the share of resamples beyond `null`. Outside, too few resamples are left to count (one of a
-    thousand would make .002 into .004), so that the tail goes on from the interval's end as a normal one, with the
-    spread that the resamples have on that side of their median. Never below LEAST_P: a thousand resamples do not know
-    a tail that far out.
+    It inverts the percentile interval: p is below 1 - level only where the interval excludes `null`. Inside the
+    interval p is twice the share of resamples beyond `null`, with one added to them, which matters where they are few.
+    Outside, hardly any are left to count (one of a thousand would make .002 into .004), so that the tail goes on from
+    the interval's end as a normal one, with the spread that the resamples have on that side of their median. Never
+    below LEAST_P: a thousand resamples do not know a tail that far out.
     """
     known = np.sort(replicates[np.isfinite(replicates)])
     if len(known) < 2 or len(known) < 0.95 * len(replicates):
         return None
-    levels = np.linspace(0, 1, len(known))  # of the quantiles that an interval takes
+    levels = np.arange(1, len(known) + 1) / (len(known) + 1)
     below = float(np.interp(null, known, levels))
     above = float(np.interp(-null, -known[::-1], levels))
-    edge = (1 - level) / 2
-    if min(below, above) >= edge:
+    edge = max((1 - level) / 2, float(levels[0]))
+    if min(below, above) > edge:
         return min(1.0, 2 * min(below, above))
-    towards, target = (known, null) if below < above else (-known[::-1], -null)  # `null` lies below them
-    if towards[0] == towards[-1]:  # all alike: how far others might have differed is not known
+    if known[0] == known[-1]:  # all alike: how far others might have differed is not known
         return 2 / (1 + len(known))
+    towards, target = (known, null) if below < above else (-known[::-1], -null)  # `null` lies below them
     median = float(np.median(towards))
     spread = float(np.sqrt(np.mean((towards[towards <= median] - median) ** 2)))
     spread = spread if spread > 0 else float(towards.std(ddof=1))
-    distance = float(np.quantile(towards, edge)) - target
+    distance = float(np.interp(edge, levels, towards)) - target
     return bounded_p(2 * float(ndtr(float(ndtri(edge)) - distance / spread)))
 
 

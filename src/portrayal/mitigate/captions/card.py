@@ -19,7 +19,7 @@ CARD = Card(
         "objects-apart = the same among the images that show an object, mean over frequent objects. change = the "
         "number after the remedy less the number before; beyond-random = the number on the balanced images less that "
         "on as many of each group drawn at random. Intervals and p of both are paired: images are drawn together; q "
-        "corrects p over the headlines of a system (Holm)."
+        "corrects p over all rows of a system (Holm)."
     ),
     range="changed: 0 to 1. groups-apart, objects-apart: 0 to 1, 0 where groups are equally frequent.",
     needs=("captions",),
