@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scipy.special import ndtr, ndtri
 
 from portrayal.stats.resample import LEVEL
+from portrayal.stats.significance import LEAST_P, bounded_p
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Interval:
             return 1.0
         half = self.value - self.low if distance > 0 else self.high - self.value
         if half <= 0:  # no uncertainty was left in the interval
-            return 0.0
-        return float(2 * ndtr(-abs(distance) / half * ndtri((1 + LEVEL) / 2)))
+            return LEAST_P
+        return bounded_p(float(2 * ndtr(-abs(distance) / half * ndtri((1 + LEVEL) / 2))))
 
 
 def difference(a: Interval, b: Interval) -> Interval:

@@ -1,0 +1,53 @@
+"""Differences made from intervals: Newcombe's published cases, and what must hold of any two."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portrayal.stats import Interval, difference, wilson
+
+
+def share(successes, trials):
+    low, high = wilson(successes, trials)
+    return Interval(successes / trials, low, high)
+
+
+# Newcombe, Statistics in Medicine 17 (1998), 873-890, Table II, method 10.
+@pytest.mark.parametrize(
+    ("a", "b", "low", "high"),
+    [((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090), ((6, 7), (2, 7), 0.0582, 0.8062),
+     ((5, 56), (0, 29), -0.0381, 0.1926), ((0, 10), (0, 20), -0.1611, 0.2775), ((10, 10), (0, 20), 0.6791, 1.0)],
+)  # fmt: skip
+def test_newcombes_cases(a, b, low, high):
+    made = difference(share(*a), share(*b))
+    assert (made.low, made.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+numbers = st.floats(-100, 100)
+widths = st.floats(0.01, 10)
+intervals = st.builds(
+    lambda value, down, up: Interval(value, value - down, value + up), numbers, widths, widths
+)
+
+
+@given(intervals, intervals)
+def test_the_other_way_round_is_the_mirror_image(a, b):
+    one, other = difference(a, b), difference(b, a)
+    assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
+    assert one.low <= one.value <= one.high
+    assert one.p() == pytest.approx(other.p())
+
+
+@given(intervals)
+def test_p_is_below_a_twentieth_where_the_interval_excludes_the_null(a):
+    bound = a.low if a.value > 0 else a.high
+    if abs(bound) > 1e-6:
+        assert (a.p() < 0.05) == (a.low > 0 or a.high < 0)
+    assert 1e-6 <= a.p() <= 1
+
+
+def test_an_interval_without_width_is_as_sure_as_a_p_can_be():
+    assert Interval(1.0, 1.0, 1.0).p() == 1e-6
+    assert Interval(0.0, 0.0, 0.0).p() == 1.0
