@@ -5,18 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from portrayal.engine import Journal, Progress, Task, at_most, code_digest, listening, place_for, run_tasks
-from portrayal.errors import Undefined
+from portrayal.errors import PortrayalError, Undefined, unknown_name
+from portrayal.lexicon import Lexicon, load_lexicon
 from portrayal.metrics import METRICS, Metric, find_metric
+from portrayal.metrics.options import GENERAL
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
+from portrayal.study.study import COMBINED
 
 QUICK_DRAWS = 200
+
+
+@dataclass(frozen=True)
+class Run:
+    """One metric for one attribute, with the options that an audit gives it."""
+
+    metric: Metric
+    attribute: str
+    options: Mapping[str, Any]
 
 
 def audit(
@@ -24,30 +37,32 @@ def audit(
     *,
     metrics: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
+    attribute: str | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     seed: int = 0,
     quick: bool = False,
     workers: int = 1,
     journal: Path | str | None = None,
     progress: Progress | None = None,
+    **general: Any,
 ) -> Results:
     """Run the metrics a study allows; what it does not allow is listed in the provenance with its reason.
 
-    `quick` draws fewer times, so that intervals are rougher. With a `journal` folder, what is finished is kept
-    there, and the same call goes on from it; remove it once the results are saved. A script that asks for more
-    than one of the `workers` needs the usual `if __name__ == "__main__":`.
+    `options` has options of single metrics, such as `{"lic": {"split": "paper"}}`; `general` ones (lexicon, mask,
+    model, language_model, encoder, vectors, confidence) go to every metric that takes them. `quick` draws fewer
+    times, so that intervals are rougher. With a `journal` folder, what is finished is kept there, and the same call
+    goes on from it; remove it once the results are saved. A script that asks for more than one of the `workers`
+    needs the usual `if __name__ == "__main__":`.
     """
     started = time.time()
     chosen = list(dict.fromkeys(find_metric(name) for name in (METRICS if metrics is None else metrics)))
     if systems is not None:
         study = study.only(systems)
-    skipped: list[dict[str, str | None]] = []
+    runs, skipped = plan(study, chosen, attribute=attribute, options=options, quick=quick, **general)
     tasks: list[Task[Results]] = []
-    for metric in chosen:
-        try:
-            shared = {"metric": metric.name, "seed": seed, "quick": quick}
-            tasks += _tasks(study, metric, metric.attributes_of(study, None), shared)
-        except Undefined as reason:
-            skipped.append({"metric": metric.name, "attribute": None, "reason": str(reason)})
+    for run in runs:
+        shared = {"metric": run.metric.name, "seed": seed, "options": dict(run.options)}
+        tasks += _tasks(study, run.metric, [run.attribute], shared)
     kept = None if journal is None else Journal(Path(journal), Results.save, Results.load)
     parts = run_tasks(tasks, study, place=place_for(workers), journal=kept, progress=progress)
     skipped += _skipped(parts)
@@ -58,8 +73,94 @@ def audit(
         study=describe(study),
         cards={metric.name: metric.card.as_dict() for metric in chosen},
         skipped=skipped,
+        options=_told({"attribute": attribute, **general, **(options or {})}),
     )
     return Results.join(parts, origin)
+
+
+def plan(
+    study: Study,
+    metrics: Sequence[Metric],
+    *,
+    attribute: str | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    quick: bool = False,
+    **general: Any,
+) -> tuple[list[Run], list[dict[str, str | None]]]:
+    """What an audit will run, and what it will skip with the reason of each; nothing is computed.
+
+    Preconditions are checked by the code of the metrics themselves, so that `check-study` tells what `audit` does.
+    """
+    general = {name: value for name, value in general.items() if value is not None}
+    for name in general:
+        if name not in GENERAL:
+            raise unknown_name("option of an audit", name, GENERAL)
+    for name in options or {}:
+        find_metric(name)
+    known = {*study.attribute_names, *study.ranked_attributes}
+    if attribute is not None and known and not set(attribute.split(COMBINED)) <= known:
+        raise unknown_name("attribute", attribute, known)
+    words_for = _attribute_of_lexicon(study, attribute, general.get("lexicon"))
+    runs: list[Run] = []
+    skipped: list[dict[str, str | None]] = []
+    for metric in metrics:
+        given = _options(metric, quick) | {name: general[name] for name in general if metric.takes(name)}
+        given |= metric.checked(dict((options or {}).get(metric.name, {})))
+        own_words = "lexicon" in (options or {}).get(metric.name, {})
+        try:
+            found = metric.attributes_of(
+                study, attribute, given if words_for is None or own_words else _less(given)
+            )
+        except Undefined as reason:
+            skipped.append({"metric": metric.name, "attribute": None, "reason": str(reason)})
+            continue
+        except (
+            PortrayalError
+        ) as reason:  # labels of images are not labels of ranked items, and the other way round
+            if attribute is None:
+                raise
+            skipped.append({"metric": metric.name, "attribute": attribute, "reason": str(reason)})
+            continue
+        for name in found:
+            here = given if own_words or words_for in (None, name) else _less(given)
+            unmet = metric.unmet(study, name, here)
+            if unmet is None:
+                runs.append(Run(metric, name, here))
+            else:
+                skipped.append({"metric": metric.name, "attribute": name, "reason": unmet})
+    return runs, skipped
+
+
+def _options(metric: Metric, quick: bool) -> dict[str, Any]:
+    """What an audit gives a metric unless a user says otherwise."""
+    rougher = {"draws": QUICK_DRAWS} if "draws" in metric.options else {}
+    return {**metric.audit, **({**rougher, **metric.quick} if quick else {})}
+
+
+def _less(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "lexicon"}
+
+
+def _attribute_of_lexicon(study: Study, attribute: str | None, lexicon: str | Lexicon | None) -> str | None:
+    """The attribute that a general lexicon is for, so that it hides or names no group of another; None: there is one."""
+    known = study.attribute_names
+    if lexicon is None or attribute is not None or len(known) < 2:
+        return None
+    words = load_lexicon(lexicon)
+    named = words.attribute or words.name
+    if named not in known:
+        raise PortrayalError(
+            f"The lexicon '{words.name}' is for '{named}', and the study has labels of {', '.join(known)}; say which "
+            "of them it is for with --attribute."
+        )
+    return named
+
+
+def _told(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a results file has them: without those that nobody gave."""
+    kept = {name: value for name, value in given.items() if value is not None}
+    told: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    return told
 
 
 def score(
@@ -77,7 +178,7 @@ def score(
     started = time.time()
     if systems is not None:
         study = study.only(systems)
-    shared = {"metric": metric.name, "seed": seed, "quick": False, "options": options}
+    shared = {"metric": metric.name, "seed": seed, "options": options}
     tasks = _tasks(study, metric, metric.attributes_of(study, attribute, options), shared)
     if metric.at_once(options):
         with listening(progress), at_most(workers):
@@ -97,19 +198,11 @@ def measure(
     attribute: str,
     speaker: str,
     seed: int,
-    quick: bool,
-    options: dict[str, Any] | None = None,
+    options: dict[str, Any],
 ) -> Results:
-    """One task. An attribute for which the metric is undefined is a result too: an empty one.
-
-    Unless options are given, they are those of an audit.
-    """
-    found = find_metric(metric)
-    if options is None:
-        rougher = {"draws": QUICK_DRAWS} if "draws" in found.options else {}
-        options = {**found.audit, **({**rougher, **found.quick} if quick else {})}
+    """One task. An attribute for which the metric is undefined is a result too: an empty one."""
     try:
-        return found(study, attribute=attribute, speakers=[speaker], seed=seed, **options)
+        return find_metric(metric)(study, attribute=attribute, speakers=[speaker], seed=seed, **options)
     except Undefined as reason:
         skip = {"metric": metric, "attribute": attribute, "reason": str(reason)}
         return Results((), provenance={"skipped": [skip]})

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from portrayal.auditing import audit
+from portrayal.cli.audit_options import asked_settings, audit_options
 from portrayal.cli.console import progress, say
 from portrayal.cli.options import (
     names,
@@ -19,8 +21,9 @@ from portrayal.cli.options import (
     systems_option,
     workers_option,
 )
-from portrayal.cli.studies import load_study
+from portrayal.cli.studies import load_study, told_skip
 from portrayal.cli.tables import show_results
+from portrayal.metrics.settings_file import AuditSettings
 from portrayal.report import pictured_images, write_page
 from portrayal.results import Results
 from portrayal.study import Study
@@ -34,6 +37,7 @@ JOURNAL = ".journal"
 @out_option
 @click.option("--metrics", callback=names, metavar="A,B", help="Only these metrics.")
 @systems_option
+@audit_options
 @workers_option
 @click.option(
     "--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where to run."
@@ -46,18 +50,22 @@ def command(
     out: Path,
     metrics: list[str] | None,
     systems: list[str] | None,
+    attribute: str | None,
+    assignments: tuple[str, ...],
     workers: int,
     engine: str,  # noqa: ARG001  # one place so far
     quick: bool,
     seed: int,
     skip_bad: bool,
+    **general: Any,
 ) -> None:
     """Run every metric that STUDY allows; write index.html, results.json and evidence.parquet.
 
     What is finished is kept when the command is interrupted; the same command goes on from there.
     """
+    asked = asked_settings(study, attribute, assignments, general)
     read = load_study(study, skip_bad)
-    run_audit(read, out, metrics, systems, seed, quick, workers)
+    run_audit(read, out, metrics, systems, seed, quick, workers, asked)
 
 
 def run_audit(
@@ -68,17 +76,22 @@ def run_audit(
     seed: int = 0,
     quick: bool = False,
     workers: int = 1,
+    asked: AuditSettings | None = None,
 ) -> Results:
+    asked = asked or AuditSettings()
     with progress("audit") as tell:
         results = audit(
             study,
             metrics=metrics,
             systems=systems,
+            attribute=asked.attribute,
+            options=asked.options,
             seed=seed,
             quick=quick,
             workers=workers,
             journal=out / JOURNAL,
             progress=tell,
+            **asked.general,
         )
     if study.pictures:
         results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))
@@ -88,7 +101,7 @@ def run_audit(
     show_results(results, items=0)
     say()
     for skip in results.provenance["skipped"]:
-        say(f"Not measured: {skip['metric']}, {skip['attribute'] or 'no attribute'}. {skip['reason']}", "dim")
+        say(f"Not measured: {told_skip(skip)}. {skip['reason']}", "dim")
     say(f"{len(results.measurements):,} measurements, {results.evidence.height:,} rows of evidence.")
     say(f"The page, where every number opens its evidence: {page}")
     return results

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from portrayal.auditing import plan
+from portrayal.cli.audit_options import asked_settings, audit_options
 from portrayal.cli.console import say, show_table
 from portrayal.cli.options import skip_bad_option, study_argument
 from portrayal.cli.studies import tell_skipped, told_rankings
 from portrayal.errors import Problems
 from portrayal.metrics import METRICS
+from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
 from portrayal.study.check import remarks
 from portrayal.study.folder import read_study_noting
@@ -18,12 +22,16 @@ from portrayal.study.folder import read_study_noting
 
 @click.command("check-study")
 @study_argument
+@audit_options
 @skip_bad_option
-def command(study: Path, skip_bad: bool) -> None:
-    """Say what is in STUDY, what is wrong with it, and which metrics it allows.
+def command(
+    study: Path, attribute: str | None, assignments: tuple[str, ...], skip_bad: bool, **general: Any
+) -> None:
+    """Say what is in STUDY, what is wrong with it, and which metrics an audit with the same options runs.
 
     Exit code 2 when something is wrong.
     """
+    asked = asked_settings(study, attribute, assignments, general)
     problems = Problems(skip_bad)
     read = read_study_noting(study, problems, strict=True)
     _show_contents(read)
@@ -31,11 +39,28 @@ def command(study: Path, skip_bad: bool) -> None:
         say(f"Note: {remark}")
     say()
     say("Metrics", style="bold")
-    show_table(["metric", "allowed"], [[name, m.missing(read) or "yes"] for name, m in METRICS.items()])
+    _show_plan(read, asked)
     say()
     problems.settle()
     tell_skipped(problems)
     say("Nothing is wrong with it." if not problems.rows else "The rest can be used.")
+
+
+def _show_plan(study: Study, asked: AuditSettings) -> None:
+    """What `audit` will measure and skip, by the same code."""
+    runs, skipped = plan(
+        study, list(METRICS.values()), attribute=asked.attribute, options=asked.options, **asked.general
+    )
+    rows = []
+    for name in METRICS:
+        measured = [run.attribute for run in runs if run.metric.name == name]
+        if measured:
+            rows.append([name, f"yes, by {', '.join(measured)}"])
+        for skip in skipped:
+            if skip["metric"] == name:
+                why = f"{skip['attribute']}: {skip['reason']}" if skip["attribute"] else str(skip["reason"])
+                rows.append([name if not measured else "", f"no. {why}"])
+    show_table(["metric", "measured by an audit"], rows)
 
 
 def _show_contents(study: Study) -> None:

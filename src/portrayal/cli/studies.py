@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from portrayal.cli.console import warn
@@ -27,6 +28,11 @@ def told_rankings(study: Study) -> str:
         f"rankings: {lists:,} lists of {study.rankings['image_id'].n_unique():,} items for "
         f"{study.rankings['query'].n_unique():,} queries by {', '.join(study.rankers)}{groups}"
     )
+
+
+def told_skip(skip: Mapping[str, str | None]) -> str:
+    """The metric that was skipped, and the attribute where it was skipped for one."""
+    return f"{skip['metric']} by {skip['attribute']}" if skip["attribute"] else str(skip["metric"])
 
 
 def tell_skipped(problems: Problems) -> None:

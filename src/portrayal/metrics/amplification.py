@@ -13,6 +13,7 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Synonyms, Words
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import (
     Speech,
     choose_lexicon,
@@ -232,6 +233,7 @@ def amplification(
     if not labels:
         raise Undefined("Amplification needs labelled objects other than people.")
     finder, other_words = object_finder(labels, synonyms)
+    preconditions_met()
     findings = Findings(
         CARD,
         attribute,

@@ -13,9 +13,10 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.gender_estimation import Margin
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Words, several
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.relating.choices import Choices, said_by_caption
 from portrayal.metrics.relating.context import visual_context
-from portrayal.metrics.relating.models import likelihood, sentence_encoder
+from portrayal.metrics.relating.models import check_models, likelihood, sentence_encoder
 from portrayal.metrics.relating.options import (
     USUAL,
     Confidence,
@@ -107,9 +108,12 @@ def cloze(
     words = choose_lexicon(lexicon, attribute)
     if len(words.groups) < 2:
         raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
+    check_models(study, language_model=language_model, encoder=encoder)
+    visual = visual_context(study, confidence)
+    preconditions_met()
     judge = likelihood(study, language_model, device)
     reader = sentence_encoder(study, encoder, device)
-    scorer = Scorer(judge, reader, visual_context(study, confidence), seen, "last word", evidence)
+    scorer = Scorer(judge, reader, visual, seen, "last word", evidence)
     findings = Findings(CARD, attribute, {})
     for sentence in several(template):
         about = told_of(sentence, words, tuple(words.groups))

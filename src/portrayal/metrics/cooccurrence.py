@@ -14,6 +14,7 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Items, Synonyms, Words, several
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
@@ -98,6 +99,7 @@ def cooccurrence(
     for image, label in seen.select("image_id", "label").iter_rows():
         by_image.setdefault(image, []).append(label)
     told = Objects.of(by_image, objects, several(item), synonyms)
+    preconditions_met()
     settings = {
         "lexicon": words.label,
         "both": both,

@@ -14,6 +14,7 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Words
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import Speech, choose_lexicon, lexicon_names, listen
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, rate, resampler
@@ -110,6 +111,7 @@ def error(
     words = choose_lexicon(lexicon, attribute)
     groups = study.groups(attribute)
     names = lexicon_names(groups, words)
+    preconditions_met()
     truth = dict(study.labels(attribute).iter_rows())
     findings = Findings(CARD, attribute, {"lexicon": words.label})
     for speaker in speakers:

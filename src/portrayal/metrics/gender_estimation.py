@@ -13,10 +13,11 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Words
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.relating.choices import Choices, said_by_caption, said_by_label
 from portrayal.metrics.relating.context import visual_context
 from portrayal.metrics.relating.labels import group_labels
-from portrayal.metrics.relating.models import likelihood, sentence_encoder
+from portrayal.metrics.relating.models import check_models, likelihood, sentence_encoder
 from portrayal.metrics.relating.options import (
     USUAL,
     Confidence,
@@ -106,9 +107,11 @@ def gender_estimation(
     words = choose_lexicon(lexicon, attribute)
     if len(words.groups) < 2:
         raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
+    check_models(study, language_model=language_model, encoder=encoder)
+    visual = visual_context(study, confidence)
+    preconditions_met()
     judge = likelihood(study, language_model, device)
     reader = sentence_encoder(study, encoder, device)
-    visual = visual_context(study, confidence)
     scorer = Scorer(judge, reader, visual, seen, hypothesis, evidence)
     settings = {"lexicon": words.label, **scorer.settings, "confidence": confidence, "margin": margin}
     findings = Findings(CARD, attribute, settings)

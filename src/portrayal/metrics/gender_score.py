@@ -13,8 +13,9 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.gender_score_rows import LISTED, Case
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Items, Synonyms, Words, several
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.relating.context import visual_context
-from portrayal.metrics.relating.models import likelihood, sentence_encoder
+from portrayal.metrics.relating.models import check_models, likelihood, sentence_encoder
 from portrayal.metrics.relating.options import (
     USUAL,
     Both,
@@ -123,6 +124,9 @@ def gender_score(
     words = choose_lexicon(lexicon, attribute)
     if len(words.groups) < 2:
         raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
+    check_models(study, language_model=language_model, encoder=encoder)
+    visual = visual_context(study, confidence)
+    preconditions_met()
     findings = Findings(CARD, attribute, {})
     judge = likelihood(study, language_model, device)
     reader = sentence_encoder(study, encoder, device)
@@ -131,7 +135,7 @@ def gender_score(
         findings=findings,
         attribute=attribute,
         lexicon=words,
-        scorer=Scorer(judge, reader, visual_context(study, confidence), seen, hypothesis, evidence),
+        scorer=Scorer(judge, reader, visual, seen, hypothesis, evidence),
         confidence=confidence,
         both=both,
         objects=objects,

@@ -16,6 +16,7 @@ from portrayal.metrics.leakage_labels import Labels, Named
 from portrayal.metrics.leakage_rows import Case
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Synonyms
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import object_finder
 from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS
@@ -106,6 +107,7 @@ CARD = Card(
     CARD,
     slow=True,
     quick={"null": 40},
+    own=("confidence",),
     voices=lambda study, options: study.labellers if options.get("outputs") == "labels" else study.speakers,
 )
 def leakage(
@@ -158,6 +160,7 @@ def leakage(
         raise PortrayalError("The option 'synonyms' is for objects found in captions, and these are labels.")
     group_of = {image: groups.index(group) for image, group in study.labels(attribute).iter_rows()}
     labels = Labels.of(study, group_of, attribute)
+    preconditions_met()
     settings = {
         "outputs": "captions" if by_captions else "labels",
         "confidence": None if by_captions else confidence,

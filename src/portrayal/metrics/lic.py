@@ -20,6 +20,7 @@ from portrayal.metrics.guessing.text import Mask
 from portrayal.metrics.lic_rows import Case
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, several
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.models.classifiers import ENCODER, FINE_TUNED, FROZEN, Classifier, Lstm
 from portrayal.results import HUMAN
 from portrayal.statements import IDEAL, Statement
@@ -119,6 +120,7 @@ CARD = Card(
     slow=True,
     audit={"split": ("crossfit", "paper", "paper-unseen")},
     quick={"split": ("crossfit",), "null": 40},
+    own=("encoder",),
     at_once=lambda options: options.get("classifier", "linear") != "linear",
 )
 def lic(
@@ -237,6 +239,7 @@ def lic(
     _check_classifier(classifier, unknown, epochs, rate, explain, trainings)
     splits = dict.fromkeys(several(split))
     masked = Mask.for_attribute(attribute, lexicon, mask, hide == "remove")
+    preconditions_met()
     network = _network(classifier, encoder, epochs, rate, encoder_dropout, precision)
     folder = None if trainings is None else Path(trainings)
     base = Setup(

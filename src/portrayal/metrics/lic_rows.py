@@ -106,6 +106,7 @@ class Case:
         """Every row; in full, which is for the first settings asked for, also what each word adds."""
         try:
             mine = self._voice(self._own, in_full=True)
+            _ = mine.tally  # computed on demand: what is undefined is to be known before the first row
         except Undefined as reason:
             self.findings.add("lic_m", None, system=self.system, n=0, reason=str(reason))
             return

@@ -14,6 +14,7 @@ from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.lexicon import Lexicon, load_lexicon, shipped_lexicons
 from portrayal.metrics.card import Card
 from portrayal.metrics.findings import Findings
+from portrayal.metrics.preconditions import unmet_precondition
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 
@@ -44,17 +45,20 @@ class Metric:
         every_attribute: bool = False,
         by_term: str | None = None,
         voices: Callable[[Study, Mapping[str, Any]], tuple[str, ...]] | None = None,
+        own: Sequence[str] = (),
     ):
         """`slow` metrics are worth a process for each speaker, unless their options mean that all speakers `at_once`
         are faster; `audit` and `quick` are options of (quick) audits. `every_attribute`: labels split its numbers,
         whether or not a lexicon names their groups. `by_term` is the option that asks for some of its terms only.
-        `voices`: whom it measures under some options, where that is not everyone who speaks."""
+        `voices`: whom it measures under some options, where that is not everyone who speaks. `own`: options that
+        have the name of a general option of an audit and mean something else."""
         self.card = card
         self.slow = slow
         self.at_once = at_once
         self.every_attribute = every_attribute
         self.by_term = by_term
         self._voices = voices
+        self._own = frozenset(own)
         self.audit, self.quick = dict(audit or {}), dict(quick or {})
         self.compute = compute
         self.name = card.name
@@ -97,6 +101,17 @@ class Metric:
         if skipped and not parts:
             raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
         return Results.join(parts, self.provenance(study, seed, started, skipped))
+
+    def unmet(self, study: Study, attribute: str, options: Mapping[str, Any], seed: int = 0) -> str | None:
+        """Why the metric cannot be measured for this attribute, in the words of a run; None when it can."""
+        voices = self.voices(study, options)
+        return unmet_precondition(
+            lambda: self.compute(study, attribute=attribute, speakers=voices, seed=seed, **options)
+        )
+
+    def takes(self, option: str) -> bool:
+        """Whether a general option of an audit is meant for this metric too."""
+        return option in self.options and option not in self._own
 
     def provenance(
         self, study: Study, seed: int, started: float, skipped: list[dict[str, str | None]]

@@ -12,6 +12,7 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Words
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import Speech, choose_lexicon, listen
 from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, IDEAL, Statement
@@ -87,6 +88,7 @@ def naming_ratio(
     [1.3333333333333333]
     """
     words = choose_lexicon(lexicon, attribute)
+    preconditions_met()
     findings = Findings(CARD, attribute, {"lexicon": words.label, "people": people})
     described = listen(study, HUMAN, words)
     for system in speakers:

@@ -17,7 +17,15 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.object_distance_rows import LISTED, Images, add_captions
 from portrayal.metrics.options import Draws, Words, several
-from portrayal.metrics.relating.models import sentence_encoder, similarities, told_encoder, word_vectors
+from portrayal.metrics.preconditions import preconditions_met
+from portrayal.metrics.relating.models import (
+    check_models,
+    learnable_words,
+    sentence_encoder,
+    similarities,
+    told_encoder,
+    word_vectors,
+)
 from portrayal.metrics.relating.options import USUAL, Both, Device, EncoderName, Templates
 from portrayal.metrics.relating.speakers import columns_of
 from portrayal.metrics.relating.templates import told_of
@@ -110,6 +118,11 @@ def object_distance(
         raise Undefined(f"The lexicon '{words.name}' names {len(words.groups)} group; two are needed.")
     columns = columns_of(words)
     labels = labels_by_image(study)
+    if level == "word":
+        _check_vectors(study, vectors, words)
+    else:
+        check_models(study, encoder=encoder)
+    preconditions_met()
     findings = Findings(CARD, attribute, {})
     common = {"level": level, "lexicon": words.label}
     for sentence in several(template) if level == "template" else [None]:
@@ -182,12 +195,21 @@ def _vectors(
 ) -> WordVectors:
     wanted = {word for some in labels.values() for label in some for word in tokenize(label)}
     said = _said(lexicon, columns)
-    found = word_vectors(study, name, wanted | {word for phrase in said for word in tokenize(phrase)})
-    named = [lexicon.standing_for(group) or group for group in lexicon.groups]  # a neutral word can be missed
-    unknown = [word for word in named if found.mean(tokenize(word)) is None]
+    return word_vectors(study, name, wanted | {word for phrase in said for word in tokenize(phrase)})
+
+
+def _check_vectors(study: Study, name: str, lexicon: Lexicon) -> None:
+    """Complain where the vectors lack the word for a group; a neutral word may be missing."""
+    named = [lexicon.standing_for(group) or group for group in lexicon.groups]
+    tokens = {token for word in named for token in tokenize(word)}
+    if name == USUAL:
+        known, called = learnable_words(study), USUAL
+    else:
+        loaded = word_vectors(study, name, tokens)
+        known, called = {token for token in tokens if loaded.mean([token]) is not None}, loaded.name
+    unknown = [word for word in named if not known & set(tokenize(word))]
     if unknown:
-        raise Undefined(f"The word vectors '{found.name}' do not know {', '.join(map(repr, unknown))}.")
-    return found
+        raise Undefined(f"The word vectors '{called}' do not know {', '.join(map(repr, unknown))}.")
 
 
 def _said(lexicon: Lexicon, columns: Sequence[str]) -> list[str]:

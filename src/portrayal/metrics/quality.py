@@ -14,6 +14,7 @@ from portrayal.metrics.likeness.measuring import Measured, measure
 from portrayal.metrics.likeness.reading import Objects, read_speaker
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Synonyms
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.quality_rows import GAP, Rows
 from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
@@ -141,7 +142,7 @@ CARD = Card(
 )  # fmt: skip
 
 
-@metric(CARD, every_attribute=True)
+@metric(CARD, every_attribute=True, own=("confidence",))
 def quality(
     study: Study,
     *,
@@ -179,6 +180,7 @@ def quality(
     0.8333
     """
     programs = _programs(java)
+    preconditions_met()
     running = tuple(name for name, lack in programs.items() if lack is None)
     view = _objects(study, truth, synonyms, confidence)
     labels = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}

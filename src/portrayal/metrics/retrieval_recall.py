@@ -10,7 +10,8 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
-from portrayal.metrics.ranking.search import search
+from portrayal.metrics.preconditions import preconditions_met
+from portrayal.metrics.ranking.search import check_pool, search
 from portrayal.metrics.relating.options import Device
 from portrayal.metrics.retrieval_recall_rows import TOPS, Rows
 from portrayal.models.masked.searching import Model
@@ -108,6 +109,8 @@ def retrieval_recall(
     """
     if model is None:
         raise Undefined("The metric 'retrieval-recall' asks a model; name one with --model.")
+    check_pool(study)
+    preconditions_met()
     searched = search(study, model, captions, pictures, rerank, device, skip_bad)
     labels = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
     settings = {

@@ -10,6 +10,7 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.ranking.lists import read_lists
 from portrayal.metrics.ranking.reference import choose_reference
 from portrayal.metrics.ranking.rows import Case
@@ -138,6 +139,7 @@ def retrieval_skew(
     """
     tops = _tops(k)
     against, groups = choose_reference(reference, study, attribute)
+    preconditions_met()
     findings = Findings(CARD, attribute, {})
     for system in speakers:
         if system in study.rankers:

@@ -17,6 +17,7 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.guessing.text import Mask
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import Speech, listen
 from portrayal.results import TOO_FEW
 from portrayal.statements import ITEMS, Statement
@@ -94,6 +95,7 @@ def word_odds(
     if len(groups) < 2:
         raise Undefined(f"Words can only be compared between groups, and '{attribute}' has {len(groups)}.")
     hidden = Mask.for_attribute(attribute, lexicon, None if mask else False, always=True)
+    preconditions_met()
     settings = {"mask": hidden.label, "prior": prior}
     findings = Findings(CARD, attribute, settings)
     truth = dict(study.labels(attribute).iter_rows())

@@ -30,6 +30,7 @@ from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.harms.tally import TOP
 from portrayal.metrics.metric import DEFAULT_ATTRIBUTE, metric
 from portrayal.metrics.options import Draws, Synonyms, Words, several
+from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.relating.models import LEARNT
 from portrayal.results import Results, command_line, provenance
 from portrayal.stats import DRAWS
@@ -178,6 +179,8 @@ def harms(
     )  # fmt: skip
     if study.attribute_names and by == LABELLED:
         study.labels(attribute)  # complains of what it does not know
+    _need_people(stages, study.references.height)
+    preconditions_met()
     survey = Survey.of(study, any(kind.needs_senses for kind in chosen))
     findings = Findings(CARD, attribute, {})
     for one in stages:
@@ -187,13 +190,12 @@ def harms(
         setup, settings = prepare(asked.at(one), survey, chosen)
         counted = count_scenes(study, with_study(setup, asked, study, chosen), chosen, voices)
         findings.extend(written(counted, attribute, settings))
-    _need_people(stages, survey)
     return findings
 
 
-def _need_people(stages: Sequence[Stage], survey: Survey) -> None:
+def _need_people(stages: Sequence[Stage], described: int) -> None:
     """Stages of people alone need what people say; labels are told on the images that they describe."""
-    if not survey.described and set(stages) <= {"1", "3"}:
+    if not described and set(stages) <= {"1", "3"}:
         raise Undefined(
             f"Stage {stages[0]} is about people, and the study has no captions of people (references)."
         )
@@ -252,7 +254,7 @@ def stream(
     survey, counted = count_in_parts(Path(path), asked, stages, able, systems, workers, progress)
     if attribute is not None and survey.groups and attribute not in survey.groups:
         raise unknown_name("attribute", attribute, list(survey.groups))
-    _need_people(stages, survey)
+    _need_people(stages, survey.described)
     findings = Findings(CARD, first, {})
     for stage, measures in counted.items():
         _, settings = prepare(asked.at(stage), survey, able)

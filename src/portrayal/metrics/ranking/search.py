@@ -39,12 +39,11 @@ class Pool:
     @classmethod
     def of(cls, study: Study, captions: int, pictures: int, skip_bad: bool) -> Pool:
         """Of `captions` and `pictures` 0 means all. Which pictures is told by their names, not by their order."""
+        check_pool(study)
         said: dict[str, list[str]] = {}
         for image, caption in study.references.select("image_id", "caption").iter_rows():
             said.setdefault(image, []).append(caption)
         there = sorted(said.keys() & study.pictures.keys())
-        if not there:
-            raise Undefined("No picture of the study has a caption of people to be searched by.")
         if pictures:
             there = sorted(sorted(there, key=_by_lot)[:pictures])
         bad = _unreadable([study.pictures[image] for image in there])
@@ -71,6 +70,12 @@ class Searched:
     pool: Pool
     model: str
     found: Found
+
+
+def check_pool(study: Study) -> None:
+    """Complain where there is nothing to search."""
+    if not set(study.references["image_id"]) & study.pictures.keys():
+        raise Undefined("No picture of the study has a caption of people to be searched by.")
 
 
 @lru_cache(maxsize=2)

@@ -26,7 +26,7 @@ from portrayal.models.language import (
 from portrayal.models.packaged import located
 from portrayal.models.remembered import default_folder
 from portrayal.models.sentences import MeanOfWords, Pretrained, RememberedEncoder, SentenceEncoder
-from portrayal.models.words import WordVectors, learn_vectors, load_vectors
+from portrayal.models.words import WordVectors, known_words, learn_vectors, load_vectors
 from portrayal.study import Study
 
 LEARNT = "learnt"
@@ -94,6 +94,19 @@ def likelihood(study: Study, name: str, device: str) -> Likelihood:
     """A language model by name or path, or `learnt`."""
     if name != LEARNT:
         return Likelihood([RememberedModel(Causal.load(located(name), device), default_folder())])
+    return Likelihood([NGrams.learnt(half, cut, name=LEARNT) for half in _halves(study)])
+
+
+def check_models(study: Study, *, language_model: str | None = None, encoder: str | None = None) -> None:
+    """Complain where the study has too few references for a default model; nothing is loaded or trained."""
+    if language_model == LEARNT:
+        _halves(study)
+    if encoder == LEARNT:
+        _need_people(study, "--encoder")
+
+
+def _halves(study: Study) -> tuple[list[str], list[str]]:
+    """The references of each half of the images."""
     _need_people(study, "--language-model")
     halves: tuple[list[str], list[str]] = ([], [])
     for image, caption in study.references.select("image_id", "caption").iter_rows():
@@ -103,7 +116,7 @@ def likelihood(study: Study, name: str, device: str) -> Likelihood:
             "Too few images have captions of people to learn how likely a caption is from other images than its own; "
             "name a model with --language-model."
         )
-    return Likelihood([NGrams.learnt(half, cut, name=LEARNT) for half in halves])
+    return halves
 
 
 def cut(text: str) -> list[tuple[str, int]]:
@@ -135,6 +148,12 @@ def word_vectors(study: Study, name: str, only: Collection[str]) -> WordVectors:
 @lru_cache(maxsize=4)
 def learnt_vectors(study: Study) -> WordVectors:
     return learn_vectors(_people_said(study))
+
+
+def learnable_words(study: Study) -> set[str]:
+    """The words that vectors trained on the study's references will know."""
+    _need_people(study, "--vectors")
+    return set(known_words(_people_said(study)))
 
 
 @lru_cache(maxsize=4)

@@ -33,13 +33,18 @@ def learn_vectors(captions: Sequence[Sequence[str]], size: int = SIZE) -> WordVe
     return WordVectors("learnt", digest, place, matrix, about)
 
 
-def _coded(captions: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """The words that count; all captions' words one after the other as their numbers, -1 for others; whose each is."""
+def known_words(captions: Sequence[Sequence[str]]) -> list[str]:
+    """The words seen often enough to have a vector."""
     seen: dict[str, int] = {}
     for caption in captions:
         for word in caption:
             seen[word] = seen.get(word, 0) + 1
-    words = sorted(word for word, times in seen.items() if times >= _AT_LEAST)
+    return sorted(word for word, times in seen.items() if times >= _AT_LEAST)
+
+
+def _coded(captions: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """The words that count; all captions' words one after the other as their numbers, -1 for others; whose each is."""
+    words = known_words(captions)
     place = {word: number for number, word in enumerate(words)}
     codes = np.array([place.get(word, -1) for caption in captions for word in caption], dtype=np.int64)
     return words, codes, np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])

@@ -1,0 +1,37 @@
+"""Where a metric's preconditions end: a dry run checks them with the metric's own code and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from portrayal.errors import Undefined
+
+_dry_run: ContextVar[bool] = ContextVar("dry_run", default=False)
+
+
+class _PreconditionsMet(Exception):
+    """Ends a dry run."""
+
+
+def preconditions_met() -> None:
+    """A metric calls this after its last check and before its first computation; a dry run ends here."""
+    if _dry_run.get():
+        raise _PreconditionsMet
+
+
+def unmet_precondition(compute: Callable[[], object]) -> str | None:
+    """The reason why `compute` cannot run, in its own words, or None when its preconditions hold.
+
+    >>> unmet_precondition(lambda: preconditions_met())
+    """
+    token = _dry_run.set(True)
+    try:
+        compute()
+    except _PreconditionsMet:
+        return None
+    except Undefined as reason:
+        return str(reason)
+    finally:
+        _dry_run.reset(token)
+    raise AssertionError("A metric was computed in a dry run: it does not call preconditions_met().")
