@@ -18,6 +18,7 @@ from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.metrics.options import GENERAL
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
+from portrayal.study.cautions import cautions
 from portrayal.study.study import COMBINED
 
 QUICK_DRAWS = 200
@@ -73,6 +74,7 @@ def audit(
         study=describe(study),
         cards={metric.name: metric.card.as_dict() for metric in chosen},
         skipped=skipped,
+        cautions=[caution.as_dict() for caution in cautions(study)],
         options=_told({"attribute": attribute, **general, **(options or {})}),
     )
     return Results.join(parts, origin)
@@ -142,7 +144,7 @@ def _less(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attribute_of_lexicon(study: Study, attribute: str | None, lexicon: str | Lexicon | None) -> str | None:
-    """The attribute that a general lexicon is for, so that it hides or names no group of another; None: there is one."""
+    """The attribute that a general lexicon is for, so that it names no group of another; None: there is but one."""
     known = study.attribute_names
     if lexicon is None or attribute is not None or len(known) < 2:
         return None

@@ -22,10 +22,10 @@ from portrayal.cli.options import (
     workers_option,
 )
 from portrayal.cli.studies import load_study, told_skip
-from portrayal.cli.tables import show_results
+from portrayal.cli.tables import show_cautions, show_results
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.report import pictured_images, write_page
-from portrayal.results import Results
+from portrayal.results import RESULTS_FILE, Results
 from portrayal.study import Study
 from portrayal.study.thumbnails import thumbnails
 
@@ -98,8 +98,9 @@ def run_audit(
     results.save(out)
     page = write_page(results, out)
     shutil.rmtree(out / JOURNAL, ignore_errors=True)  # only now: until here a kill must lose nothing
-    show_results(results, items=0)
+    show_results(results, items=0, rest=f"{out / RESULTS_FILE} has it")
     say()
+    show_cautions(results)
     for skip in results.provenance["skipped"]:
         say(f"Not measured: {told_skip(skip)}. {skip['reason']}", "dim")
     say(f"{len(results.measurements):,} measurements, {results.evidence.height:,} rows of evidence.")

@@ -16,6 +16,7 @@ from portrayal.errors import Problems
 from portrayal.metrics import METRICS
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
+from portrayal.study.cautions import cautions, distinct
 from portrayal.study.check import remarks
 from portrayal.study.folder import read_study_noting
 
@@ -35,6 +36,8 @@ def command(
     problems = Problems(skip_bad)
     read = read_study_noting(study, problems, strict=True)
     _show_contents(read)
+    for sentence in distinct(cautions(read)):
+        say(f"Caution: {sentence}")
     for remark in remarks(read):
         say(f"Note: {remark}")
     say()

@@ -23,7 +23,7 @@ from portrayal.cli.options import (
     workers_option,
 )
 from portrayal.cli.studies import load_study
-from portrayal.cli.tables import show_results
+from portrayal.cli.tables import show_cautions, show_results
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.results import Results
 
@@ -99,5 +99,6 @@ def _show(results: Results, json_file: Path | None, style: str) -> None:
     if style == "table":
         show_results(results)
         say()
+        show_cautions(results)
     else:
         raw(FORMATS[style](results))

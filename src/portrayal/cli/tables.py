@@ -5,6 +5,7 @@ from __future__ import annotations
 from portrayal.cli.console import COLUMN_GAP, console, say, show_table
 from portrayal.report.layout import (
     bare,
+    caution_sentences,
     cell,
     footnotes,
     sections,
@@ -17,10 +18,10 @@ from portrayal.results import Results
 SHOWN_ITEMS = 5  # words or objects for each system and group
 
 
-def show_results(results: Results, items: int = SHOWN_ITEMS) -> None:
+def show_results(results: Results, items: int = SHOWN_ITEMS, rest: str = "--format csv shows it") -> None:
     """Each metric as a table, with what is undefined or rests on too little said below it.
 
-    `items` limits the words or objects of each system and group.
+    `items` limits the words or objects of each system and group; `rest` says where the others are.
     """
     found = sections(results)
     for number, whole in enumerate(found):
@@ -32,13 +33,17 @@ def show_results(results: Results, items: int = SHOWN_ITEMS) -> None:
         say(", ".join(filter(None, (title, section.part))), style="bold")
         _show_section(section)
         if section.side_by_side:
-            say("The rest of each is in the results (--format csv shows it).", style="dim")
+            say(f"The rest of each is in the results ({rest}).", style="dim")
         if section.hidden:
-            say(
-                f"{section.hidden:,} more rows are in the results (--format csv shows them all).", style="dim"
-            )
+            say(f"{section.hidden:,} more rows are in the results ({rest}).", style="dim")
         for reason in [*section.notes, *footnotes(section.rows)]:
             say(reason, style="dim")
+
+
+def show_cautions(results: Results) -> None:
+    """What a reader must know of the study, before the tables' own footnotes are forgotten."""
+    for sentence in caution_sentences(results.provenance):
+        say(f"Caution: {sentence}", style="yellow")
 
 
 def _same(one: Section, other: Section) -> bool:

@@ -66,6 +66,8 @@ class Card:
     should_ignore: tuple[str, ...] = ()
     # Whether its numbers depend on how much there is to learn from, so that their true value is that of one size.
     learns: bool = False
+    # Cautions about a study that concern some of its terms: what the caution is about (`study.cautions`) -> the terms.
+    cautioned: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Why a term does not hold what the lab asks, where it does not: term -> the reason.
     lab_notes: dict[str, str] = field(default_factory=dict)
 

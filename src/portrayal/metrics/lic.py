@@ -26,6 +26,7 @@ from portrayal.results import HUMAN
 from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS
 from portrayal.study import Study
+from portrayal.study.cautions import LENGTH
 
 Name = Literal["crossfit", "common", "paper", "paper-unseen"]
 NULL = 200  # dealings of labels behind the null of the leak-safe splits
@@ -101,6 +102,7 @@ CARD = Card(
             note="no finding by itself: in the lab a truthful captioner can show it too",
         ),
     ),
+    cautioned={LENGTH: ("lic", "lic_excess")},
     responds_to={"lic_m": "data-bias", "lic": "amplification", "lic_excess": "amplification"},
     uses=("references",),
     beside=("lic_m_paired", "lic_d"),

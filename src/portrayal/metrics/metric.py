@@ -6,6 +6,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from threadpoolctl import threadpool_limits
@@ -13,10 +14,12 @@ from threadpoolctl import threadpool_limits
 from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.lexicon import Lexicon, load_lexicon, shipped_lexicons
 from portrayal.metrics.card import Card
+from portrayal.metrics.cautioning import cautioned
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.preconditions import unmet_precondition
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
+from portrayal.study.cautions import cautions
 
 DEFAULT_ATTRIBUTE = "gender"  # of metrics that need no labels, on a study that has none
 Compute = Callable[..., Findings]
@@ -100,6 +103,10 @@ class Metric:
                 skipped.append({"metric": self.name, "attribute": name, "reason": str(reason)})
         if skipped and not parts:
             raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
+        parts = [
+            replace(part, measurements=cautioned(part.measurements, self.card, study, self.every_attribute))
+            for part in parts
+        ]
         return Results.join(parts, self.provenance(study, seed, started, skipped))
 
     def unmet(self, study: Study, attribute: str, options: Mapping[str, Any], seed: int = 0) -> str | None:
@@ -124,6 +131,7 @@ class Metric:
             study={"name": study.name, "digest": study.digest},
             cards={self.name: self.card.as_dict()},
             skipped=skipped,
+            cautions=[caution.as_dict() for caution in cautions(study)],
         )
 
     @property

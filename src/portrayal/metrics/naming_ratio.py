@@ -18,6 +18,7 @@ from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, IDEAL, Statement
 from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, resampler
 from portrayal.study import Study
+from portrayal.study.cautions import LENGTH
 
 CARD = Card(
     name="naming-ratio",
@@ -59,6 +60,7 @@ CARD = Card(
             findings=(),
         ),
     ),
+    cautioned={LENGTH: ("ratio",)},
     responds_to={"ratio": "-erasure", "ratio@one": "-wrong-group@one"},
     should_ignore=("amplification", "hallucination", "length", "vocabulary", "repetition", "data-bias"),
 )

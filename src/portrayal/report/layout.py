@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -306,6 +306,15 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
 def cautions(rows: Sequence[Row]) -> list[str]:
     """The cautions of a table's numbers, each sentence once with the terms and systems it holds for."""
     return [f"Caution ({about}): {caution}" for about, caution in _by_text(rows, lambda m: m.caution)]
+
+
+def caution_sentences(provenance: Mapping[str, Any]) -> list[str]:
+    """The cautions about the study that results were made from, each sentence once."""
+    found = provenance.get("cautions")
+    sentences = (
+        [one.get("sentence") for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    )
+    return list(dict.fromkeys(one for one in sentences if isinstance(one, str)))
 
 
 def _by_text(rows: Sequence[Row], text_of: Callable[[Measurement], str | None]) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,7 @@ from portrayal.report.instances import instances, is_made
 from portrayal.report.interactive import Plots
 from portrayal.report.intervals import chart, systems
 from portrayal.report.layout import (
+    caution_sentences,
     facts,
     footnotes,
     is_too_few,
@@ -86,6 +87,7 @@ def render(results: Results) -> str:
         cards=_object(results.provenance.get("cards")),
         sections=shown,
         concluded=concluded,
+        cautions=caution_sentences(results.provenance),
         question_of=question_of,
         questions=[one for one in _ASKED if any(question_of(part.metric) == one for part in shown)],
         settings_text=settings_text,

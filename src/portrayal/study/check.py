@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from portrayal.results import TOO_FEW
+from portrayal.study.cautions import MANY
 from portrayal.study.study import Study
 
 
@@ -24,25 +24,16 @@ def remarks(study: Study) -> list[str]:
         .len()
     )
     found += [f"{n:,} captions of '{system}' are empty; they name nobody." for system, n in empty.iter_rows()]
-    captioned = study.captions.group_by("system").agg(pl.col("image_id").n_unique().alias("images"))
-    if captioned.height > 1 and captioned["images"].n_unique() > 1:
-        found.append(
-            "the systems caption different numbers of images; compare them on the images they share."
-        )
     for attribute in study.attribute_names:
         unlabelled = study.captions.join(study.labels(attribute), on="image_id", how="anti")[
             "image_id"
         ].n_unique()
-        if unlabelled:
+        if 0 < unlabelled <= MANY * study.captions["image_id"].n_unique():  # more of them are a caution
             found.append(
                 f"{unlabelled:,} captioned images have no label for {attribute}; they count nowhere in it."
             )
-        counts = study.group_counts(attribute)
-        if len(counts) == 1:
+        if len(study.groups(attribute)) == 1:
             found.append(f"{attribute} has one group only, so nothing can be compared.")
-        for group, n in counts.items():
-            if n < TOO_FEW:
-                found.append(f"the group '{group}' of {attribute} has {n:,} images, too few to rank.")
     for attribute in study.ranked_attributes:
         lists = study.ranked(attribute)
         unknown = lists.filter(pl.col(attribute).is_null())["image_id"].n_unique()
@@ -52,6 +43,6 @@ def remarks(study: Study) -> list[str]:
             )
     if study.references.height:
         missing = study.captions.join(study.references, on="image_id", how="anti")["image_id"].n_unique()
-        if missing:
+        if 0 < missing <= MANY * study.captions["image_id"].n_unique():
             found.append(f"{missing:,} captioned images have no reference.")
     return found

@@ -35,6 +35,7 @@ from portrayal.metrics.relating.models import LEARNT
 from portrayal.results import Results, command_line, provenance
 from portrayal.stats import DRAWS
 from portrayal.study import Study, read_part
+from portrayal.study.cautions import REFERENCES
 
 MEASURES: tuple[type[Measure], ...] = (
     IdentityWords,
@@ -63,6 +64,9 @@ Term = Literal[
 
 CARD = Card(
     name="harms",
+    cautioned={
+        REFERENCES: tuple(kind.rule.term for kind in MEASURES if getattr(kind, "held_against_people", False))
+    },
     title="Representational harms",
     question="Do captions deny, reify, erase, stereotype or demean people, and in which words?",
     formula=(

@@ -1,0 +1,51 @@
+"""Cautions about a study, beside the rows that they concern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from portrayal.metrics.card import Card
+from portrayal.results import HUMAN, Measurement
+from portrayal.study import Study
+from portrayal.study.cautions import GROUPS, IMAGES, LENGTH, REFERENCES, Caution, cautions
+from portrayal.study.study import COMBINED
+
+
+def cautioned(
+    measurements: Sequence[Measurement], card: Card, study: Study, grouped: bool
+) -> tuple[Measurement, ...]:
+    """The measurements, each with the cautions that concern it after its own; one that is undefined needs none.
+
+    `grouped`: labels split the metric's numbers, though it does not need them.
+    """
+    found = cautions(study)
+    if not found:
+        return tuple(measurements)
+    made = []
+    for m in measurements:
+        sentences = [
+            caution.sentence
+            for caution in found
+            if m.value is not None and concerns(caution, m, card, grouped)
+        ]
+        if sentences:
+            m = replace(m, caution=" ".join(dict.fromkeys(filter(None, (m.caution, *sentences)))))
+        made.append(m)
+    return tuple(made)
+
+
+def concerns(caution: Caution, m: Measurement, card: Card, grouped: bool) -> bool:
+    """Whether a number depends on what the caution is about: the card says what it needs and which terms do."""
+    if {"rankings", "model"} & set(card.needs) or (caution.system is not None and caution.system != m.system):
+        return False
+    if caution.about in (REFERENCES, LENGTH):
+        return m.term in card.cautioned.get(caution.about, ())
+    if caution.about == IMAGES:
+        return m.system != HUMAN
+    if m.attribute is None or caution.attribute not in m.attribute.split(COMBINED):
+        return False
+    split_by_labels = "attributes" in card.needs or (grouped and m.group is not None)
+    if caution.about == GROUPS:  # a row with a reason says itself that its group is too small
+        return split_by_labels and m.group == caution.group and m.reason is None
+    return split_by_labels

@@ -1,0 +1,153 @@
+"""Cautions: what about a study makes some of its numbers hard to compare, with the rows each of them concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import polars as pl
+
+from portrayal.results import TOO_FEW
+from portrayal.study.study import Study
+
+# What a caution is about. A metric's card says which of its terms depend on the first two.
+REFERENCES, LENGTH, IMAGES, LABELS, GROUPS = "references", "length", "images", "labels", "groups"
+
+UNLIKE = 2  # times as many references, or as long: from here on scores against references mislead
+SOME = 0.01  # share of images that must have few or many references
+MANY = 0.1  # share of captioned images without a label, or without a reference
+_SHOWN = 4  # different numbers of references that a sentence names
+
+
+@dataclass(frozen=True)
+class Caution:
+    """One sentence, what it is about, and whom it concerns: a system, an attribute, a group; None: all of them."""
+
+    about: str
+    sentence: str
+    system: str | None = None
+    attribute: str | None = None
+    group: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@lru_cache(maxsize=8)
+def cautions(study: Study) -> tuple[Caution, ...]:
+    """What a reader of this study's numbers must know, one caution for each thing."""
+    return (*_references(study), *_images(study), *_lengths(study), *_labels(study), *_groups(study))
+
+
+def _captioned(study: Study) -> pl.DataFrame:
+    return study.captions.select("image_id").unique()
+
+
+def _references(study: Study) -> Iterator[Caution]:
+    """Images with one reference beside images with five, and images with none."""
+    if not study.references.height or not study.captions.height:
+        return
+    captioned = _captioned(study)
+    counts = study.references.group_by("image_id").len("references").join(captioned, on="image_id")
+    if not counts.height:
+        return
+    sizes = counts.group_by("references").len("images").sort("images", "references", descending=True)
+    usual = sizes["references"][0]
+    number = pl.col("references")
+    unlike = counts.filter((number * UNLIKE <= usual) | (number >= UNLIKE * usual)).height
+    if unlike >= SOME * counts.height:
+        least, most = counts["references"].min(), counts["references"].max()
+        named = {*sizes["references"].head(_SHOWN - 2), least, most}
+        shown = sizes.filter(number.is_in(named)).sort("references")
+        told = ", ".join(f"{images:,} images have {how_many}" for how_many, images in shown.iter_rows())
+        yield Caution(
+            REFERENCES,
+            f"The number of references per image is uneven ({told}), and scores against references rise with it.",
+        )
+    missing = captioned.height - counts.height
+    if missing > MANY * captioned.height:
+        yield Caution(
+            REFERENCES,
+            f"{missing:,} of {captioned.height:,} captioned images ({missing / captioned.height:.0%}) have no "
+            "reference, and scores against references leave them out.",
+        )
+
+
+def _images(study: Study) -> Iterator[Caution]:
+    """Systems that caption different images, whether or not there are as many."""
+    systems = study.systems
+    pairs = study.captions.select("image_id", "system").unique()
+    by_all = pairs.group_by("image_id").len().filter(pl.col("len") == len(systems)).height
+    counts = dict(pairs.group_by("system").len().iter_rows())
+    if len(systems) > 1 and any(counts[system] != by_all for system in systems):
+        told = ", ".join(f"{system} {counts[system]:,}" for system in systems)
+        for system in systems:
+            yield Caution(
+                IMAGES,
+                f"The systems caption different images ({told}; {by_all:,} by all of them), so a difference between "
+                "systems may be one between images.",
+                system=system,
+            )
+
+
+def _lengths(study: Study) -> Iterator[Caution]:
+    """Captions that are several times as long as the references of the same images, or as short."""
+    if not study.references.height:
+        return
+    words = pl.col("caption").str.count_matches(r"\S+").mean()
+    for system in study.systems:
+        spoken = study.spoken(system)
+        own = spoken.join(study.references, on="image_id", how="semi").select(words).item()
+        people = study.references.join(spoken, on="image_id", how="semi").select(words).item()
+        if not own or not people or 1 / UNLIKE < own / people < UNLIKE:
+            continue
+        ratio = f"{own / people:.1f} times as long" if own > people else f"{people / own:.1f} times as short"
+        yield Caution(
+            LENGTH,
+            f"Captions of {system} have {own:.1f} words on average and references {people:.1f}: they are {ratio}, and "
+            "scores against references measure that difference before anything else.",
+            system=system,
+        )
+
+
+def _labels(study: Study) -> Iterator[Caution]:
+    """A large share of captioned images without a label."""
+    captioned = _captioned(study)
+    for attribute in study.attribute_names:
+        unlabelled = captioned.join(study.labels(attribute), on="image_id", how="anti").height
+        if unlabelled > MANY * captioned.height:
+            yield Caution(
+                LABELS,
+                f"{unlabelled:,} of {captioned.height:,} captioned images ({unlabelled / captioned.height:.0%}) have "
+                f"no label for {attribute}, and its numbers leave them out.",
+                attribute=attribute,
+            )
+
+
+def _groups(study: Study) -> Iterator[Caution]:
+    """Groups of few captioned images."""
+    captioned = _captioned(study)
+    if not captioned.height:
+        return
+    for attribute in study.attribute_names:
+        labels = study.labels(attribute).join(captioned, on="image_id", how="semi")
+        for group, images in labels.group_by(attribute).len().sort(attribute).iter_rows():
+            if images < TOO_FEW:
+                yield Caution(
+                    GROUPS,
+                    f"The group '{group}' of {attribute} has {images:,} captioned {_images_word(images)}, too few to "
+                    f"rank (fewer than {TOO_FEW}).",
+                    attribute=attribute,
+                    group=group,
+                )
+
+
+def _images_word(count: int) -> str:
+    return "image" if count == 1 else "images"
+
+
+def distinct(found: tuple[Caution, ...]) -> list[str]:
+    """The sentences, each once."""
+    return list(dict.fromkeys(caution.sentence for caution in found))

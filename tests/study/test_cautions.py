@@ -1,0 +1,118 @@
+"""A study that makes numbers hard to compare says so: in check-study, in the terminal, on the page, beside the rows."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.study import Study, write_study
+from portrayal.study.cautions import cautions
+
+N = 40
+IMAGES = [str(number) for number in range(N)]
+GENDER = pl.DataFrame({"image_id": IMAGES, "gender": ["male"] * (N - 8) + ["female"] * 8})
+
+
+def captions(system: str, images: list[str], caption: str = "a man rides a bike") -> pl.DataFrame:
+    return pl.DataFrame({"image_id": images, "system": [system] * len(images), "caption": [caption] * len(images)})
+
+
+def references(per_image: dict[str, int]) -> pl.DataFrame:
+    images = [image for image, count in per_image.items() for _ in range(count)]
+    return pl.DataFrame({"image_id": images, "caption": [f"a man rides a bike {i}" for i in range(len(images))]})
+
+
+def even(count: int = 5) -> pl.DataFrame:
+    return references(dict.fromkeys(IMAGES, count))
+
+
+def found(study: Study) -> list[tuple[str, str | None]]:
+    return [(caution.about, caution.system) for caution in cautions(study)]
+
+
+def test_a_study_without_faults_has_no_cautions():
+    enough = GENDER.with_columns(gender=pl.lit("male"))
+    both = pl.concat([captions("a", IMAGES), captions("b", IMAGES)])
+    study = Study.from_frames(captions=both, references=even(), attributes=enough)
+    assert cautions(study) == ()
+    six = {image: 5 + (number == 3) for number, image in enumerate(IMAGES)}
+    assert not found(Study.from_frames(captions=both, references=references(six)))  # as COCO has them
+
+
+def test_uneven_references_are_told_with_their_numbers():
+    study = Study.from_frames(
+        captions=captions("a", IMAGES), references=references({image: 1 if int(image) < 10 else 5 for image in IMAGES})
+    )  # fmt: skip
+    assert found(study) == [("references", None)]
+    assert "(10 images have 1, 30 images have 5)" in cautions(study)[0].sentence
+    rows = portrayal.metrics.quality(study, draws=20).measurements
+    assert all("uneven" in (m.caution or "") for m in rows if m.term == "cider" and m.value is not None)
+    assert not any(m.caution for m in rows if m.term in ("length", "vocabulary"))
+
+
+def test_systems_on_different_images_though_as_many():
+    both = pl.concat([captions("a", IMAGES[:30]), captions("b", IMAGES[10:])])
+    study = Study.from_frames(captions=both)
+    assert found(study) == [("images", "a"), ("images", "b")]
+    assert "(a 30, b 30; 20 by all of them)" in cautions(study)[0].sentence
+    assert not cautions(study.only(["a"]))
+
+
+def test_long_captions_are_no_bare_cider():
+    """One sentence for the system concerned, none for the other, and only where references are compared with."""
+    both = pl.concat([captions("short", IMAGES), captions("long", IMAGES, "a man rides a bike " * 8)])
+    study = Study.from_frames(captions=both, references=even())
+    assert found(study) == [("length", "long")]
+    assert "40.0 words on average and references 6.0" in cautions(study)[0].sentence
+    rows = portrayal.metrics.quality(study, draws=20).measurements
+    told = {(m.system, m.term) for m in rows if m.caution}
+    assert ("long", "cider") in told
+    assert ("long", "length") not in told
+    assert {system for system, _ in told} == {"long"}
+
+
+def test_unlabelled_images_concern_their_attribute_and_no_other():
+    labels = GENDER.with_columns(
+        gender=pl.when(pl.int_range(N) < 10).then(None).otherwise(pl.lit("male")), age=pl.lit("young")
+    )
+    study = Study.from_frames(captions=captions("a", IMAGES), attributes=labels)
+    assert [caution.attribute for caution in cautions(study)] == ["gender"]
+    assert "10 of 40 captioned images (25%) have no label for gender" in cautions(study)[0].sentence
+    rows = portrayal.metrics.error(study, draws=20).measurements
+    assert {(m.attribute, bool(m.caution)) for m in rows if m.value is not None} == {
+        ("gender", True),
+        ("age", False),
+    }
+    assert not any(m.caution for m in portrayal.metrics.cooccurrence(study, draws=20).measurements)
+
+
+def test_a_small_group_is_told():
+    study = Study.from_frames(captions=captions("a", IMAGES), attributes=GENDER)
+    assert [(caution.about, caution.group) for caution in cautions(study)] == [("groups", "female")]
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cautions")
+    long = captions("long", IMAGES, "a man rides a bike " * 8)
+    write_study(Study.from_frames(captions=long, references=even(), attributes=GENDER), folder / "study")
+    return folder
+
+
+def test_cautions_reach_every_reader(audited, command):
+    expected = ["Captions of long have 40.0 words", "The group 'female' of gender has 8 captioned images"]
+    _, out, _ = command("check-study", audited / "study")
+    assert all(f"Caution: {sentence}" in out for sentence in expected)
+    call = ["audit", audited / "study", "--quick", "--workers", 1, "--metrics", "quality"]
+    _, out, _ = command(*call, "--out", audited / "audit")
+    assert all(f"Caution: {sentence}" in out for sentence in expected)
+    page = (audited / "audit" / "index.html").read_text()
+    head = page.partition("What was found")[0]
+    assert all(sentence.replace("'", "&#39;") in head for sentence in expected)
+    results = portrayal.Results.load(audited / "audit")
+    assert [one["about"] for one in results.provenance["cautions"]] == ["length", "groups"]
+    cider = next(m for m in results.measurements if (m.term, m.system, m.group) == ("cider", "long", None))
+    assert cider.caution.startswith("Captions of long")
+    _, out, _ = command("score", "quality", audited / "study", "--draws", 20)
+    assert f"Caution: {expected[0]}" in out
