@@ -92,6 +92,15 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def counted(number: int, thing: str) -> str:
+    """A count with its noun: 1 system, 2 systems.
+
+    >>> counted(1, "system"), counted(1200, "image")
+    ('1 system', '1,200 images')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:
     """The error for a name that is not among the known ones, with the nearest of them, whatever its case.
 

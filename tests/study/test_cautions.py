@@ -15,12 +15,16 @@ GENDER = pl.DataFrame({"image_id": IMAGES, "gender": ["male"] * (N - 8) + ["fema
 
 
 def captions(system: str, images: list[str], caption: str = "a man rides a bike") -> pl.DataFrame:
-    return pl.DataFrame({"image_id": images, "system": [system] * len(images), "caption": [caption] * len(images)})
+    return pl.DataFrame(
+        {"image_id": images, "system": [system] * len(images), "caption": [caption] * len(images)}
+    )
 
 
 def references(per_image: dict[str, int]) -> pl.DataFrame:
     images = [image for image, count in per_image.items() for _ in range(count)]
-    return pl.DataFrame({"image_id": images, "caption": [f"a man rides a bike {i}" for i in range(len(images))]})
+    return pl.DataFrame(
+        {"image_id": images, "caption": [f"a man rides a bike {i}" for i in range(len(images))]}
+    )
 
 
 def even(count: int = 5) -> pl.DataFrame:

@@ -11,7 +11,16 @@ import click
 
 from portrayal.auditing import audit
 from portrayal.cli.audit_options import asked_settings, audit_options
-from portrayal.cli.console import progress, say
+from portrayal.cli.console import finished, progress, say
+from portrayal.cli.folders import (
+    claim,
+    clear,
+    drop_empty_checkpoint,
+    force_option,
+    own_checkpoint,
+    results_files,
+    subject,
+)
 from portrayal.cli.options import (
     names,
     out_option,
@@ -45,6 +54,7 @@ JOURNAL = ".journal"
 @click.option("--quick", is_flag=True, help="Fewer draws: rougher intervals, sooner.")
 @seed_option
 @skip_bad_option
+@force_option
 def command(
     study: Path,
     out: Path,
@@ -57,6 +67,7 @@ def command(
     quick: bool,
     seed: int,
     skip_bad: bool,
+    force: bool,
     **general: Any,
 ) -> None:
     """Run every metric that STUDY allows; write index.html, results.json and evidence.parquet.
@@ -65,7 +76,7 @@ def command(
     """
     asked = asked_settings(study, attribute, assignments, general)
     read = load_study(study, skip_bad)
-    run_audit(read, out, metrics, systems, seed, quick, workers, asked)
+    run_audit(read, out, metrics, systems, seed, quick, workers, asked, force)
 
 
 def run_audit(
@@ -77,27 +88,39 @@ def run_audit(
     quick: bool = False,
     workers: int = 1,
     asked: AuditSettings | None = None,
+    force: bool = False,
+    beside: tuple[str, ...] = (),
 ) -> Results:
     asked = asked or AuditSettings()
-    with progress("audit") as tell:
-        results = audit(
-            study,
-            metrics=metrics,
-            systems=systems,
-            attribute=asked.attribute,
-            options=asked.options,
-            seed=seed,
-            quick=quick,
-            workers=workers,
-            journal=out / JOURNAL,
-            progress=tell,
-            **asked.general,
-        )
+    about = subject({"study": {"digest": (study.only(systems) if systems else study).digest}})
+    journal = out / JOURNAL
+    old = claim(out, about, force, checkpoint=journal, beside=beside)
+    own_checkpoint(journal, about)
+    try:
+        with progress("audit", kept="tasks") as tell:
+            results = audit(
+                study,
+                metrics=metrics,
+                systems=systems,
+                attribute=asked.attribute,
+                options=asked.options,
+                seed=seed,
+                quick=quick,
+                workers=workers,
+                journal=journal,
+                progress=tell,
+                **asked.general,
+            )
+    except BaseException:
+        drop_empty_checkpoint(journal)
+        raise
     if study.pictures:
         results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))
     results.save(out)
     page = write_page(results, out)
-    shutil.rmtree(out / JOURNAL, ignore_errors=True)  # only now: until here a kill must lose nothing
+    clear(old, results_files(out, pictures=bool(results.pictures.height)))
+    shutil.rmtree(journal, ignore_errors=True)  # only now: until here a kill must lose nothing
+    finished()
     show_results(results, items=0, rest=f"{out / RESULTS_FILE} has it")
     say()
     show_cautions(results)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from portrayal.cli.console import progress, say
+from portrayal.cli.console import finished, progress, say
 from portrayal.cli.pictures import (
     BY_NAME,
     Asked,
@@ -70,12 +70,14 @@ def command(
     kept = journal_beside(out)
     with progress("caption") as tell:
         pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
+    with progress("caption", kept="images") as tell:
         asked = Asked("captioning", model, (beams, words), lambda: captioner.captions)
         captions = asked.answers(pictures, kept, tell)
     write_rows(
         out, [{"image_id": image, "system": name, "caption": text} for image, text in captions.items()]
     )
     shutil.rmtree(kept, ignore_errors=True)  # only now: until here a kill must lose nothing
+    finished()
     tell_left_out(problems)
     say(
         f"Captions of {len(captions):,} pictures by {name}: {out}. Next: portrayal import table {out} --out STUDY"

@@ -9,14 +9,15 @@ from pathlib import Path
 import click
 
 from portrayal.cli.console import COLUMN_GAP, console, raw, say, show_table
+from portrayal.cli.folders import claim, clear, force_option, results_files, subject
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
-from portrayal.errors import PortrayalError, find_name, unknown_name
+from portrayal.errors import find_name, unknown_name
 from portrayal.report.changed import cautions, counts, sentences, verdict
 from portrayal.report.comparison import write_comparison
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
-from portrayal.results import HUMAN, RESULTS_FILE, Measurement, Results
+from portrayal.results import HUMAN, Measurement, Results
 
 _SELECTOR = re.compile(r".+@(?P<name>\w+)=.*")
 
@@ -31,7 +32,10 @@ _SELECTOR = re.compile(r".+@(?P<name>\w+)=.*")
     metavar="DIR",
     help="Also write a page, and the results.",
 )
-def command(first: str, second: str, json_file: Path | None, style: str, out: Path | None) -> None:
+@force_option
+def command(
+    first: str, second: str, json_file: Path | None, style: str, out: Path | None, force: bool
+) -> None:
     """What changes from FIRST to SECOND: two results files, or folders that hold one.
 
     PATH@system=NAME takes one system of a file, so that two systems of one audit can be compared. Where both were
@@ -42,20 +46,16 @@ def command(first: str, second: str, json_file: Path | None, style: str, out: Pa
     if json_file is not None:
         differences.save(json_file)
     if out is not None:
-        _refuse_other_files(out)
+        old = claim(out, subject(differences.provenance), force)
         differences.save(out)
         page = write_comparison(differences, out)
+        clear(old, results_files(out))
     if style == "table":
         _show(differences)
     else:
         raw(FORMATS[style](differences))
     if out is not None and style == "table":
         say(f"The page: {page}")
-
-
-def _refuse_other_files(out: Path) -> None:
-    if out.is_dir() and any(out.iterdir()) and not (out / RESULTS_FILE).exists():
-        raise PortrayalError(f"{out} holds files but no {RESULTS_FILE}; choose a new folder.")
 
 
 def _load(source: str) -> Results:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 
 from rich.cells import cell_len
@@ -63,16 +64,56 @@ def show_table(columns: list[str], rows: list[list[str]], numeric: set[int] | No
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Gives a function to tell (step, done, of how many): a bar on a terminal, a few plain lines elsewhere."""
+def progress(
+    what: str, *, kept: str | None = None, stages: bool = False
+) -> Iterator[Callable[[str, int, int], None]]:
+    """Gives a function to tell (step, done, of how many): a bar on a terminal, a few plain lines elsewhere.
+
+    `kept` is the unit of work that is checkpointed ("tasks"): a command that is interrupted then says how far it got,
+    until it calls `finished`. With `stages` it says at which step it stopped: counts begin anew with each, or are
+    checkpointed now and then only.
+    """
+    if kept is not None:
+        _checkpointed.text = f"Stopped. {RESUME}"
     terminal = Console(stderr=True)
+    show: Callable[[str, int, int], None] = _tell_in_lines
+
+    def tell(step: str, done: int, steps: int) -> None:
+        if kept is not None:
+            far = f"{done:,} of {steps:,} {kept}"
+            counted = RESUME.replace(";", f" ({far} done);")
+            _checkpointed.text = f"Stopped at {step}, {far}. {RESUME}" if stages else f"Stopped. {counted}"
+        show(step, done, steps)
+
     if not terminal.is_terminal:
-        yield _tell_in_lines
+        yield tell
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda step, done, steps: bar.update(task, description=step, completed=done, total=steps)
+        show = lambda step, done, steps: bar.update(task, description=step, completed=done, total=steps)  # noqa: E731
+        yield tell
+
+
+@dataclass
+class _Checkpointed:
+    """What is to be said of finished work when the command in progress is interrupted."""
+
+    text: str = ""
+
+
+RESUME = "Progress is checkpointed; run the same command again to resume."
+_checkpointed = _Checkpointed()
+
+
+def finished() -> None:
+    """The results are written, so there is nothing left to resume."""
+    _checkpointed.text = ""
+
+
+def stopped() -> str:
+    """What an interrupted command says."""
+    return _checkpointed.text or "Stopped."
 
 
 def _tell_in_lines(step: str, done: int, steps: int) -> None:

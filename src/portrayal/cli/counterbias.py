@@ -8,16 +8,18 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import progress, say, show_table, warn
+from portrayal.cli.console import finished, progress, say, show_table, warn
+from portrayal.cli.folders import claim, clear, force_option, results_files, subject
 from portrayal.cli.options import Number, draws_option, names, out_option, seed_option, skip_bad_option
 from portrayal.counterfactual.concepts import BIAS_PROMPT, CONTROL_PROMPT, CONTROL_WORDS, TEMPLATES
+from portrayal.counterfactual.manifest import read_manifest
 from portrayal.counterfactual.questions import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
-from portrayal.errors import PortrayalError
 from portrayal.metrics import counterbias
 from portrayal.metrics.counter.terms import ALL
+from portrayal.metrics.counter.whom import described
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
-from portrayal.results import RESULTS_FILE, Measurement, Results
+from portrayal.results import Measurement, Results
 
 JOURNAL = ".counterbias"
 NO_PICTURE = "no picture"
@@ -181,6 +183,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
 @draws_option
 @seed_option
 @skip_bad_option
+@force_option
 def command(
     models: tuple[str, ...],
     manifest: Path,
@@ -190,6 +193,7 @@ def command(
     control_words: list[str] | None,
     templates: tuple[str, ...],
     skip_bad: bool,
+    force: bool,
     **options: Any,
 ) -> None:  # fmt: skip
     """Change only the person in pictures and texts, and see how what a model says of them changes.
@@ -198,12 +202,14 @@ def command(
     same command goes on from there.
     """
     journal = out / JOURNAL
-    if out.is_dir() and any(out.iterdir()) and not (journal.exists() or (out / RESULTS_FILE).exists()):
-        raise PortrayalError(f"{out} holds files but no {RESULTS_FILE}; choose a new folder.")
-    with progress("counterbias") as tell:
+    asked = list(dict.fromkeys(models))
+    read = read_manifest(manifest, images, skip_bad)
+    about = subject({"study": described(read, read.instances, {}, asked)}, with_systems=True)
+    old = claim(out, about, force, checkpoint=journal)
+    with progress("counterbias", kept="images", stages=True) as tell:
         results = counterbias(
             manifest,
-            list(dict.fromkeys(models)),
+            asked,
             images=images,
             attack=list(dict.fromkeys(attacks)),
             templates=templates,
@@ -215,7 +221,9 @@ def command(
         )
     results.save(out)
     page = write_page(results, out)
+    clear(old, results_files(out, pictures=bool(results.pictures.height)))
     shutil.rmtree(journal, ignore_errors=True)  # only now: until here a kill must lose nothing
+    finished()
     _show(results)
     left_out = results.provenance["study"]["left_out"]
     if left_out:

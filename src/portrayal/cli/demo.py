@@ -8,7 +8,10 @@ import click
 
 from portrayal.cli.audit import run_audit
 from portrayal.cli.console import say
+from portrayal.cli.folders import force_option
+from portrayal.cli.lab import refuse_lab
 from portrayal.cli.options import seed_option
+from portrayal.errors import PortrayalError
 from portrayal.lab.folder import Recipe, write_lab
 from portrayal.lab.pictures import SIZE
 from portrayal.study import read_study
@@ -24,9 +27,15 @@ from portrayal.study import read_study
     help="Where to write.",
 )
 @seed_option
-def command(out: Path, seed: int) -> None:
+@force_option
+def command(out: Path, seed: int, force: bool) -> None:
     """Make a small study in the lab, where the faults of three captioners are known, and audit it."""
     folder = out / "study"
-    write_lab(Recipe(seed=seed, name="the lab's demo world", pictures=SIZE), folder)
+    recipe = Recipe(seed=seed, name="the lab's demo world", pictures=SIZE)
+    refuse_lab(folder, recipe, force)
+    others = [path.name for path in out.iterdir() if path.name != folder.name] if out.is_dir() else []
+    if others and not folder.is_dir():
+        raise PortrayalError(f"{out} holds files ({min(others)}); choose a new folder for the demo.")
+    write_lab(recipe, folder)
     say(f"A study with three captioners whose faults were planted: {folder}")
-    run_audit(read_study(folder), out, seed=seed)
+    run_audit(read_study(folder), out, seed=seed, force=force, beside=(folder.name,))

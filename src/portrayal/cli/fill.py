@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from PIL.Image import Image
 
-from portrayal.cli.console import progress, say, show_table
+from portrayal.cli.console import finished, progress, say, show_table
 from portrayal.cli.options import names
 from portrayal.cli.pictures import (
     BY_NAME,
@@ -79,6 +79,7 @@ def command(
     kept = journal_beside(out)
     with progress("fill") as tell:
         pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
+    with progress("fill", kept="images") as tell:
         settings = (texts, words, over, [known.reader.word(number) for number in range(len(known.reader))])
         asked = Asked("filling masks", located(model), settings, lambda: answer)
         answers = asked.answers(pictures, kept, tell)
@@ -89,6 +90,7 @@ def command(
     ]
     write_rows(out, rows)
     shutil.rmtree(kept, ignore_errors=True)  # only now: until here a kill must lose nothing
+    finished()
     tell_left_out(problems)
     columns = ["image_id", "text", "word", "probability"]
     show_table(

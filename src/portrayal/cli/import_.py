@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from portrayal.cli.console import say
+from portrayal.cli.folders import force_option, refuse_study
 from portrayal.cli.options import out_option, skip_bad_option
 from portrayal.cli.studies import tell_skipped, told_rankings
-from portrayal.errors import Problems
+from portrayal.errors import Problems, counted
 from portrayal.study import Study, importers, write_study
-from portrayal.study.folder import refuse_to_overwrite
+from portrayal.study.folder import refuse_to_overwrite, remove_study
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -39,6 +40,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--name", metavar="TEXT", help="The study's name; by default the name of its folder.")
 @out_option
 @skip_bad_option
+@force_option
 def command(
     kind: str,
     sources: tuple[str, ...],
@@ -51,6 +53,7 @@ def command(
     name: str | None,
     out: Path,
     skip_bad: bool,
+    force: bool,
 ) -> None:
     """Make a study of KIND (table, coco, lic or gender-score) from SOURCE: a file, several, or a folder.
 
@@ -62,6 +65,7 @@ def command(
             "Missing argument 'SOURCE...' (only 'import table --rankings FILE' can do without)."
         )
     refuse_to_overwrite(out)
+    refuse_study(out, force)
     problems = Problems(skip_bad)
     request = importers.Request(
         sources=sources,
@@ -76,6 +80,7 @@ def command(
     imported = importers.run(kind, request, problems)
     problems.settle()
     tell_skipped(problems)
+    remove_study(out)  # only now: what was there stays until the new study is read
     write_study(replace(imported.study, left_out=len(problems.rows)), out)
     for note in imported.notes:
         say(note, style="dim")
@@ -87,8 +92,10 @@ def _summary(study: Study) -> str:
     parts = []
     if study.captions.height or not study.rankings.height:
         images = study.captions["image_id"].n_unique()
-        systems = f"{len(study.systems)} system{'' if len(study.systems) == 1 else 's'}"
-        parts.append(f"{systems}, {images:,} images, {study.captions.height:,} captions")
+        parts.append(
+            f"{counted(len(study.systems), 'system')}, {counted(images, 'image')}, "
+            f"{counted(study.captions.height, 'caption')}"
+        )
     if study.rankings.height:
         parts.append(told_rankings(study))
     if study.references.height:

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import progress, say, show_table
+from portrayal.cli.console import finished, progress, say, show_table
+from portrayal.cli.folders import force_option, refuse_study
 from portrayal.cli.options import F, names, out_option, seed_option, workers_option
 from portrayal.errors import PortrayalError
 from portrayal.files import replacing
 from portrayal.lab import DEMO_CAPTIONERS, Annotators, Captioner, World
 from portrayal.lab.dials import Dial, dials_of, spelled
-from portrayal.lab.folder import LOOKS_FILE, MANIFEST_FILE, Recipe, write_lab
+from portrayal.lab.folder import LOOKS_FILE, MANIFEST_FILE, RECIPE_FILE, Recipe, read_recipe, write_lab
 from portrayal.lab.learners import STATE, STREAMS, WORLDS, Lesson, recipe_for, teach
 from portrayal.lab.pictures import SIZE, contact_sheet, world_rows
 from portrayal.models.device import DEVICES, best_device
@@ -72,6 +73,13 @@ def _dial_options(kind: type) -> Callable[[F], F]:
     return add
 
 
+def refuse_lab(folder: Path, recipe: Recipe, force: bool) -> None:
+    """The lab may write a study again, but another one only with `force`."""
+    if (folder / RECIPE_FILE).is_file() and read_recipe(folder) == recipe:
+        return
+    refuse_study(folder, force)
+
+
 @command.command("make")
 @click.option(
     "--out",
@@ -98,6 +106,7 @@ def _dial_options(kind: type) -> Callable[[F], F]:
               help="Draw the pictures of the manifest once more, with somebody of the other group.")  # fmt: skip
 @click.option("--activities", type=click.Choice(["drawn", "all"]), default="drawn", show_default=True,
               help="Only activities that can be drawn, or all 52 (words only).")  # fmt: skip
+@force_option
 @_dial_options(World)
 @_dial_options(Annotators)
 @_dial_options(Captioner)
@@ -109,6 +118,7 @@ def make(
     size: int | None,
     others: bool,
     activities: str,
+    force: bool,
     **dials: Any,
 ) -> None:
     """Make a study of the lab. The dials come last: first those of the world, then of the people who write
@@ -127,6 +137,7 @@ def make(
         raise click.UsageError("--size and --others are about pictures, which --images asks for.")
     pictures = size or SIZE if images else None
     recipe = Recipe(scenes, seed, place, Annotators(**people), captioners, pictures=pictures, others=others)
+    refuse_lab(out, recipe, force)
     study = write_lab(recipe, out)
     say(f"Scenes: {scenes:,}, each described by {', '.join(study.systems)} and five people. The study: {out}")
 
@@ -192,9 +203,10 @@ def train_command(
     where = best_device(device)
     if out.is_dir() and any(out.iterdir()) and not (out / STATE).exists():
         raise PortrayalError(f"{out} holds files already; choose a new folder for the model.")
-    with progress("train") as tell:
+    with progress("train", kept="steps", stages=True) as tell:
         recipe = recipe_for(stream, where, batch=batch, steps=steps, seed=seed)
         card = teach(lesson, out, recipe, where, lambda done, of, _: tell("training", done, of))
+    finished()
     grades = [[name, f"{value:.3f}"] for name, value in card["held out"].items()]
     show_table(["on scenes it has not seen", "share or distance"], grades)
     say(f"The model {card['name']}: {out}. Use it as --model {out}")
@@ -220,10 +232,11 @@ def curves_command(metrics: list[str] | None, out: Path, quick: bool, workers: i
     journal = out / JOURNAL
     if out.is_dir() and any(out.iterdir()) and not (journal.exists() or (out / CURVES_FILE).exists()):
         raise PortrayalError(f"{out} holds files but no {CURVES_FILE}; choose a new folder for the curves.")
-    with progress("curves") as tell:
+    with progress("curves", kept="tasks") as tell:
         made = curves(metrics, quick=quick, seed=seed, workers=workers, journal=journal, progress=tell)
     page = write_curves(made, out)
     shutil.rmtree(journal, ignore_errors=True)  # only now: until here a kill must lose nothing
+    finished()
     show_table(list(SHORT), short(made))
     for curve in made:
         for finding in findings(curve):

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from portrayal import __version__
-from portrayal.cli.console import errors
+from portrayal.cli.console import errors, finished, stopped
 from portrayal.errors import PortrayalError, unknown_name
 
 # name -> (module, one line of help); the line stands here so that --help loads no command.
@@ -71,11 +71,12 @@ def main() -> NoReturn:
 
 
 def run(arguments: list[str] | None = None) -> int:
+    finished()  # of a command that ran before in this process
     try:
         code: Any = cli.main(args=arguments, prog_name="portrayal", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as finished:
-        return finished.exit_code
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.ClickException as error:
         error.show()
         return 2
@@ -92,5 +93,5 @@ def run(arguments: list[str] | None = None) -> int:
         errors(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
         return 2
     except (KeyboardInterrupt, click.Abort):
-        errors("Stopped.")
+        errors(stopped())
         return 130

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from portrayal.cli.console import progress, say, show_table
+from portrayal.cli.folders import claim, clear, force_option, results_files, subject
 from portrayal.cli.options import (
     draws_option,
     metric_options,
@@ -21,13 +22,12 @@ from portrayal.cli.options import (
     workers_option,
 )
 from portrayal.cli.studies import load_study
-from portrayal.errors import PortrayalError
 from portrayal.metrics import find_metric
 from portrayal.mitigate.captions import METRICS, REMEDIES, WHERE, Remedied, remedied
 from portrayal.report import pictured_images, write_page
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
-from portrayal.results import RESULTS_FILE, Measurement, Results
+from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 
 OF_LIC = ("classifier", "split", "seeds", "null", "device")
@@ -107,12 +107,14 @@ def _lic_options(command: click.Command) -> click.Command:
 @workers_option
 @seed_option
 @skip_bad_option
+@force_option
 def captions(
     study: Path,
     remedies: tuple[str, ...],
     metrics: list[str] | None,
     out: Path | None,
     skip_bad: bool,
+    force: bool,
     **options: Any,
 ) -> None:
     """Rewrite the captions of STUDY with neutral words, keep a balanced set of its images, and measure every system
@@ -122,9 +124,10 @@ def captions(
     own, with a paired interval. DIR gets index.html, results.json, evidence.parquet, captions/SYSTEM.jsonl and
     images/SET.csv.
     """
-    if out is not None and out.is_dir() and any(out.iterdir()) and not (out / RESULTS_FILE).exists():
-        raise PortrayalError(f"{out} holds files but no {RESULTS_FILE}; choose a new folder.")
     read = load_study(study, skip_bad)
+    systems = options["systems"]
+    about = subject({"study": {"digest": (read.only(systems) if systems else read).digest}, "remedied": {}})
+    old = claim(out, about, force) if out is not None else []
     with progress("mitigate captions") as tell:
         made = remedied(read, remedies=remedies, metrics=metrics or METRICS, progress=tell, **options)
     if out is not None and read.pictures:
@@ -134,6 +137,7 @@ def captions(
     if out is not None:
         written = made.save(out)
         page = write_page(made.results, out)
+        clear(old, results_files(out, pictures=bool(made.results.pictures.height), more=written))
         for path in written[1:]:
             say(f"Written: {path}")
         say(f"The page, where every number opens its evidence: {page}")

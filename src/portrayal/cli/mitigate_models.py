@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import progress, say, show_table
+from portrayal.cli.console import finished, progress, say, show_table
+from portrayal.cli.folders import claim, clear, force_option, results_files, subject
 from portrayal.cli.options import F, Number, draws_option, names, out_option, seed_option
 from portrayal.errors import PortrayalError, need
 from portrayal.mitigate.methods import METHODS, Dose
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
 from portrayal.report.remedies import tables
-from portrayal.results import RESULTS_FILE
 
 _OF_A_STUDY = ("lexicon", "groups", "others")
 _DOSE = ("weight", "epsilon", "attack_steps", "attack_step", "dropout")
@@ -139,11 +139,12 @@ def method_command(name: str) -> click.Command:
         from portrayal.mitigate.remedy import remedied
 
         comparison = _comparison(model, data, None, tokenizer, [name], None, False, device, given)
-        with progress(name) as tell:
+        with progress(name, kept="steps", stages=True) as tell:
             remedied(
                 comparison.model, comparison.material(), comparison.plan(method, seed), out, comparison.model.device,
                 lambda done, of: tell(f"{name}: training", done, of),
             )  # fmt: skip
+        finished()
         say(f"The model: {out}. Use it as --model {out}")
 
     return command
@@ -160,6 +161,7 @@ def method_command(name: str) -> click.Command:
 @draws_option
 @seed_option
 @out_option
+@force_option
 def compare(
     model: str,
     data: str | None,
@@ -172,6 +174,7 @@ def compare(
     seed: int,
     out: Path,
     device: str,
+    force: bool,
     **given: Any,
 ) -> None:  # fmt: skip
     """Train several methods over several seeds, measure what is left of the bias, and what it costs.
@@ -183,14 +186,15 @@ def compare(
     from portrayal.mitigate.compare import MARKS, MODELS
     from portrayal.mitigate.results import compared
 
-    known = (RESULTS_FILE, MARKS, MODELS)
-    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in known):
-        raise PortrayalError(f"{out} holds files but no {RESULTS_FILE}; choose a new folder.")
     comparison = _comparison(model, data, manifest, tokenizer, methods, seeds, quick, device, given)
-    with progress("mitigate compare") as tell:
+    about = subject({"study": {"digest": comparison.start.rpartition(" ")[2]}, "methods": {}})
+    old = claim(out, about, force, beside=(MARKS, MODELS))
+    with progress("mitigate compare", kept="steps", stages=True) as tell:
         results = compared(comparison, out, seed=seed, draws=draws, progress=tell)
     results.save(out)
     page = write_page(results, out)
+    clear(old, results_files(out, pictures=bool(results.pictures.height)))
+    finished()
     for title, columns, rows in tables(results):
         say()
         say(title, "bold")

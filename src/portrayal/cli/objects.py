@@ -10,7 +10,7 @@ from typing import Any
 import click
 from PIL.Image import Image
 
-from portrayal.cli.console import progress, say
+from portrayal.cli.console import finished, progress, say
 from portrayal.cli.pictures import (
     BY_NAME,
     Asked,
@@ -115,6 +115,7 @@ def command(
     kept = journal_beside(out)
     with progress("objects") as tell:
         pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
+    with progress("objects", kept="images", stages=True) as tell:
         seen: dict[str, dict[str, list[Seen]]] = {image: {} for image in pictures}
         for model, source in sources.items():
             own = chosen if kinds[model] == "zero-shot" else None
@@ -129,6 +130,7 @@ def command(
         )
     write_rows(out, rows)
     shutil.rmtree(kept, ignore_errors=True)  # only now: until here a kill must lose nothing
+    finished()
     tell_left_out(problems)
     with_any = len({row["image_id"] for row in rows})
     say(f"{len(rows):,} objects in {with_any:,} of {len(pictures):,} pictures: {out}")

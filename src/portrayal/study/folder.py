@@ -168,6 +168,21 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise PortrayalError(f"{folder} is a file; choose a folder for the study.")
 
 
+def remove_study(folder: Path) -> None:
+    """Remove the files that `write_study` writes, where a study is; other files of the folder stay."""
+    if not (folder / STUDY_FILE).is_file():
+        return
+    for table in TABLES:
+        for ending in ("csv", "parquet"):
+            (folder / f"{table}.{ending}").unlink(missing_ok=True)
+    words = folder / "vocabularies"
+    for file in words.glob("[0-9][0-9].json"):
+        file.unlink()
+    if words.is_dir() and not any(words.iterdir()):
+        words.rmdir()
+    (folder / STUDY_FILE).unlink()
+
+
 def _settings(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         where = path.parent if path.name == STUDY_FILE else path

@@ -1,0 +1,168 @@
+"""Ctrl-C says how far a command got; no command replaces another study's files unless it is told to."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+from PIL import Image
+
+import portrayal
+from portrayal.cli import caption as caption_command
+from portrayal.metrics import METRICS
+from portrayal.study import Study, write_study
+
+N = 12
+IMAGES = [str(number) for number in range(N)]
+
+
+def study(caption: str = "a man rides a bike", **more) -> Study:
+    captions = pl.DataFrame({"image_id": IMAGES, "system": ["s"] * N, "caption": [caption] * N})
+    gender = pl.DataFrame({"image_id": IMAGES, "gender": ["male", "female"] * (N // 2)})
+    return Study.from_frames(captions=captions, attributes=gender, **more)
+
+
+AUDIT = ("--quick", "--workers", 1, "--metrics", "error,cooccurrence")
+
+
+@pytest.fixture
+def studies(tmp_path):
+    for name, caption in (("one", "a man rides a bike"), ("two", "a woman reads")):
+        write_study(study(caption), tmp_path / name)
+    return tmp_path
+
+
+def everything(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def interrupt(monkeypatch, name: str) -> None:
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(METRICS[name], "compute", stop)
+    monkeypatch.setattr(METRICS[name], "unmet", lambda *_, **__: None)
+
+
+def test_an_interrupted_audit_says_how_far_it_got_and_resumes(studies, command, monkeypatch):
+    with monkeypatch.context() as stopping:
+        interrupt(stopping, "cooccurrence")
+        code, _, err = command("audit", studies / "one", *AUDIT, "--out", studies / "out")
+    assert code == 130
+    assert err.strip().endswith(
+        "Stopped. Progress is checkpointed (1 of 2 tasks done); run the same command again to resume."
+    )
+    code, _, err = command("audit", studies / "one", *AUDIT, "--out", studies / "out")
+    assert code == 0
+    assert "[1/2]" in err  # it went on from there
+    with monkeypatch.context() as stopping:
+        interrupt(stopping, "error")
+        code, _, err = command("score", "error", studies / "one")
+    assert (code, err.strip()) == (130, "error: Stopped.")
+
+
+def test_interrupted_captioning_says_how_far_it_got(tmp_path, command, monkeypatch):
+    (tmp_path / "images").mkdir()
+    for number in range(10):
+        Image.new("RGB", (8, 8)).save(tmp_path / "images" / f"{number}.png")
+    asked = []
+
+    class Captioner:
+        def captions(self, pictures):
+            asked.append(len(pictures))
+            if len(asked) > 1:
+                raise KeyboardInterrupt
+            return ["a man"] * len(pictures)
+
+    monkeypatch.setattr(caption_command.Captioner, "load", lambda *_, **__: Captioner())
+    call = ("caption", "--model", "any", "--images", tmp_path / "images", "--out", tmp_path / "c.csv")
+    code, _, err = command(*call)
+    assert code == 130
+    assert "(8 of 10 images done); run the same command again to resume." in err
+
+
+def test_an_audit_does_not_replace_another_studys(studies, command):
+    out = studies / "out"
+    assert command("audit", studies / "one", *AUDIT, "--out", out)[0] == 0
+    assert command("report", out, "--out", out, "--export", "tables")[0] == 0
+    (out / "notes.txt").write_text("mine")
+    before = everything(out)
+    code, _, err = command("audit", studies / "two", *AUDIT, "--out", out)
+    assert code == 2
+    assert "of another study" in err
+    assert "--force" in err
+    assert everything(out) == before
+    assert command("audit", studies / "one", *AUDIT, "--out", out)[0] == 0  # the same study again
+    assert command("audit", studies / "two", *AUDIT, "--out", out, "--force")[0] == 0
+    left = everything(out)
+    assert set(left) == {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "notes.txt"}
+    assert portrayal.Results.load(out).provenance["study"]["name"] == "study"
+    assert left["results.json"] != before["results.json"]
+
+
+def test_an_unfinished_audit_of_another_study_is_not_dropped(studies, command, monkeypatch):
+    with monkeypatch.context() as stopping:
+        interrupt(stopping, "cooccurrence")
+        command("audit", studies / "one", *AUDIT, "--out", studies / "out")
+    before = everything(studies / "out")
+    assert command("audit", studies / "two", *AUDIT, "--out", studies / "out")[0] == 2
+    assert everything(studies / "out") == before
+    assert command("audit", studies / "two", *AUDIT, "--out", studies / "out", "--force")[0] == 0
+    assert not (studies / "out" / ".journal").exists()
+
+
+def test_an_audit_writes_beside_nothing_that_is_not_its_own(studies, command):
+    before = everything(studies / "one")
+    code, _, err = command("audit", studies / "two", *AUDIT, "--out", studies / "one", "--force")
+    assert code == 2
+    assert "choose a new folder" in err
+    assert everything(studies / "one") == before
+
+
+def test_a_failed_audit_leaves_no_folder(studies, command):
+    code, _, _ = command("audit", studies / "one", "--attribute", "age", "--out", studies / "out")
+    assert code == 2
+    assert not (studies / "out").exists()
+
+
+def test_reports_and_comparisons_do_not_replace_an_audit(studies, command):
+    for name in ("one", "two"):
+        assert command("audit", studies / name, *AUDIT, "--out", studies / f"{name}-audit")[0] == 0
+    one, two = studies / "one-audit", studies / "two-audit"
+    before = everything(one)
+    for call in (["report", two], ["compare", one, two]):
+        code, _, err = command(*call, "--out", one)
+        assert code == 2
+        assert "--force" in err
+        assert everything(one) == before
+    assert command("compare", one, two, "--out", studies / "difference")[0] == 0
+    assert command("compare", one, two, "--out", studies / "difference")[0] == 0
+    assert command("compare", two, one, "--out", studies / "difference")[0] == 2
+    assert command("report", two, "--out", one, "--force")[0] == 0
+    assert json.loads((one / "results.json").read_text()) == json.loads((two / "results.json").read_text())
+
+
+def test_import_and_lab_do_not_replace_a_study(tmp_path, command):
+    rows = [{"image_id": image, "caption": "a man"} for image in IMAGES]
+    (tmp_path / "new.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    old = study(
+        references=pl.DataFrame({"image_id": IMAGES, "caption": ["a man"] * N}), vocabularies={"s": ["a"]}
+    )
+    write_study(old, tmp_path / "study")
+    (tmp_path / "study" / "notes.txt").write_text("mine")
+    before = everything(tmp_path / "study")
+    calls = (["import", "table", tmp_path / "new.jsonl"], ["lab", "make", "--scenes", 4])
+    for call in calls:
+        code, _, err = command(*call, "--out", tmp_path / "study")
+        assert code == 2
+        assert "holds a study" in err
+        assert everything(tmp_path / "study") == before
+    code, out, _ = command(*calls[0], "--out", tmp_path / "study", "--force")
+    assert code == 0
+    assert "1 system, 12 images, 12 captions" in out
+    assert set(everything(tmp_path / "study")) == {"study.toml", "captions.parquet", "notes.txt"}
+    assert command("lab", "make", "--scenes", 4, "--out", tmp_path / "lab")[0] == 0
+    assert command("lab", "make", "--scenes", 4, "--out", tmp_path / "lab")[0] == 0  # the same one
+    assert command("lab", "make", "--scenes", 5, "--out", tmp_path / "lab")[0] == 2
+    assert command("lab", "make", "--scenes", 5, "--out", tmp_path / "lab", "--force")[0] == 0
