@@ -35,6 +35,7 @@ class Findings:
         default_factory=list
     )  # measurement, system, captions
     replicates: list[tuple[str, str, list[float]]] = field(default_factory=list)
+    keep_all: bool = False  # all captions behind every number, however many there are
 
     def add(
         self,
@@ -107,7 +108,7 @@ class Findings:
             most = (
                 EVIDENCE_IN_BRIEF if in_brief else EVIDENCE_OF_ITEM if item is not None else evidence.height
             )
-            if evidence.height > most:
+            if evidence.height > most and not self.keep_all:
                 evidence = evidence.gather_every(-(-evidence.height // most))
             self.evidence.append((measurement.id, system, evidence))
 

@@ -8,6 +8,12 @@ from typing import Annotated
 from portrayal.lexicon import Lexicon
 
 Draws = Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20]
+Kept = Annotated[
+    int,
+    "Captions kept behind a number, at most; fewer behind numbers that share them with another (of a group, of a word, "
+    "in another unit). 0: all captions, behind every number.",
+    0,
+]
 Items = Annotated[
     tuple[str, ...], "Tell of these objects only (repeatable); by default of all there are enough of."
 ]

@@ -13,7 +13,7 @@ from portrayal.metrics.likeness import meteor, spice
 from portrayal.metrics.likeness.measuring import Measured, measure
 from portrayal.metrics.likeness.reading import Objects, read_speaker
 from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Synonyms
+from portrayal.metrics.options import Draws, Kept, Synonyms
 from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.quality_rows import GAP, Rows
 from portrayal.results import HUMAN
@@ -169,9 +169,7 @@ def quality(
         0,
     ] = 0.5,
     synonyms: Synonyms = None,
-    evidence: Annotated[
-        int, "Captions kept behind each number, from the lowest to the highest; 0: all of them.", 0
-    ] = 100,
+    evidence: Kept = 100,
 ) -> Findings:
     """Scores of every speaker's captions, of all images, of each group, and how far groups are apart.
 
@@ -195,7 +193,7 @@ def quality(
         "confidence": confidence if view and view.source != HUMAN else None,
         "synonyms": view.synonyms if view else None,
     }
-    findings = Findings(CARD, attribute, settings)
+    findings = Findings(CARD, attribute, settings, keep_all=evidence == 0)
     for speaker in speakers:
         told = read_speaker(study, speaker)
         measured = _measured(study, speaker, truth, synonyms, confidence, running)

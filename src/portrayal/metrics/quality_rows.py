@@ -98,13 +98,9 @@ class Rows:
                 n=int(here.sum()),
                 reason=None if estimate.value is not None else f"no image {whose}has what it is counted from",
                 evidence=self._behind(term, here),
-                in_brief=group is not None or not self._in_full(term),
+                in_brief=group is not None,
                 resampler=self.draw,
             )
-
-    def _in_full(self, term: str) -> bool:
-        """Where every caption is asked for, it stands behind one number, with all its scores, and not behind thirty."""
-        return self.kept > 0 or term == ("cider" if "cider" in self.estimates else "length")
 
     def _sound(self, term: str, estimate: Estimate, images: NDArray[np.bool_]) -> Estimate:
         """Of a rate the interval is Wilson's: where nothing happened, every draw would say that nothing can."""

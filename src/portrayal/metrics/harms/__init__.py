@@ -29,7 +29,7 @@ from portrayal.metrics.harms.streaming import NOT_IN_PARTS, count_in_parts
 from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.harms.tally import TOP
 from portrayal.metrics.metric import DEFAULT_ATTRIBUTE, metric
-from portrayal.metrics.options import Draws, Synonyms, Words, several
+from portrayal.metrics.options import Draws, Kept, Synonyms, Words, several
 from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.relating.models import LEARNT
 from portrayal.results import Results, command_line, provenance
@@ -161,7 +161,7 @@ def harms(
     synonyms: Synonyms = None,
     lexicon: Words = None,
     top: Annotated[int, "How many words are told of each kind.", 0] = TOP,
-    evidence: Annotated[int, "How many captions are kept behind a number.", 1] = EVIDENCE,
+    evidence: Kept = EVIDENCE,
     show_words: Annotated[bool, "Tell demeaning words one by one."] = False,
 ) -> Findings:
     """Counts and shares of what captions say that harms, for every system; at stages 1 and 3, for people.
@@ -193,7 +193,7 @@ def harms(
             continue
         setup, settings = prepare(asked.at(one), survey, chosen)
         counted = count_scenes(study, with_study(setup, asked, study, chosen), chosen, voices)
-        findings.extend(written(counted, attribute, settings))
+        findings.extend(written(counted, attribute, settings, keep_all=evidence == 0))
     return findings
 
 
@@ -210,10 +210,13 @@ def _stages(stage: str | Sequence[str]) -> list[Stage]:
 
 
 def written(
-    counted: Mapping[str, Sequence[Measure]], attribute: str, settings: Mapping[str, Any]
+    counted: Mapping[str, Sequence[Measure]],
+    attribute: str,
+    settings: Mapping[str, Any],
+    keep_all: bool = False,
 ) -> Findings:
     """The rows of every measurement; of one that cannot be made, the reason."""
-    findings = Findings(CARD, attribute, settings)
+    findings = Findings(CARD, attribute, settings, keep_all=keep_all)
     for speaker, measures in counted.items():
         for measure in measures:
             reason = measure.undefined()
@@ -262,7 +265,7 @@ def stream(
     findings = Findings(CARD, first, {})
     for stage, measures in counted.items():
         _, settings = prepare(asked.at(stage), survey, able)
-        findings.extend(written(measures, first, settings))
+        findings.extend(written(measures, first, settings, keep_all=asked.evidence == 0))
         unable = Findings(CARD, first, settings)
         for speaker, kind in product(measures, [kind for kind in chosen if not kind.streams]):
             unable.add(kind.rule.term, None, system=speaker, n=0, reason=NOT_IN_PARTS)

@@ -26,7 +26,7 @@ from portrayal.metrics.harms.reading import Lists
 from portrayal.metrics.harms.reification import NAMED
 from portrayal.metrics.harms.setup import Reference, Setup, Stage, Truth
 from portrayal.metrics.harms.survey import Survey
-from portrayal.metrics.harms.tally import PAIRED
+from portrayal.metrics.harms.tally import ALL, PAIRED
 from portrayal.metrics.relating.models import LEARNT, word_vectors
 from portrayal.metrics.speech import choose_lexicon, object_finder
 from portrayal.models.entities import Entity, entity_pipeline
@@ -80,7 +80,7 @@ def prepare(asked: Asked, survey: Survey, chosen: Sequence[type[Measure]]) -> tu
         common=survey.common() if any(kind.needs_senses for kind in chosen) else frozenset(),
         appearance=None if asked.appearance is None else read_appearance(Path(asked.appearance)), by=asked.by,
         lexicon=named, threshold=asked.threshold, seed=asked.seed, draws=asked.draws, top=asked.top,
-        evidence=asked.evidence, show_words=asked.show_words, paired=survey.images <= PAIRED,
+        evidence=asked.evidence or ALL, show_words=asked.show_words, paired=survey.images <= PAIRED,
     )  # fmt: skip
     by_model = asked.entities != WORDS
     settings = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from portrayal.stats import Estimate, Resampler, normal_p, resampler, wilson_of_
 
 PAIRED = 100_000  # images up to which draws are kept, so that two audits can be compared in pairs
 TOP = 20  # words shown of each kind
+ALL = sys.maxsize  # captions: every one is kept
 OF_ITEM = 40  # captions kept behind one word: there are thousands of words, and few are told in the end
 OF_KIND = ": "  # between a kind and one of its words ("gender: man")
 Caption = tuple[str, frozenset[str | None], Mapping[str, Any]]  # a caption, what it counts for, and why
@@ -24,6 +26,11 @@ Caption = tuple[str, frozenset[str | None], Mapping[str, Any]]  # a caption, wha
 _Ranked = tuple[str, frozenset[str | None], Mapping[str, Any], int]
 _HIGHEST = 2**32
 _Key = tuple[str | None, str | None]  # item, group
+
+
+def of_item(evidence: int) -> int:
+    """Captions kept behind one item, where so many are kept behind a number."""
+    return evidence if evidence == ALL else min(evidence, OF_ITEM)
 
 
 @dataclass
@@ -67,7 +74,7 @@ class Samples(dict[Any, Sample]):
 
     def __init__(self, evidence: int):
         super().__init__()
-        self.most = min(evidence, OF_ITEM)
+        self.most = of_item(evidence)
 
     def __missing__(self, key: Any) -> Sample:
         self[key] = Sample(self.most)
@@ -153,7 +160,7 @@ class Tally:
     def _add(self, key: _Key, share: float, image: str, captions: Sequence[_Ranked]) -> None:
         sums = self.sums.get(key)
         if sums is None:
-            most = self.evidence if key[0] is None else min(self.evidence, OF_ITEM)
+            most = self.evidence if key[0] is None else of_item(self.evidence)
             sums = self.sums[key] = _Sums(Sample(most))
         sums.total += share
         sums.squares += share * share
