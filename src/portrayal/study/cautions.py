@@ -16,6 +16,7 @@ from portrayal.study.study import Study
 REFERENCES, LENGTH, IMAGES, LABELS, GROUPS = "references", "length", "images", "labels", "groups"
 
 UNLIKE = 2  # times as many references, or as long: from here on scores against references mislead
+SHORT = 1 / 3  # of the references' length: brevity is common, and penalised openly by the scores
 SOME = 0.01  # share of images that must have few or many references
 MANY = 0.1  # share of captioned images without a label, or without a reference
 _SHOWN = 4  # different numbers of references that a sentence names
@@ -101,12 +102,11 @@ def _lengths(study: Study) -> Iterator[Caution]:
         spoken = study.spoken(system)
         own = spoken.join(study.references, on="image_id", how="semi").select(words).item()
         people = study.references.join(spoken, on="image_id", how="semi").select(words).item()
-        if not own or not people or 1 / UNLIKE < own / people < UNLIKE:
+        if not own or not people or SHORT < own / people < UNLIKE:
             continue
-        ratio = f"{own / people:.1f} times as long" if own > people else f"{people / own:.1f} times as short"
         yield Caution(
             LENGTH,
-            f"Captions of {system} have {own:.1f} words on average and references {people:.1f}: they are {ratio}, and "
+            f"Captions of {system} have {own:.1f} words on average and references {people:.1f}: they are {own / people:.1f} times as long, and "
             "scores against references measure that difference before anything else.",
             system=system,
         )
