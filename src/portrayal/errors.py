@@ -92,13 +92,15 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def counted(number: int, thing: str) -> str:
-    """A count with its noun: 1 system, 2 systems.
+def counted(number: int, thing: str, verb: str = "") -> str:
+    """A count with its noun, and the verb that follows.
 
-    >>> counted(1, "system"), counted(1200, "image")
-    ('1 system', '1,200 images')
+    >>> counted(1, "system"), counted(1200, "image"), counted(1, "row", "was"), counted(2, "image", "has")
+    ('1 system', '1,200 images', '1 row was', '2 images have')
     """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    several = {"has": "have", "was": "were", "is": "are"}
+    said = f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return f"{said} {verb if number == 1 else several[verb]}" if verb else said
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:

@@ -84,6 +84,23 @@ _TEXT = (
 _NUMBERS = ("value", "low", "high", "std_seed", "se_data", "p", "q", "ideal")
 
 
+_BETWEEN_CAUTIONS = "  "  # two spaces, which no sentence has inside it
+
+
+def join_cautions(sentences: Iterable[str | None]) -> str | None:
+    """Several cautions of one number as one text, each once; None where there is none."""
+    return _BETWEEN_CAUTIONS.join(dict.fromkeys(filter(None, sentences))) or None
+
+
+def split_cautions(text: str | None) -> list[str]:
+    """The cautions that were joined.
+
+    >>> split_cautions(join_cautions(["Few images.", None, "Long captions."]))
+    ['Few images.', 'Long captions.']
+    """
+    return text.split(_BETWEEN_CAUTIONS) if text else []
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One number, what it is about, how sure it is, and the settings that gave it.

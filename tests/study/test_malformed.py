@@ -357,7 +357,7 @@ def test_a_system_may_say_nothing(tmp_path, command):
     assert code == 0
     assert "2 images, 2 captions" in out
     _, out, _ = command("check-study", tmp_path / "study")
-    assert "1 captions of 'c' are empty; they name nobody" in out
+    assert "1 empty caption of 'c', which names nobody" in out
 
 
 def test_the_refusal_names_the_class(tmp_path, command):

@@ -32,6 +32,7 @@ from portrayal.cli.options import (
 )
 from portrayal.cli.studies import load_study, told_skip
 from portrayal.cli.tables import show_cautions, show_results
+from portrayal.errors import counted
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.report import pictured_images, write_page
 from portrayal.results import RESULTS_FILE, Results
@@ -126,6 +127,8 @@ def run_audit(
     show_cautions(results)
     for skip in results.provenance["skipped"]:
         say(f"Not measured: {told_skip(skip)}. {skip['reason']}", "dim")
-    say(f"{len(results.measurements):,} measurements, {results.evidence.height:,} rows of evidence.")
+    say(
+        f"{counted(len(results.measurements), 'measurement')}, {counted(results.evidence.height, 'row')} of evidence."
+    )
     say(f"The page, where every number opens its evidence: {page}")
     return results

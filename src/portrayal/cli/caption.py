@@ -18,7 +18,7 @@ from portrayal.cli.pictures import (
     tell_left_out,
 )
 from portrayal.cli.row_files import journal_beside, refuse_file, write_rows
-from portrayal.errors import PortrayalError, Problems
+from portrayal.errors import PortrayalError, Problems, counted
 from portrayal.models.vision.captioner import BEAMS, WORDS, Captioner
 from portrayal.results import HUMAN
 
@@ -80,5 +80,6 @@ def command(
     finished()
     tell_left_out(problems)
     say(
-        f"Captions of {len(captions):,} pictures by {name}: {out}. Next: portrayal import table {out} --out STUDY"
+        f"Captions of {counted(len(captions), 'picture')} by {name}: {out}. "
+        f"Next: portrayal import table {out} --out STUDY"
     )

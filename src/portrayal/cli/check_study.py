@@ -12,7 +12,7 @@ from portrayal.cli.audit_options import asked_settings, audit_options
 from portrayal.cli.console import say, show_table
 from portrayal.cli.options import skip_bad_option, study_argument
 from portrayal.cli.studies import tell_skipped, told_rankings
-from portrayal.errors import Problems
+from portrayal.errors import Problems, counted
 from portrayal.metrics import METRICS
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
@@ -67,7 +67,7 @@ def _show_plan(study: Study, asked: AuditSettings) -> None:
 
 
 def _show_contents(study: Study) -> None:
-    say(f"{study.name}: {study.image_ids.len():,} images", style="bold")
+    say(f"{study.name}: {counted(study.image_ids.len(), 'image')}", style="bold")
     rows = []
     for speaker in study.speakers:
         spoken = study.spoken(speaker)

@@ -14,6 +14,7 @@ from portrayal.cli.options import Number, draws_option, names, out_option, seed_
 from portrayal.counterfactual.concepts import BIAS_PROMPT, CONTROL_PROMPT, CONTROL_WORDS, TEMPLATES
 from portrayal.counterfactual.manifest import read_manifest
 from portrayal.counterfactual.questions import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
+from portrayal.errors import counted
 from portrayal.metrics import counterbias
 from portrayal.metrics.counter.terms import ALL
 from portrayal.metrics.counter.whom import described
@@ -228,7 +229,9 @@ def command(
     left_out = results.provenance["study"]["left_out"]
     if left_out:
         warn(f"{left_out:,} rows or pictures were left out.")
-    say(f"{len(results.measurements):,} measurements, {results.evidence.height:,} rows of evidence.")
+    say(
+        f"{counted(len(results.measurements), 'measurement')}, {counted(results.evidence.height, 'row')} of evidence."
+    )
     say(f"The page, where every number opens its evidence: {page}")
 
 

@@ -22,7 +22,7 @@ from portrayal.cli.pictures import (
     tell_left_out,
 )
 from portrayal.cli.row_files import journal_beside, refuse_file, write_rows
-from portrayal.errors import PortrayalError, Problems
+from portrayal.errors import PortrayalError, Problems, counted
 
 if TYPE_CHECKING:
     from portrayal.models.masked import MaskedModel
@@ -96,7 +96,9 @@ def command(
     show_table(
         columns, [[*map(str, list(row.values())[:3]), f"{row['probability']:.3g}"] for row in rows[:_SHOWN]]
     )
-    say(f"{len(rows):,} answers about {len(answers):,} pictures by {model_name(model)}: {out}")
+    say(
+        f"{counted(len(rows), 'answer')} about {counted(len(answers), 'picture')} by {model_name(model)}: {out}"
+    )
 
 
 def _filler(

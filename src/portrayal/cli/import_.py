@@ -99,9 +99,9 @@ def _summary(study: Study) -> str:
     if study.rankings.height:
         parts.append(told_rankings(study))
     if study.references.height:
-        parts.append(f"references for {study.references['image_id'].n_unique():,} images")
+        parts.append(f"references for {counted(study.references['image_id'].n_unique(), 'image')}")
     if study.attribute_names:
         parts.append(f"labels of {', '.join(study.attribute_names)}")
     if study.objects.height:
-        parts.append(f"objects in {study.objects['image_id'].n_unique():,} images")
+        parts.append(f"objects in {counted(study.objects['image_id'].n_unique(), 'image')}")
     return "; ".join(parts) + "."

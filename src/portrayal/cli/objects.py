@@ -21,7 +21,7 @@ from portrayal.cli.pictures import (
     tell_left_out,
 )
 from portrayal.cli.row_files import journal_beside, refuse_file, write_rows
-from portrayal.errors import InputError, PortrayalError, Problem, Problems
+from portrayal.errors import InputError, PortrayalError, Problem, Problems, counted
 from portrayal.models.device import best_device
 from portrayal.models.packaged import located
 from portrayal.models.vision import Seen, Vote, agreed, kind_of, load_seer
@@ -133,7 +133,7 @@ def command(
     finished()
     tell_left_out(problems)
     with_any = len({row["image_id"] for row in rows})
-    say(f"{len(rows):,} objects in {with_any:,} of {len(pictures):,} pictures: {out}")
+    say(f"{counted(len(rows), 'object')} in {with_any:,} of {counted(len(pictures), 'picture')}: {out}")
 
 
 def _sources(models: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from PIL.Image import Image
 from portrayal.cli.console import warn
 from portrayal.cli.options import F
 from portrayal.engine import Journal, Progress, code_digest
-from portrayal.errors import InputError, PortrayalError, Problems, shown
+from portrayal.errors import InputError, PortrayalError, Problems, counted, shown
 from portrayal.files import content_digest
 from portrayal.models.device import DEVICES
 from portrayal.models.vision.pictures import read_picture
@@ -145,7 +145,7 @@ def _load(folder: Path) -> list[Any]:
 def tell_left_out(problems: Problems) -> None:
     """Under --skip-bad nothing is lost in silence."""
     if problems.rows:
-        warn(f"{len(problems.rows):,} pictures were left out. The first: {problems.rows[0]}")
+        warn(f"{counted(len(problems.rows), 'picture', 'was')} left out. The first: {problems.rows[0]}")
 
 
 def model_name(name: str) -> str:

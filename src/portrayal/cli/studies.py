@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from portrayal.cli.console import warn
-from portrayal.errors import Problems
+from portrayal.errors import Problems, counted
 from portrayal.study import Study
 from portrayal.study.folder import read_study_noting
 
@@ -25,7 +25,7 @@ def told_rankings(study: Study) -> str:
     own = [name for name in study.ranked_attributes if name in study.rankings.columns]
     groups = f", with groups of {', '.join(own)}" if own else ""
     return (
-        f"rankings: {lists:,} lists of {study.rankings['image_id'].n_unique():,} items for "
+        f"rankings: {counted(lists, 'list')} of {counted(study.rankings['image_id'].n_unique(), 'item')} for "
         f"{study.rankings['query'].n_unique():,} queries by {', '.join(study.rankers)}{groups}"
     )
 
@@ -38,4 +38,4 @@ def told_skip(skip: Mapping[str, str | None]) -> str:
 def tell_skipped(problems: Problems) -> None:
     """Under --skip-bad nothing is lost in silence."""
     if problems.rows:
-        warn(f"{len(problems.rows):,} bad rows were left out. The first: {problems.rows[0]}")
+        warn(f"{counted(len(problems.rows), 'bad row', 'was')} left out. The first: {problems.rows[0]}")

@@ -15,7 +15,7 @@ from portrayal.cli.studies import load_study
 from portrayal.counterfactual.concepts import BIAS_PROMPT, KINDS, STEREOTYPES, TEMPLATES, article
 from portrayal.counterfactual.manifest import check_manifest, read_manifest, write_manifest
 from portrayal.counterfactual.pairs import read_pairs
-from portrayal.errors import PortrayalError
+from portrayal.errors import PortrayalError, counted
 from portrayal.mining import counts, mine
 
 _OUT = click.option(
@@ -67,11 +67,11 @@ def check_command(manifest: Path, images: Path | None, skip_bad: bool) -> None:
     _show_counts(checked.counts, groups)
     exact = sum(one.exact is not None for one in read.instances)
     told = f", {exact:,} with their counterfactual" if exact else ""
-    say(f"{len(read.instances):,} rows{told}.")
+    say(f"{counted(len(read.instances), 'row')}{told}.")
     for warning in checked.warnings:
         say(f"Note: {warning}")
     if read.left_out:
-        warn(f"{read.left_out:,} bad rows were left out.")
+        warn(f"{counted(read.left_out, 'bad row', 'was')} left out.")
 
 
 @command.command("mine")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from portrayal.metrics.card import Card
-from portrayal.results import HUMAN, Measurement
+from portrayal.results import HUMAN, Measurement, join_cautions
 from portrayal.study import Study
 from portrayal.study.cautions import GROUPS, IMAGES, LENGTH, REFERENCES, Caution, cautions
 from portrayal.study.study import COMBINED
@@ -30,7 +30,7 @@ def cautioned(
             if m.value is not None and concerns(caution, m, card, grouped)
         ]
         if sentences:
-            m = replace(m, caution=" ".join(dict.fromkeys(filter(None, (m.caution, *sentences)))))
+            m = replace(m, caution=join_cautions((m.caution, *sentences)))
         made.append(m)
     return tuple(made)
 

@@ -13,7 +13,7 @@ from portrayal.report.concepts import METRIC as COUNTERBIAS
 from portrayal.report.counterfactual import counterfactual_sections
 from portrayal.report.remedies import MITIGATION, remedy_sections
 from portrayal.report.section import Row, Section, probability
-from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results
+from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results, split_cautions
 
 _COUNT = re.compile(r"\d[\d,]*")  # of images, in the reason of a number on too few
 _LISTED = 8  # numbers on too few images that a note names one by one
@@ -297,15 +297,19 @@ def _too_few(rows: Sequence[Row]) -> list[str]:
 def _remarks(rows: Sequence[Row]) -> list[str]:
     """What is to be known of numbers that are defined, by the terms it holds for, and the systems unless it is all."""
 
-    def remark(m: Measurement) -> str | None:
-        return m.reason if m.value is not None and not is_too_few(m) and m.group is None else None
+    def remark(m: Measurement) -> list[str]:
+        told = m.value is not None and not is_too_few(m) and m.group is None
+        return [m.reason] if told and m.reason else []
 
     return [f"{about}: {reason}." for about, reason in _by_text(rows, remark)]
 
 
 def cautions(rows: Sequence[Row]) -> list[str]:
     """The cautions of a table's numbers, each sentence once with the terms and systems it holds for."""
-    return [f"Caution ({about}): {caution}" for about, caution in _by_text(rows, lambda m: m.caution)]
+    return [
+        f"Caution ({about}): {caution}"
+        for about, caution in _by_text(rows, lambda m: split_cautions(m.caution))
+    ]
 
 
 def caution_sentences(provenance: Mapping[str, Any]) -> list[str]:
@@ -317,13 +321,14 @@ def caution_sentences(provenance: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(one for one in sentences if isinstance(one, str)))
 
 
-def _by_text(rows: Sequence[Row], text_of: Callable[[Measurement], str | None]) -> Iterator[tuple[str, str]]:
+def _by_text(
+    rows: Sequence[Row], texts_of: Callable[[Measurement], Sequence[str]]
+) -> Iterator[tuple[str, str]]:
     """Each text once, after the terms it holds for, and the systems unless it holds for all."""
     concerned: dict[str, tuple[dict[str, None], dict[str | None, None]]] = {}
     for row in rows:
         for term, m in row.cells.items():
-            text = text_of(m)
-            if text:
+            for text in texts_of(m):
                 terms, systems = concerned.setdefault(text, ({}, {}))
                 terms[term] = systems[row.system] = None
     everybody = {row.system for row in rows}

@@ -106,8 +106,9 @@ def _lengths(study: Study) -> Iterator[Caution]:
             continue
         yield Caution(
             LENGTH,
-            f"Captions of {system} have {own:.1f} words on average and references {people:.1f}: they are {own / people:.1f} times as long, and "
-            "scores against references measure that difference before anything else.",
+            f"Captions of {system} have {own:.1f} words on average and references {people:.1f}: they are "
+            f"{own / people:.1f} times as long, and scores against references measure that difference before "
+            "anything else.",
             system=system,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from portrayal.errors import counted
 from portrayal.study.cautions import MANY
 from portrayal.study.study import Study
 
@@ -14,7 +15,7 @@ def remarks(study: Study) -> list[str]:
     if not study.captions.height and not study.rankings.height:
         found.append("the study has no captions of a system.")
     if study.left_out:
-        found.append(f"{study.left_out:,} bad rows were left out when it was read.")
+        found.append(f"{counted(study.left_out, 'bad row', 'was')} left out when it was read.")
     for system in study.vocabularies:
         if system not in study.systems:
             found.append(f"a vocabulary is named for '{system}', which is no system of the study.")
@@ -23,14 +24,17 @@ def remarks(study: Study) -> list[str]:
         .group_by("system", maintain_order=True)
         .len()
     )
-    found += [f"{n:,} captions of '{system}' are empty; they name nobody." for system, n in empty.iter_rows()]
+    for system, n in empty.iter_rows():
+        found.append(
+            f"{counted(n, 'empty caption')} of '{system}', which {'names' if n == 1 else 'name'} nobody."
+        )
     for attribute in study.attribute_names:
         unlabelled = study.captions.join(study.labels(attribute), on="image_id", how="anti")[
             "image_id"
         ].n_unique()
         if 0 < unlabelled <= MANY * study.captions["image_id"].n_unique():  # more of them are a caution
             found.append(
-                f"{unlabelled:,} captioned images have no label for {attribute}; they count nowhere in it."
+                f"{counted(unlabelled, 'captioned image', 'has')} no label for {attribute}; they count nowhere in it."
             )
         if len(study.groups(attribute)) == 1:
             found.append(f"{attribute} has one group only, so nothing can be compared.")
@@ -39,10 +43,11 @@ def remarks(study: Study) -> list[str]:
         unknown = lists.filter(pl.col(attribute).is_null())["image_id"].n_unique()
         if unknown:
             found.append(
-                f"{unknown:,} ranked items have no label for {attribute}; they keep their places and count nowhere."
+                f"{counted(unknown, 'ranked item', 'has')} no label for {attribute}; "
+                "they keep their places and count nowhere."
             )
     if study.references.height:
         missing = study.captions.join(study.references, on="image_id", how="anti")["image_id"].n_unique()
         if 0 < missing <= MANY * study.captions["image_id"].n_unique():
-            found.append(f"{missing:,} captioned images have no reference.")
+            found.append(f"{counted(missing, 'captioned image', 'has')} no reference.")
     return found
