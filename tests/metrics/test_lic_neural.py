@@ -104,7 +104,7 @@ def test_trainings_can_be_put_off(lab, tmp_path):
     later = lic(lab, device="later", **options)
     now = lic(lab, **{**options, "trainings": None})
     assert value(later, "lic") == pytest.approx(value(now, "lic"), abs=1e-4)
-    with pytest.raises(PortrayalError, match="--trainings FOLDER"):
+    with pytest.raises(PortrayalError, match="the option trainings"):
         lic(lab, device="later", **{**options, "trainings": None})
 
 

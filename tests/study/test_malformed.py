@@ -404,7 +404,7 @@ def test_skip_bad_leaves_a_group_of_one_unlabelled(tmp_path, command):
         *("--out", tmp_path / "study"),
     )
     assert code == 0
-    assert "1 bad rows" in err
+    assert "1 bad row was" in err
     assert (tmp_path / "study" / "attributes.csv").read_text() == "image_id,gender\n1,male\n2,\n3,male\n"
 
 

@@ -44,7 +44,7 @@ def test_rankings_alone_are_a_study(command, files):
     assert code == 0
     assert "rankings: 2 lists of 3 items" in told
     assert "retrieval-skew yes" in told
-    assert "1 ranked items have no label for gender; they keep their places and count nowhere." in told
+    assert "1 ranked item has no label for gender; such items keep their places and count nowhere." in told
     code, out, _ = command(
         "score", "retrieval-skew", "study", "--k", "1,2", "--reference", "female=0.5,male=0.5"
     )

@@ -53,7 +53,7 @@ def load(name: str) -> tuple[nn.Module, Any]:
     except (OSError, ValueError) as error:
         raise PortrayalError(
             f"The encoder '{name}' could not be loaded: it is neither a folder with a model, nor could it be had "
-            f"from the Hugging Face hub. Give another one with --encoder. ({_first_line(error)})"
+            f"from the Hugging Face hub. Give another encoder. ({_first_line(error)})"
         ) from error
 
 

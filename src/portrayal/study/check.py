@@ -44,7 +44,7 @@ def remarks(study: Study) -> list[str]:
         if unknown:
             found.append(
                 f"{counted(unknown, 'ranked item', 'has')} no label for {attribute}; "
-                "they keep their places and count nowhere."
+                "such items keep their places and count nowhere."
             )
     if study.references.height:
         missing = study.captions.join(study.references, on="image_id", how="anti")["image_id"].n_unique()

@@ -121,7 +121,7 @@ class Trainer:
 
     def _put_off(self, tasks: Sequence[Task]) -> PortrayalError:
         if self.folder is None:
-            return PortrayalError("To train later, say where trainings are kept: --trainings FOLDER.")
+            return PortrayalError("To train later, say where trainings are kept (the option trainings).")
         write_plan(self.folder / PLAN, tasks, self.classifier, self.explain)
         return PortrayalError(
             f"{len(tasks):,} trainings wait in {self.folder / PLAN}. Where there is a GPU, run  "
