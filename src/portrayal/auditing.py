@@ -97,8 +97,7 @@ def plan(
     for name in general:
         if name not in GENERAL:
             raise unknown_name("option of an audit", name, GENERAL)
-    for name in options or {}:
-        find_metric(name)
+    options = {find_metric(name).name: given for name, given in (options or {}).items()}
     known = {*study.attribute_names, *study.ranked_attributes}
     if attribute is not None and known and not set(attribute.split(COMBINED)) <= known:
         raise unknown_name("attribute", attribute, known)
@@ -107,8 +106,8 @@ def plan(
     skipped: list[dict[str, str | None]] = []
     for metric in metrics:
         given = _options(metric, quick) | {name: general[name] for name in general if metric.takes(name)}
-        given |= metric.checked(dict((options or {}).get(metric.name, {})))
-        own_words = "lexicon" in (options or {}).get(metric.name, {})
+        given |= metric.checked(dict(options.get(metric.name, {})))
+        own_words = "lexicon" in options.get(metric.name, {})
         try:
             found = metric.attributes_of(
                 study, attribute, given if words_for is None or own_words else _less(given)

@@ -68,7 +68,7 @@ def test_mined_pictures_are_named_by_their_files(command, tmp_path):
     code, out, err = command("vl-bias", "check", tmp_path / "found.csv", "--images", images, "--skip-bad")
     assert code == 0
     assert "2 rows." in out
-    assert "1 bad rows were left out" in err
+    assert "1 bad row was left out" in err
 
 
 def test_mine_refuses(command, study, tmp_path):
@@ -95,7 +95,7 @@ def test_check_tells_bad_rows_with_their_line(command, tmp_path):
     code, out, err = command("vl-bias", "check", manifest, "--skip-bad")
     assert code == 0
     assert "nobody to compare" in out
-    assert "1 bad rows" in err
+    assert "1 bad row was" in err
 
 
 def test_pairs_make_a_manifest_that_passes(command, tmp_path):

@@ -61,7 +61,7 @@ def _assigned(assignments: Sequence[str]) -> dict[str, dict[str, Any]]:
                 param_hint="--set",
             )
         found = find_metric(metric)
-        written.setdefault((metric, option_name(found, option)), []).append(value)
+        written.setdefault((found.name, option_name(found, option)), []).append(value)
     options: dict[str, dict[str, Any]] = {}
     for (metric, option), values in written.items():
         read = [option_value(find_metric(metric), option, value) for value in values]

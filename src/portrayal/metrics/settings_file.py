@@ -62,7 +62,8 @@ def read_settings(study: Path) -> AuditSettings:
             if key == ATTRIBUTE:
                 attribute = _text(key, value)
             elif isinstance(value, Mapping):
-                options[key] = _of_metric(find_metric(key), value, path.parent)
+                metric = find_metric(key)
+                options[metric.name] = _of_metric(metric, value, path.parent)
             else:
                 name = key.replace("-", "_")
                 if name not in GENERAL:
