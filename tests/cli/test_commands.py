@@ -159,10 +159,10 @@ def test_check_study_says_what_a_reader_should_know(command, tmp_path):
     (tmp_path / "study.toml").write_text(toml)
     code, out, _ = command("check-study", tmp_path)
     assert code == 0
-    assert "1 captioned images have no label for gender" in out
+    assert "1 of 3 captioned images (33%) have no label for gender" in out
     assert "gender has one group only" in out
-    assert "the group 'male' of gender has 2 images, too few to rank" in out
-    assert "2 captioned images have no reference" in out
+    assert "The group 'male' of gender has 2 captioned images, too few to rank" in out
+    assert "2 of 3 captioned images (67%) have no reference" in out
 
 
 def test_check_study_says_why_a_metric_is_not_allowed(command, tmp_path):
