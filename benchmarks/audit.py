@@ -22,7 +22,7 @@ def real_study() -> Study | None:
     request = importers.Request(
         sources=[str(data / "lic" / "bias_data")],
         references=data / "coco" / "human_captions_val2014.jsonl",
-        objects=data / "coco" / "object_labels_val2014.json",
+        objects=data / "coco" / "instance_labels_val2014.json",
         attribute_names=["gender"],
     )
     return importers.run("lic", request, Problems()).study.only(SYSTEMS)

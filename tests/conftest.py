@@ -61,7 +61,7 @@ def lic_gender(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         [
             *("import", "lic", str(shared / "lic" / "bias_data"), "--attribute", "gender", "--out", str(out)),
             *("--references", str(shared / "coco" / "human_captions_val2014.jsonl")),
-            *("--objects", str(shared / "coco" / "object_labels_val2014.json")),
+            *("--objects", str(shared / "coco" / "instance_labels_val2014.json")),
         ]
     )
     assert code == 0

@@ -238,7 +238,7 @@ def describe(study: Study) -> dict[str, object]:
         "images": study.image_ids.len(),
         "captions": study.captions.height,
         "references": study.references.height,
-        "objects": study.objects.height,
+        "objects": study.objects["label"].count(),
         "groups": {name: study.group_counts(name) for name in study.attribute_names},
         "left_out": study.left_out,
     }

@@ -261,7 +261,8 @@ def test_rows_of_the_union_count_images_without_objects():
     )
     captions = pl.concat([captions, captions.head(1).with_columns(image_id=pl.lit("9"))])
     attributes = pl.concat([study.attributes, pl.DataFrame({"image_id": ["9"], "gender": ["male"]})])
-    objects = pl.DataFrame({"image_id": ["1", "5"], "label": ["bat", "bat"]})
+    labels = [["bat"] if image in "15" else [] for image in "123456789"]
+    objects = pl.DataFrame({"image_id": list("123456789"), "labels": labels})
     wide = Study.from_frames(captions=captions, attributes=attributes, objects=objects)
     inside, union = (
         values(amplification(wide, attribute="gender", rows=rows)) for rows in ("intersection", "union")

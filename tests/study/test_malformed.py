@@ -260,7 +260,7 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
     "an unknown kind of object": (
         {"c.csv": GOOD, "o.csv": "image_id,label,kind\n1,dog,animal\n"},
         ["table", "c.csv", "--objects", "o.csv"],
-        "o.csv, line 2: expected one of object, attribute, relation, found 'animal'.",
+        "o.csv, line 2: expected one of object, attribute, relation, none, found 'animal'.",
     ),
     "half a box": (
         {"c.csv": GOOD, "o.csv": "image_id,label,x,y\n1,dog,0.1,0.2\n"},

@@ -11,9 +11,10 @@ from portrayal.auditing import plan
 from portrayal.cli.audit_options import asked_settings, audit_options
 from portrayal.cli.console import say, show_table
 from portrayal.cli.options import skip_bad_option, study_argument
-from portrayal.cli.studies import tell_skipped, told_rankings
+from portrayal.cli.studies import tell_skipped, told_objects, told_rankings
 from portrayal.errors import Problems, counted
 from portrayal.metrics import METRICS
+from portrayal.metrics.label_origin import caption_words
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
 from portrayal.study.cautions import cautions, distinct
@@ -40,6 +41,9 @@ def command(
         say(f"Caution: {sentence}")
     for remark in remarks(read):
         say(f"Note: {remark}")
+    caution = caption_words(read)
+    if caution:
+        say(f"Caution: {caution}")
     say()
     say("Metrics", style="bold")
     _show_plan(read, asked)
@@ -89,7 +93,7 @@ def _show_contents(study: Study) -> None:
     if groups:
         show_table(["attribute", "group", "images"], groups, {2})
     if study.objects.height:
-        say(f"objects: {study.objects.height:,} labels of {study.objects['label'].n_unique():,} kinds")
+        say(told_objects(study))
     if study.rankings.height:
         say(told_rankings(study))
     if study.images is not None:

@@ -10,8 +10,9 @@ import click
 from portrayal.cli.console import say
 from portrayal.cli.folders import force_option, refuse_study
 from portrayal.cli.options import out_option, skip_bad_option
-from portrayal.cli.studies import tell_skipped, told_rankings
+from portrayal.cli.studies import tell_skipped, told_objects, told_rankings
 from portrayal.errors import Problems, counted
+from portrayal.metrics.label_origin import caption_words
 from portrayal.study import Study, importers, write_study
 from portrayal.study.folder import refuse_to_overwrite, remove_study
 
@@ -23,7 +24,18 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option("--references", type=_FILE, metavar="FILE", help="People's captions of the same images.")
 @click.option("--attributes", type=_FILE, metavar="FILE", help="Labels of the people shown.")
-@click.option("--objects", type=_FILE, metavar="FILE", help="Objects in the images.")
+@click.option(
+    "--objects",
+    type=_FILE,
+    metavar="FILE",
+    help="Objects in the images: COCO's instances (instances_val2014.json), {image: [labels]}, or a table.",
+)
+@click.option(
+    "--objects-source",
+    metavar="NAME",
+    help="Who labelled the objects, where their file does not say: 'human' (the default: annotators looked at the "
+    "images), a model's name, or 'captions' (words found in captions, which never count as ground truth).",
+)
 @click.option(
     "--rankings",
     multiple=True,
@@ -47,6 +59,7 @@ def command(
     references: Path | None,
     attributes: Path | None,
     objects: Path | None,
+    objects_source: str | None,
     rankings: tuple[str, ...],
     images: Path | None,
     names: tuple[str, ...],
@@ -64,6 +77,8 @@ def command(
         raise click.UsageError(
             "Missing argument 'SOURCE...' (only 'import table --rankings FILE' can do without)."
         )
+    if objects_source is not None and (objects is None or not objects_source.strip()):
+        raise click.UsageError("--objects-source NAME says who labelled the objects of --objects FILE.")
     refuse_to_overwrite(out)
     refuse_study(out, force)
     problems = Problems(skip_bad)
@@ -72,6 +87,7 @@ def command(
         references=references,
         attributes=attributes,
         objects=objects,
+        objects_source=objects_source,
         rankings=rankings,
         images=images,
         attribute_names=names,
@@ -85,6 +101,9 @@ def command(
     for note in imported.notes:
         say(note, style="dim")
     say(_summary(imported.study))
+    caution = caption_words(imported.study)
+    if caution:
+        say(f"Caution: {caution}")
     say(f"The study is in {out}. Next: portrayal check-study {out}")
 
 
@@ -103,5 +122,5 @@ def _summary(study: Study) -> str:
     if study.attribute_names:
         parts.append(f"labels of {', '.join(study.attribute_names)}")
     if study.objects.height:
-        parts.append(f"objects in {counted(study.objects['image_id'].n_unique(), 'image')}")
+        parts.append(told_objects(study))
     return "; ".join(parts) + "."

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
+
 from portrayal.cli.console import warn
 from portrayal.errors import Problems, counted
 from portrayal.study import Study
 from portrayal.study.folder import read_study_noting
+from portrayal.study.formats.raw import NOTHING
 
 
 def load_study(path: Path, skip_bad: bool) -> Study:
@@ -33,6 +36,18 @@ def told_rankings(study: Study) -> str:
 def told_skip(skip: Mapping[str, str | None]) -> str:
     """The metric that was skipped, and the attribute where it was skipped for one."""
     return f"{skip['metric']} by {skip['attribute']}" if skip["attribute"] else str(skip["metric"])
+
+
+def told_objects(study: Study) -> str:
+    """What the study's object labels are: how many, of how many images, and from which source."""
+    labels = study.objects.filter(pl.col("label").is_not_null())
+    sources = ", ".join(sorted(set(study.objects["source"])))
+    told = (
+        f"objects: {labels.height:,} labels of {labels['label'].n_unique():,} kinds in "
+        f"{labels['image_id'].n_unique():,} images by {sources}"
+    )
+    empty = study.objects.filter(pl.col("kind") == NOTHING)["image_id"].n_unique()
+    return f"{told}; nothing in {empty:,} annotated images" if empty else told
 
 
 def tell_skipped(problems: Problems) -> None:

@@ -17,6 +17,7 @@ from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import (
     Speech,
     choose_lexicon,
+    labelled_images,
     labelled_objects,
     lexicon_names,
     listen,
@@ -248,12 +249,15 @@ def amplification(
         },
     )
     truth = dict(study.labels(attribute).iter_rows())
+    annotated = labelled_images(study)  # what is in the others is not known
     for speaker in speakers:
         speech = listen(study, speaker, words)
         unlabelled = (
             [image for image in speech.images if truth.get(image) not in groups] if rows == "union" else []
         )
-        speech = speech.only([image for image in speech.images if truth.get(image) in groups])
+        speech = speech.only(
+            [image for image in speech.images if truth.get(image) in groups and image in annotated]
+        )
         view = count_ties(
             seen,
             speech,

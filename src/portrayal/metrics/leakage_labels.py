@@ -14,6 +14,7 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import ObjectFinder, shipped_lexicons
 from portrayal.metrics.guessing.degrade import Array
 from portrayal.metrics.guessing.degrade import micro_f1 as _micro_f1
+from portrayal.metrics.speech import labelled_images
 from portrayal.results import HUMAN
 from portrayal.study import Study
 from portrayal.study.study import COMBINED
@@ -51,6 +52,7 @@ class Labels:
     study: Study
     group_of: Mapping[str, int]  # image -> group
     names: tuple[str, ...]
+    annotated: frozenset[str]  # images that people labelled: what is in the others is not known
 
     @classmethod
     def of(cls, study: Study, group_of: Mapping[str, int], attribute: str) -> Labels:
@@ -66,14 +68,14 @@ class Labels:
         names = tuple(sorted(found - {PERSON}))
         if not names:
             raise Undefined("Leakage needs objects that people labelled, other than people.")
-        return cls(study, group_of, names)
+        return cls(study, group_of, names, labelled_images(study))
 
     def of_captions(self, speaker: str, finder: ObjectFinder) -> Named:
         """The labels that a speaker's captions name."""
         told: dict[str, list[str]] = {}
         spoken = self.study.spoken(speaker).sort("image_id", "sample")
         for image, caption in spoken.select("image_id", "caption").iter_rows():
-            if image in self.group_of:
+            if image in self.group_of and image in self.annotated:
                 told.setdefault(image, []).append(caption)
         found = {caption: finder.labels(caption) for captions in told.values() for caption in captions}
         pairs = [
@@ -88,8 +90,7 @@ class Labels:
         """The labels that a model gives, surely enough; a label without a confidence is given."""
         objects = _objects(self.study, source)
         sure = objects.filter(pl.col("confidence").is_null() | (pl.col("confidence") >= confidence))
-        known = self.study.objects.filter(pl.col("source").is_in([HUMAN, source]))["image_id"].unique()
-        images = sorted(image for image in known if image in self.group_of)
+        images = sorted(image for image in self.annotated if image in self.group_of)
         pairs = [(i, o, 1.0) for i, o in sure.select("image_id", "label").unique().iter_rows()]
         return self._named(images, {}, pairs)
 
@@ -121,4 +122,4 @@ class Labels:
 
 
 def _objects(study: Study, source: str) -> pl.DataFrame:
-    return study.objects.filter((pl.col("kind") == "object") & (pl.col("source") == source))
+    return study.annotated.filter((pl.col("kind") == "object") & (pl.col("source") == source))

@@ -32,6 +32,9 @@ _MISSING = {
     "pictures": "the study has no pictures (images)",
     "model": "it asks a vision-language model, and none is named (--model NAME)",
 }
+_CAPTION_WORDS = (
+    "the study's object labels are words found in captions (source 'captions'), which are no ground truth"
+)
 
 
 class Metric:
@@ -189,8 +192,8 @@ class Metric:
                 return _MISSING[need]
             if need == "references" and not study.references.height:
                 return _MISSING[need]
-            if need == "objects" and not study.objects.height:
-                return _MISSING[need]
+            if need == "objects" and not study.annotated["label"].count():
+                return _CAPTION_WORDS if study.objects.height else _MISSING[need]
             if need == "pictures" and not study.pictures:
                 return _MISSING[need]
             if need == "model" and not (options or {}).get("model"):

@@ -178,7 +178,7 @@ def closeness(labels: Sequence[str], said: Sequence[str], vectors: WordVectors) 
 
 def labels_by_image(study: Study) -> dict[str, list[str]]:
     """Every object of an image once, whoever labelled it, the surest first."""
-    objects = study.objects.filter(pl.col("kind") == "object").with_columns(
+    objects = study.annotated.filter(pl.col("kind") == "object").with_columns(
         pl.col("confidence").fill_null(-1.0)
     )
     made: dict[str, list[str]] = {}

@@ -60,9 +60,9 @@ CARD = Card(
         "log(images / images whose references have the run), counts clipped to the reference's, times "
         "exp(-(difference in length)^2 / 72), times 10; cider-plain without clip and penalty. chair-i: false "
         "mentions / mentions of objects; chair-s: captions with a false one / captions. An object is there if it "
-        "is labelled or a reference names it. length: words a caption. vocabulary: different words. X-gap: the "
-        "highest less the lowest value of X among groups; its interval is of the difference between these two "
-        "groups, its p from dealing groups to images anew."
+        "is labelled or a reference names it, as published (--truth both; labels alone with --truth labels). length: "
+        "words a caption. vocabulary: different words. X-gap: the highest less the lowest value of X among groups; its "
+        "interval is of the difference between these two groups, its p from dealing groups to images anew."
     ),
     range="bleu, rouge-l, meteor, spice, chair, repeated: 0 to 1. cider, cider-plain: 0 to 10.",
     needs=("captions",),
@@ -84,6 +84,8 @@ CARD = Card(
         "small study or one with few labels has less to be wrong about; compare systems on the same study.",
         "chair finds objects by word. What nobody labelled or named counts as made up, and so do words with another "
         "meaning.",
+        "chair rests on who labelled: words found in captions (source 'captions') never count. With --truth both an "
+        "image with references and without labels counts too, by its references alone.",
         "Several captions of one image count as one, with their mean; vocabulary is of all of them, so people's "
         "is larger.",
     ),
@@ -161,7 +163,7 @@ def quality(
     ] = "no",
     truth: Annotated[
         Literal["both", "labels", "captions"],
-        "What is in an image, for chair: what is labelled, what people's captions name, or either.",
+        "What is in an image, for chair: what is labelled, what references name, or either (both, as published).",
     ] = "both",
     confidence: Annotated[
         float,

@@ -28,6 +28,7 @@ from portrayal.lexicon import (
 from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study
+from portrayal.study.formats.raw import NOTHING
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,23 @@ def listen(study: Study, speaker: str, lexicon: Lexicon) -> Speech:
 
 
 def labelled_objects(study: Study) -> tuple[pl.DataFrame, str | None]:
-    """The objects of a study (not attributes or relations) that people labelled, else models; and who did."""
-    objects = study.objects.filter(pl.col("kind") == "object")
+    """The objects of a study (not attributes or relations) that people labelled, else models; and who did.
+
+    Words found in captions are not among them.
+    """
+    objects = study.annotated.filter(pl.col("kind") == "object")
     human = objects.filter(pl.col("source") == HUMAN)
     chosen = human if human.height else objects
     return chosen, ", ".join(sorted(set(chosen["source"]))) or None
+
+
+def labelled_images(study: Study) -> frozenset[str]:
+    """The images that the sources of `labelled_objects` annotated, whether or not there is an object in them."""
+    sources = labelled_objects(study)[0]["source"].unique()
+    rows = study.annotated.filter(
+        pl.col("kind").is_in(["object", NOTHING]) & pl.col("source").is_in(sources.implode())
+    )
+    return frozenset(rows["image_id"])
 
 
 def object_finder(labels: Sequence[str], synonyms: str | None) -> tuple[ObjectFinder, str]:

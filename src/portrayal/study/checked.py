@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from portrayal.errors import Problems, shown
-from portrayal.study.formats.raw import VALUES, RawTable
+from portrayal.study.formats.raw import NOTHING, VALUES, RawTable
 from portrayal.study.identifiers import image_id, is_unicode
 
 IDS = ("image_id", "img_id", "id", "filename")  # what a column of image ids may be called
@@ -169,7 +169,7 @@ def group_name(value: object) -> str | None:
 
 
 def kind_name(value: object) -> str | None:
-    return value if isinstance(value, str) and value in KINDS else None
+    return value if isinstance(value, str) and value in (*KINDS, NOTHING) else None
 
 
 def whole_number(value: object) -> int | None:

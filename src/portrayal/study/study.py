@@ -93,7 +93,12 @@ class Study:
     @cached_property
     def labellers(self) -> tuple[str, ...]:
         """The models that labelled objects, by name."""
-        return tuple(sorted(set(self.objects.get_column("source")) - {HUMAN}))
+        return tuple(sorted(set(self.annotated.get_column("source")) - {HUMAN}))
+
+    @cached_property
+    def annotated(self) -> pl.DataFrame:
+        """What was seen in images: the table of objects without words found in captions, which are no ground truth."""
+        return self.objects.filter(pl.col("source") != tables.FROM_CAPTIONS)
 
     @cached_property
     def speakers(self) -> tuple[str, ...]:
@@ -204,7 +209,7 @@ class Study:
         kept = {name: words for name, words in self.vocabularies.items() if name in systems}
         objects = self.objects
         if any(system in self.labellers for system in systems):
-            objects = objects.filter(pl.col("source").is_in([HUMAN, *systems]))
+            objects = objects.filter(pl.col("source").is_in([HUMAN, tables.FROM_CAPTIONS, *systems]))
         return replace(self, captions=captions, rankings=rankings, vocabularies=kept, objects=objects)
 
     @cached_property

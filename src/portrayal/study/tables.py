@@ -22,7 +22,7 @@ from portrayal.study.checked import (
     kind_name,
     whole_number,
 )
-from portrayal.study.formats.raw import VALUES, RawTable
+from portrayal.study.formats.raw import NOTHING, VALUES, RawTable
 from portrayal.study.identifiers import image_id
 
 CAPTIONS = {"image_id": pl.String(), "system": pl.String(), "sample": pl.Int64(), "caption": pl.String()}
@@ -38,6 +38,7 @@ OBJECTS = {
     **BOX,
 }
 RANKINGS = {"query": pl.String(), "system": pl.String(), "image_id": pl.String(), "score": pl.Float64()}
+FROM_CAPTIONS = "captions"  # the source of labels that are words found in captions: no ground truth
 CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
 
 MOST_GROUPS = 50  # different values of a column of rankings that is taken for groups without being named
@@ -159,23 +160,50 @@ def people(raw: RawTable, problems: Problems) -> pl.DataFrame:
     return table.frame(PEOPLE | _attribute_types(names) | BOX)
 
 
-def objects(raw: RawTable, problems: Problems) -> pl.DataFrame:
-    """What is in the image, as people or a model labelled it."""
+def objects(raw: RawTable, problems: Problems, source: str | None = None) -> pl.DataFrame:
+    """What is in the image, as people or a model labelled it; `source` names who did where the file does not.
+
+    An image with an empty list of labels was annotated, and nothing was found in it: a row of the kind `none`.
+    """
     table = Checked(_flat(raw, _LABEL_LISTS, "label", problems), problems)
     table.ids()
-    table.text("label", _LABEL, "a label")
-    table.take("kind", ("kind",), f"one of {', '.join(KINDS)}", kind_name, default="object")
-    # A table with confidences and no source comes from a model; like a system, it is named by its file.
-    unsaid = raw.path.stem if "confidence" in raw.columns else HUMAN
-    table.take("source", ("source",), "who labelled it, as text", full_text, default=unsaid)
+    kinds = f"one of {', '.join((*KINDS, NOTHING))}"
+    table.take("kind", ("kind",), kinds, kind_name, default="object")
+    _labels(table)
+    if source is not None and "source" in raw.columns:
+        raise problems.stop(raw.path, "no column 'source' where the source is given by hand", "that column")
+    default = source or _unnamed_source(raw, problems)
+    table.take("source", ("source",), "who labelled it, as text", full_text, default=default)
     table.take("confidence", ("confidence",), "a confidence from 0 to 1", fraction, default=None)
-    for index, (source, confidence) in enumerate(
+    for index, (labeller, confidence) in enumerate(
         zip(table.columns["source"], table.columns["confidence"], strict=True)
     ):
-        if source == HUMAN and confidence is not None:
+        if labeller == HUMAN and confidence is not None:
             table.bad(index, "no confidence for a human label", shown(confidence))
     table.box()
     return table.frame(OBJECTS)
+
+
+def _labels(table: Checked) -> None:
+    """Every row needs a label, but for the kind `none`, which has none."""
+    if not any(name in table.raw.columns for name in _LABEL):
+        table.text("label", _LABEL, "a label")  # complains of the missing column
+    table.take("label", _LABEL, "a label as text", full_text, default=None)
+    for index, (label, kind) in enumerate(zip(table.columns["label"], table.columns["kind"], strict=True)):
+        if label is None and kind != NOTHING:
+            table.bad(index, "a label as text", "nothing")
+        if label is not None and kind == NOTHING:
+            table.bad(index, f"no label in a row of the kind '{NOTHING}'", shown(label))
+
+
+def _unnamed_source(raw: RawTable, problems: Problems) -> str:
+    """A table with confidences and no source comes from a model; like a system, it is named by its file."""
+    if "confidence" not in raw.columns:
+        return HUMAN
+    if raw.path.stem in (HUMAN, FROM_CAPTIONS):
+        expected = "the model's name, in a column 'source' or as --objects-source NAME"
+        raise problems.stop(raw.path, expected, f"a file named {raw.path.stem!r}, which means something else")
+    return raw.path.stem
 
 
 def rankings(raw: RawTable, system: str | None, problems: Problems, only: Sequence[str] = ()) -> pl.DataFrame:
@@ -248,17 +276,25 @@ def _flat(raw: RawTable, lists: Sequence[str], single: str, problems: Problems) 
     picked: list[int] = []
     values: list[Any] = []
     numbers: list[int] = []
+    nothing: list[int] = []  # rows that stand for an empty list
     for index, value in enumerate(raw.columns[column]):
         if isinstance(value, str):
             value = [value]
         if not isinstance(value, list | tuple) or (single == "caption" and not value):
             problems.note(raw.path, f"a list of {single}s", shown(value), raw.place(index))
             continue
+        if single == "label" and not value:
+            nothing.append(len(picked))
+            value = [None]
         picked.extend([index] * len(value))
         values.extend(value)
         numbers.extend(range(len(value)))
     columns = {name: [old[index] for index in picked] for name, old in raw.columns.items() if name != column}
     columns[single] = values
+    if nothing:
+        kinds = columns.setdefault("kind", [None] * len(picked))
+        for place in nothing:
+            kinds[place] = NOTHING
     if single == "caption":
         columns["sample"] = numbers
     return RawTable(raw.path, raw.unit, [raw.where[index] for index in picked], columns)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from portrayal.lexicon.people import person_words
-from portrayal.metrics.speech import labelled_objects
+from portrayal.metrics.speech import labelled_images, labelled_objects
 from portrayal.results import HUMAN
 from portrayal.study import Study
 
@@ -61,9 +61,8 @@ def scenes(study: Study, speaker: str, attribute: str) -> Iterator[Scene]:
     boxed = pl.struct("label", "x", "y", "width", "height")
     known = objects.sort("image_id", "label", "x", "y", "width", "height")
     table = _beside(table, known, boxed.alias("labels"))
-    rest = study.objects.filter((pl.col("kind") != "object") & (pl.col("source") == HUMAN)).sort(
-        "image_id", "label"
-    )
+    described = pl.col("kind").is_in(["attribute", "relation"]) & (pl.col("source") == HUMAN)
+    rest = study.annotated.filter(described).sort("image_id", "label")
     table = _beside(table, rest, pl.col("label").alias("described"))
     names = study.attribute_names
     if names:
@@ -72,9 +71,12 @@ def scenes(study: Study, speaker: str, attribute: str) -> Iterator[Scene]:
         )
     by_group = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
     listed = set(study.people["image_id"])
+    annotated = labelled_images(study)
     for part in table.iter_slices(_AT_ONCE):
         for row in part.iter_rows():
             scene = _scene(row, names, by_group)
+            if scene.labels is None and scene.image in annotated:
+                scene = scene._replace(labels=())  # people looked, and there is no object
             yield scene._replace(shown=True) if scene.image in listed else scene
 
 

@@ -13,7 +13,7 @@ from portrayal.lexicon import tokenize
 from portrayal.lexicon.wordnet.grammar import content_words
 from portrayal.metrics.harms.erasure import COMMON
 from portrayal.metrics.harms.labels import label_senses
-from portrayal.metrics.speech import labelled_objects
+from portrayal.metrics.speech import labelled_images, labelled_objects
 from portrayal.study import Study
 
 
@@ -40,7 +40,7 @@ class Survey:
             groups={name: set(study.groups(name)) for name in study.attribute_names},
             images=study.captions["image_id"].n_unique(),
             described=study.references["image_id"].n_unique(),
-            labelled=labelled["image_id"].n_unique(),
+            labelled=len(labelled_images(study)),
             labels=Counter(dict(by_label.iter_rows())),
             senses=_senses(study) if senses else Counter(),
             sources=set() if source is None else {source},

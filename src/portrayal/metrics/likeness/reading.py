@@ -15,7 +15,7 @@ from portrayal.metrics.likeness.columns import Captions
 from portrayal.metrics.likeness.hallucination import Mentions, hallucinated
 from portrayal.metrics.likeness.ngrams import Array
 from portrayal.metrics.likeness.words import plain_words
-from portrayal.metrics.speech import labelled_objects, object_finder
+from portrayal.metrics.speech import labelled_images, labelled_objects, object_finder
 from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study
@@ -84,7 +84,7 @@ class Objects:
             return None
         labels = set(seen["label"]) | (set(read_synonyms(Path(synonyms))) if synonyms else set())
         finder, known = object_finder(sorted(labels), synonyms)
-        by_image: dict[str, set[str]] = {}
+        by_image: dict[str, set[str]] = {image: set() for image in labelled_images(study)}
         for image, label in seen.select("image_id", "label").iter_rows():
             by_image.setdefault(image, set()).add(label)
         labelled = {image: frozenset(some) for image, some in by_image.items()}
@@ -93,8 +93,8 @@ class Objects:
     def false(self, told: Told) -> tuple[list[tuple[str, ...]], list[list[str]], Array]:
         """Per caption what it mentions and what of that is not there; and the images of which that is known."""
         compared = told.compared
-        labelled = [self.labelled.get(image, frozenset()) if self.truth != "captions" else frozenset()
-                    for image in compared.images]  # fmt: skip
+        trusted = self.labelled if self.truth != "captions" else {}
+        labelled = [trusted.get(image, frozenset()) for image in compared.images]
         named: list[list[tuple[int, tuple[str, ...]]]] = [[] for _ in compared.images]
         if self.truth != "labels":
             for number, (image, caption) in enumerate(
@@ -111,5 +111,7 @@ class Objects:
             said.append(mentioned)
             bad.append(hallucinated(mentioned, there))
         others = 1 if compared.own is not None else 0  # people are held against what somebody else says
-        known = [bool(labelled[place]) or len(named[place]) > others for place in range(len(compared.images))]
+        known = [
+            image in trusted or len(named[place]) > others for place, image in enumerate(compared.images)
+        ]
         return said, bad, np.array(known, dtype=np.float64)

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from portrayal.errors import Problems, shown
-from portrayal.study.formats.raw import RawTable
+from portrayal.study.formats.raw import NOTHING, RawTable
 from portrayal.study.identifiers import image_id
 
 
 def read_annotations(path: Path, problems: Problems, document: dict[str, Any]) -> RawTable:
-    """The rows under `annotations`; category numbers become names, boxes become fractions of the picture."""
+    """The rows under `annotations`; category numbers become names, boxes become fractions of the image.
+
+    An image listed under `images` without an annotation was annotated too: it holds none of the categories.
+    """
     categories = {str(c.get("id")): c.get("name") for c in _objects(document.get("categories"))}
     sizes = {
         image_id(i.get("id")): (i.get("width"), i.get("height")) for i in _objects(document.get("images"))
@@ -41,6 +44,11 @@ def read_annotations(path: Path, problems: Problems, document: dict[str, Any]) -
             continue
         where.append(number)
         rows.append(row)
+    if categories:
+        annotated = {image_id(item.get("image_id")) for item in _objects(document["annotations"])}
+        for identifier in (known for known in sizes if known is not None and known not in annotated):
+            where.append(len(document["annotations"]))
+            rows.append({"image_id": identifier, "kind": NOTHING})
     return RawTable.of_rows(path, "annotation", where, rows)
 
 

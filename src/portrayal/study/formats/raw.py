@@ -9,6 +9,7 @@ from typing import Any
 
 from portrayal.errors import Problems
 
+NOTHING = "none"  # the kind of a row without a label: its source annotated the image and found no object
 VALUES = "values"  # the column that holds the values of a JSON object {id: values}
 
 

@@ -19,6 +19,7 @@ class Request:
     references: Path | None = None
     attributes: Path | None = None
     objects: Path | None = None
+    objects_source: str | None = None  # who labelled them, where their file does not say
     rankings: Sequence[str] = ()  # files, folders of them, or NAME=FILE, as for captions
     images: Path | None = None
     attribute_names: Sequence[str] = ()

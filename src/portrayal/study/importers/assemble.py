@@ -53,7 +53,7 @@ def assemble(
     if references is not None:
         made["references"] = references
     if request.objects is not None:
-        read = tables.objects(read_raw(request.objects, problems), problems)
+        read = tables.objects(read_raw(request.objects, problems), problems, request.objects_source)
         made["objects"] = _matching(read, images, request.objects, "objects", problems, notes)
     if rankings is not None:
         made["rankings"] = rankings

@@ -1,0 +1,253 @@
+"""Every table in the docs that rests on COCO's object labels, made from the real data and printed as Markdown.
+
+`python -m benchmarks.val2014_tables --out DIR [--images N] [PART ...]` computes the parts named (default: all) and
+keeps every finished task in DIR, so that the same command resumes. `python -m benchmarks val2014_tables` makes the
+parts of 300 images, which says how long each takes and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from benchmarks import _val2014_layout as layout
+from benchmarks.precision import data
+from portrayal import metrics
+from portrayal.errors import Problems
+from portrayal.mitigate.captions.remedying import remedied
+from portrayal.results import Results
+from portrayal.study import Study, importers
+
+SYSTEMS = {
+    "liu17": "liu17",
+    "shetty17": "shetty17",
+    "vinyals17": "vinyals17",
+    "baseline-ft": "snowboard_baseline_ft",
+    "balanced": "snowboard_balanced",
+    "equalizer": "snowboard_equalizer",
+}
+MITIGATED = ("sat", "oscar", "nic-plus", "nic-equalizer")
+SOURCES = (*SYSTEMS, "human")
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where finished tasks are kept, and how much is computed."""
+
+    out: Path
+    images: int | None
+    draws: int
+    null: int
+
+    def task(self, name: str, compute: Callable[[], Results]) -> Rows:
+        """Rows of a task: read where it was finished before, else computed and kept."""
+        path = self.out / f"{name}.json"
+        if not path.is_file():
+            began = time.perf_counter()
+            rows = [m.as_dict() for m in compute().measurements]
+            temporary = path.with_suffix(".part")
+            temporary.write_text(json.dumps(rows), encoding="utf-8")
+            temporary.replace(path)
+            print(f"  {name}: {time.perf_counter() - began:.0f} s", flush=True)
+        kept: Rows = json.loads(path.read_text(encoding="utf-8"))
+        return kept
+
+
+def captioners(images: int | None, sources: Iterable[str] = SYSTEMS) -> Study:
+    """The val2014 captioners with references, instances, and gender and skin tone of the LIC data."""
+    coco = data() / "coco"
+    people = lic_study(None, ("gender", "race")).attributes
+    with tempfile.TemporaryDirectory() as folder:
+        labels = Path(folder) / "attributes.csv"
+        people.write_csv(labels)
+        request = importers.Request(
+            sources=[f"{name}={data() / 'captioners' / 'val2014' / SYSTEMS[name]}.json" for name in sources],
+            references=coco / "human_captions_val2014.jsonl",
+            objects=coco / "instance_labels_val2014.json",
+            attributes=labels,
+        )
+        study = importers.run("coco", request, Problems()).study
+    return _first(study, images)
+
+
+def lic_study(images: int | None, attributes: Sequence[str] = ("gender",)) -> Study:
+    """The public LIC data with references and instances."""
+    coco = data() / "coco"
+    request = importers.Request(
+        sources=[str(data() / "lic" / "bias_data")],
+        references=coco / "human_captions_val2014.jsonl",
+        objects=coco / "instance_labels_val2014.json",
+        attribute_names=list(attributes),
+    )
+    return _first(importers.run("lic", request, Problems()).study, images)
+
+
+def _first(study: Study, images: int | None) -> Study:
+    """The study on its first images whose person is labelled; all of it where no number is given."""
+    if images is None:
+        return study
+    labelled = study.attributes["image_id"].head(images)
+    kept = {
+        table: getattr(study, table).filter(pl.col("image_id").is_in(labelled.implode()))
+        for table in ("captions", "references", "attributes", "objects")
+    }
+    return replace(study, **kept)
+
+
+def chair(setup: Setup) -> str:
+    """docs/quality.md: six captioners."""
+    study = captioners(setup.images)
+    rows: Rows = []
+    for source in SOURCES:
+        for attribute in ("gender", "race"):
+            rows += setup.task(
+                f"quality.{attribute}.{source}",
+                lambda source=source, attribute=attribute: metrics.quality(  # type: ignore[misc]
+                    study, attribute=attribute, speakers=[source], draws=setup.draws, evidence=1
+                ),
+            )
+    return layout.quality(rows, SOURCES)
+
+
+def chair_synonyms(setup: Setup) -> str:
+    """docs/quality.md: with the synonyms that CHAIR was published with, by labels and references, and labels alone."""
+    study = captioners(setup.images)
+    counts = study.references.group_by("image_id").len()
+    five = counts.filter(pl.col("len") >= 5)["image_id"]
+    kept = {
+        table: getattr(study, table).filter(pl.col("image_id").is_in(five.implode()))
+        for table in ("captions", "references", "attributes", "objects")
+    }
+    study = replace(study, **kept)
+    rows: Rows = []
+    for source in SYSTEMS:
+        for truth in ("both", "labels"):
+            rows += setup.task(
+                f"synonyms.{truth}.{source}",
+                lambda source=source, truth=truth: metrics.quality(  # type: ignore[misc]
+                    study,
+                    attribute="gender",
+                    speakers=[source],
+                    draws=setup.draws,
+                    evidence=1,
+                    truth=truth,
+                    synonyms=str(data() / "coco" / "object_synonyms.txt"),
+                ),
+            )
+    return layout.synonyms(rows, tuple(SYSTEMS))
+
+
+def leakage(setup: Setup) -> str:
+    """docs/leakage.md: the table, and differences with other ways to make labels wrong."""
+    study = captioners(setup.images)
+    rows: Rows = []
+    for source in SOURCES:
+        for mistakes in ("label", "overall", "flip"):
+            rows += setup.task(
+                f"leakage.{mistakes}.{source}",
+                lambda source=source, mistakes=mistakes: metrics.leakage(  # type: ignore[misc]
+                    study,
+                    attribute="gender",
+                    speakers=[source],
+                    draws=setup.draws,
+                    null=setup.null if mistakes == "label" else 0,
+                    mistakes=mistakes,
+                ),
+            )
+    return layout.leakage(rows, SOURCES)
+
+
+def harms(setup: Setup) -> str:
+    """docs/harms.md: six captioners beside the paper, and identity words by axis."""
+    study = captioners(setup.images)
+    rows: Rows = []
+    for source in SOURCES:
+        stages = ("1", "3") if source == "human" else ("4", "4-without-3")
+        for attribute in ("gender", "race"):
+            rows += setup.task(
+                f"harms.{attribute}.{source}",
+                lambda source=source, attribute=attribute, stages=stages: metrics.harms(  # type: ignore[misc]
+                    study,
+                    attribute=attribute,
+                    speakers=[source],
+                    draws=setup.draws,
+                    stage=stages,
+                    reference="each",
+                ),
+            )
+    return layout.harms(rows, SOURCES)
+
+
+def amplification(setup: Setup) -> str:
+    """Bias amplification of the six captioners: docs have no table of it, and texts quote it."""
+    study = captioners(setup.images)
+    rows: Rows = []
+    for source in SOURCES:
+        rows += setup.task(
+            f"amplification.{source}",
+            lambda source=source: metrics.amplification(  # type: ignore[misc]
+                study, attribute="gender", speakers=[source], draws=setup.draws
+            ),
+        )
+    return layout.terms(rows, SOURCES)
+
+
+def mitigation(setup: Setup) -> str:
+    """docs/mitigation.md: four captioners before and after."""
+    study = lic_study(setup.images)
+    rows = setup.task(
+        "mitigation",
+        lambda: (
+            remedied(study, systems=list(MITIGATED), null=40 if setup.null else 0, draws=setup.draws).results
+        ),
+    )
+    return layout.mitigation(rows, MITIGATED)
+
+
+PARTS = {
+    "chair": chair,
+    "chair-synonyms": chair_synonyms,
+    "leakage": leakage,
+    "amplification": amplification,
+    "harms": harms,
+    "mitigation": mitigation,
+}
+
+
+def run(parts: Sequence[str], setup: Setup) -> None:
+    setup.out.mkdir(parents=True, exist_ok=True)
+    for name in parts:
+        began = time.perf_counter()
+        table = PARTS[name](setup)
+        print(f"\n## {name} ({time.perf_counter() - began:.0f} s)\n\n{table}\n", flush=True)
+
+
+def main() -> None:
+    if not data().is_dir():
+        print("  the real data is not at hand (set PORTRAYAL_SHARED)")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        run([part for part in PARTS if part != "mitigation"], Setup(Path(folder), 300, 100, 0))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--images", type=int)
+    parser.add_argument("--bootstrap", type=int, default=1000)
+    parser.add_argument("--permutations", type=int, default=200)
+    arguments = parser.parse_args()
+    run(
+        arguments.parts or list(PARTS),
+        Setup(arguments.out, arguments.images, arguments.bootstrap, arguments.permutations),
+    )

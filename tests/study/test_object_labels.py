@@ -1,0 +1,224 @@
+"""Object labels: annotated instances, words found in captions, and images in which annotators found nothing."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.metrics.harms.scenes import scenes
+from portrayal.metrics.label_origin import caption_words
+from portrayal.metrics.speech import labelled_images, labelled_objects
+from portrayal.study import Study, read_study
+
+INSTANCES = {
+    "images": [{"id": image, "width": 100, "height": 100} for image in (1, 2, 3)],
+    "categories": [{"id": 18, "name": "dog"}, {"id": 44, "name": "cup"}],
+    "annotations": [
+        {"id": 7, "image_id": 1, "category_id": 18, "bbox": [0, 0, 50, 50], "iscrowd": 0},
+        {"id": 8, "image_id": 1, "category_id": 18, "bbox": [50, 50, 50, 50], "iscrowd": 0},
+        {"id": 9, "image_id": 2, "category_id": 44, "bbox": [0, 0, 10, 10], "iscrowd": 0},
+    ],
+}
+CAPTIONS = [{"image_id": image, "caption": "a dog"} for image in (1, 2, 3)]
+
+
+@pytest.fixture
+def imported(tmp_path, command):
+    """Import captions of three images with a file of objects: (exit code, output, errors, folder of the study)."""
+
+    def run(objects, *options, name="o.json"):
+        (tmp_path / "c.json").write_text(json.dumps(CAPTIONS))
+        (tmp_path / name).write_text(objects if isinstance(objects, str) else json.dumps(objects))
+        out = tmp_path / "study"
+        arguments = (
+            "import",
+            "coco",
+            tmp_path / "c.json",
+            "--objects",
+            tmp_path / name,
+            *options,
+            "--out",
+            out,
+        )
+        return (*command(*arguments), out)
+
+    return run
+
+
+def chair(study, **options):
+    rows = portrayal.metrics.quality(study, draws=20, **options).measurements
+    return {m.term: m for m in rows if m.group is None and m.system != "human"}
+
+
+def test_cocos_instances_are_read_as_they_are(imported):
+    code, out, _, folder = imported(INSTANCES)
+    assert code == 0
+    assert "3 labels of 2 kinds in 2 images by human; nothing in 1 annotated images" in out
+    study = read_study(folder)
+    assert study.objects.select("image_id", "label", "kind", "source").rows() == [
+        ("1", "dog", "object", "human"),
+        ("1", "dog", "object", "human"),
+        ("2", "cup", "object", "human"),
+        ("3", None, "none", "human"),
+    ]
+    assert study.objects["x"].to_list() == [0.0, 0.5, 0.0, None]
+
+
+def test_an_image_with_no_object_is_labelled_all_the_same(imported):
+    """An empty list says that nothing is there; an image that is not listed says nothing."""
+    assert imported({"1": ["dog"], "3": []})[0] == 0
+    study = read_study(imported({"1": ["dog"], "3": []})[-1])
+    assert labelled_images(study) == {"1", "3"}
+    found = chair(study)
+    assert found["chair-s"].n == 2
+    assert (
+        found["chair-s"].value == 0.5
+    )  # a dog is said of image 3, and none is there; of image 2 nobody knows
+    assert [scene.labels for scene in scenes(study, "c", "gender")] == [("dog",), None, ()]
+
+
+def test_words_of_captions_are_never_ground_truth(imported, command):
+    code, _, _, folder = imported({"1": ["dog"], "2": ["cup"]}, "--objects-source", "captions")
+    assert code == 0
+    study = read_study(folder)
+    assert set(study.objects["source"]) == {"captions"}
+    assert labelled_objects(study)[1] is None
+    assert study.labellers == ()
+    assert chair(study)["chair-s"].value is None
+    said = command("check-study", folder)[1]
+    assert "words found in captions (source 'captions'), which are no ground truth" in " ".join(said.split())
+
+
+def test_human_labels_go_before_words_of_captions(imported):
+    """With both, captions' words neither add truth nor objects to look for."""
+    table = "image_id,label,source\n1,dog,human\n2,cat,human\n3,cat,human\n2,dog,captions\n3,dog,captions\n"
+    study = read_study(imported(table, name="o.csv")[-1])
+    found = chair(study)["chair-s"]
+    assert (found.value, found.settings["objects"]) == (pytest.approx(2 / 3), "human")
+
+
+def test_the_source_is_a_models_name_where_it_is_given(imported):
+    assert imported({"1": ["dog"]}, "--objects-source", "yolo")[0] == 0
+    assert read_study(imported({"1": ["dog"]}, "--objects-source", "yolo")[-1]).labellers == ("yolo",)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "sentence"),
+    [
+        (
+            "image_id,label,source\n1,dog,human\n",
+            ("--objects-source", "captions"),
+            "no column 'source' where",
+        ),
+        (
+            "image_id,label,kind\n1,dog,none\n",
+            (),
+            "line 2: expected no label in a row of the kind 'none', found",
+        ),
+        ("image_id,label,kind\n1,,object\n", (), "line 2: expected a label as text, found nothing"),
+        ("image_id,label\n1,dog\n", ("--objects-source", " "), "--objects-source NAME says who labelled"),
+    ],
+)
+def test_bad_sources_and_labels_have_their_sentence(imported, table, options, sentence):
+    code, _, err, folder = imported(table, *options, name="o.csv")
+    assert (code, folder.exists()) == (2, False)
+    assert sentence in " ".join(err.split())
+
+
+def test_a_models_table_cannot_pass_for_words_of_captions(imported):
+    code, _, err, _ = imported("image_id,label,confidence\n1,dog,0.9\n", name="captions.csv")
+    assert code == 2
+    assert "expected the model's name, in a column 'source' or as --objects-source NAME" in " ".join(
+        err.split()
+    )
+
+
+def described(named: list[int]) -> Study:
+    """Images with a dog each, of whose five references so many name it."""
+    images = [str(number) for number in range(len(named))]
+    references = [
+        (image, "a dog" if place < dogs else "an animal")
+        for image, dogs in zip(images, named, strict=True)
+        for place in range(5)
+    ]
+    return Study.from_frames(
+        captions=pl.DataFrame({"image_id": images, "system": "s", "caption": "a dog"}),
+        references=pl.DataFrame(references, schema=["image_id", "caption"], orient="row"),
+        objects=pl.DataFrame({"image_id": images, "label": "dog"}),
+    )
+
+
+def test_labels_that_look_like_words_of_captions_get_a_caution(tmp_path, command):
+    """Many labels are named by one reference and none by no reference: a count that is cut off at 1."""
+    words = described([1] * 60 + [5] * 40)
+    assert caption_words(words).startswith(
+        "100.0 % of the human object labels stand in one of the image's own"
+    )
+    portrayal.study.write_study(words, tmp_path / "words")
+    assert "Caution: 100.0 % of the human object labels" in command("check-study", tmp_path / "words")[1]
+    # Annotations: what is named once by some is named by nobody elsewhere; or everybody names the one thing there is.
+    assert caption_words(described([0] * 40 + [1] * 60 + [5] * 40)) is None
+    assert caption_words(described([5] * 200)) is None
+
+
+def test_the_two_files_of_coco_are_told_apart(shared):
+    """The first 400 images with five references."""
+    lines = (shared / "coco" / "human_captions_val2014.jsonl").read_text(encoding="utf-8").splitlines()
+    people = [row for row in map(json.loads, lines) if len(row["captions"]) >= 5][:400]
+    ids = [str(row["img_id"]) for row in people]
+    references = [(str(row["img_id"]), caption) for row in people for caption in row["captions"]]
+    found = {}
+    for name in ("instance", "object"):
+        labels = json.loads((shared / "coco" / f"{name}_labels_val2014.json").read_text())
+        study = Study.from_frames(
+            references=pl.DataFrame(references, schema=["image_id", "caption"], orient="row"),
+            objects=pl.DataFrame({"image_id": ids, "labels": [labels[image] for image in ids]}),
+        )
+        found[name] = caption_words(study)
+    assert found["instance"] is None
+    assert "they look like words of captions" in found["object"]
+
+
+def test_images_that_nobody_labelled_count_in_no_truth():
+    """Labels of half of the images: the other half may not enter as images without objects."""
+    images = [str(number) for number in range(80)]
+    gender = ["male" if number % 2 else "female" for number in range(80)]
+    captions = [
+        f"a {'man' if g == 'male' else 'woman'} with a {'dog' if g == 'male' else 'cat'}" for g in gender
+    ]
+    half = [image for image in images if int(image) < 40]
+    tables = {
+        "captions": pl.DataFrame({"image_id": images, "system": "s", "caption": captions}),
+        "attributes": pl.DataFrame({"image_id": images, "gender": gender}),
+        "objects": pl.DataFrame(
+            {"image_id": half, "label": ["dog" if g == "male" else "cat" for g in gender[:40]]}
+        ),
+    }
+    whole, part = Study.from_frames(**tables), {}
+    for name in ("captions", "attributes"):
+        part[name] = tables[name].filter(pl.col("image_id").is_in(half))
+    alone = Study.from_frames(**part, objects=tables["objects"])
+    for metric, term, options in (("leakage", "f1", {"null": 20}), ("amplification", "ba", {})):
+        values = [
+            next(
+                (m.value, m.n)
+                for m in getattr(portrayal.metrics, metric)(
+                    study, attribute="gender", draws=20, **options
+                ).measurements
+                if m.term == term and m.group is None and m.item is None
+            )
+            for study in (whole, alone)
+        ]
+        assert values[0] == values[1], metric
+
+
+def test_instances_of_one_label_are_one_object_of_the_gender_score():
+    from portrayal.metrics.relating.context import visual_context
+
+    study = Study.from_frames(
+        objects=pl.DataFrame({"image_id": ["1", "1", "1"], "label": ["dog", "dog", "cat"]})
+    )
+    assert [one.text for one in visual_context(study, 0.5).of("1")] == ["cat", "dog"]
