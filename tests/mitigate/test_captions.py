@@ -410,5 +410,7 @@ def test_the_real_study(lic_gender):
     assert value(results, "remedy", "left", far) == 0
     apart = [value(results, "remedy", "objects-apart", name) for name in ("human", "human (balanced)")]
     assert apart[0] > 0.3
-    assert apart[1] < 0.04  # COCO annotates three objects an image: fewer images can be balanced by all of them
+    assert (
+        apart[1] < 0.04
+    )  # COCO annotates three objects an image: fewer images can be balanced by all of them
     assert len(made.images["balanced"]) > 4000
