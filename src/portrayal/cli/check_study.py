@@ -14,7 +14,7 @@ from portrayal.cli.options import skip_bad_option, study_argument
 from portrayal.cli.studies import tell_skipped, told_objects, told_rankings
 from portrayal.errors import Problems, counted
 from portrayal.metrics import METRICS
-from portrayal.metrics.label_origin import caption_words
+from portrayal.metrics.label_origin import caption_words, unannotated
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
 from portrayal.study.cautions import cautions, distinct
@@ -41,8 +41,7 @@ def command(
         say(f"Caution: {sentence}")
     for remark in remarks(read):
         say(f"Note: {remark}")
-    caution = caption_words(read)
-    if caution:
+    for caution in filter(None, (caption_words(read), unannotated(read))):
         say(f"Caution: {caution}")
     say()
     say("Metrics", style="bold")

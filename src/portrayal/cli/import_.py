@@ -12,7 +12,7 @@ from portrayal.cli.folders import force_option, refuse_study
 from portrayal.cli.options import out_option, skip_bad_option
 from portrayal.cli.studies import tell_skipped, told_objects, told_rankings
 from portrayal.errors import Problems, counted
-from portrayal.metrics.label_origin import caption_words
+from portrayal.metrics.label_origin import caption_words, unannotated
 from portrayal.study import Study, importers, write_study
 from portrayal.study.folder import refuse_to_overwrite, remove_study
 
@@ -101,8 +101,7 @@ def command(
     for note in imported.notes:
         say(note, style="dim")
     say(_summary(imported.study))
-    caution = caption_words(imported.study)
-    if caution:
+    for caution in filter(None, (caption_words(imported.study), unannotated(imported.study))):
         say(f"Caution: {caution}")
     say(f"The study is in {out}. Next: portrayal check-study {out}")
 

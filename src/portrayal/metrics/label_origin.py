@@ -1,4 +1,4 @@
-"""Whether object labels look like words of captions rather than annotations of images."""
+"""What a reader should know of object labels: whether they look like words of captions, and which images have none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import polars as pl
 
 from portrayal.lexicon import ObjectFinder
 from portrayal.lexicon.people import person_words
+from portrayal.metrics.speech import labelled_images
 from portrayal.results import HUMAN
 from portrayal.study import Study
+from portrayal.study.formats.raw import NOTHING
 
 MOST_IMAGES = 2000  # images read: enough to decide, and the cost stays bounded
 FEWEST_REFERENCES = (
@@ -36,6 +38,22 @@ def caption_words(study: Study) -> str | None:
         "many in one only: they look like words of captions, not annotations of images. CHAIR, harms stage 1, leakage "
         "and amplification would be measured against captions. Import annotated instances instead, "
         "or say what the labels are (import ... --objects-source captions)."
+    )
+
+
+def unannotated(study: Study) -> str | None:
+    """A sentence if captioned images have no object labels beside others that have, else None."""
+    annotated = labelled_images(study)
+    if not annotated:
+        return None
+    captioned = set(study.captions["image_id"])
+    missing = len(captioned - annotated)
+    if not missing:
+        return None
+    return (
+        f"{missing:,} of {len(captioned):,} captioned images have no object label: what is in them is not known, and "
+        "leakage and amplification leave them out. If annotators found nothing there, say so (an empty list of labels, "
+        f"or a row of the kind '{NOTHING}')."
     )
 
 

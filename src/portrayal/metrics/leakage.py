@@ -143,7 +143,7 @@ def leakage(
     ...     captions=pl.DataFrame({"image_id": range(n), "system": ["s"] * n,
     ...                            "caption": ["a person with skis" if skis(i) else "a person" for i in range(n)]}),
     ...     attributes=pl.DataFrame({"image_id": range(n), "gender": ["male", "female"] * (n // 2)}),
-    ...     objects=pl.DataFrame({"image_id": [i for i in range(n) if skis(i)], "label": "skis", "source": "human"}))
+    ...     objects=pl.DataFrame({"image_id": range(n), "labels": [["skis"] if skis(i) else [] for i in range(n)]}))
     >>> found = portrayal.metrics.leakage(study, null=0)
     >>> {m.term: m.value for m in found.measurements if m.group is None and m.system == "s"}
     {'on-outputs': 0.875, 'on-truth': 0.875, 'difference': 0.0, 'predictability': 0.0, 'on-labels': 0.875, 'f1': 1.0}
