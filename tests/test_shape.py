@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "portrayal"
-BASE = {"errors", "files"}
+BASE = {"errors", "files", "documents"}
 READS = {"results", "statements", *BASE}
 MEASURES = {"study", "lexicon", "stats", "engine", "models", "counterfactual", *READS}
 
@@ -18,7 +18,9 @@ MEASURES = {"study", "lexicon", "stats", "engine", "models", "counterfactual", *
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "files": set(),
-    "results": BASE,
+    "documents": {"errors"},
+    "origins": BASE,
+    "results": {"origins", *BASE},
     "statements": set(),
     "study": READS,
     "lexicon": BASE,

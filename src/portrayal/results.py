@@ -24,8 +24,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from portrayal import __version__
+from portrayal.documents import read_json, unwritable, writable
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, need, shown
 from portrayal.files import replacing, write_text
+from portrayal.origins import wrong_provenance
 
 if TYPE_CHECKING:
     import pandas
@@ -255,7 +257,7 @@ def provenance(
 
 def command_line() -> str:
     """This process as the user typed it, without the folder of the program."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return writable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]))
 
 
 @cache  # reading them takes as long as measuring a small study
@@ -306,21 +308,18 @@ def open_results(path: Path) -> ResultsFile:
     if path.is_dir():
         path = path / RESULTS_FILE
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
     except FileNotFoundError:
         raise PortrayalError(f"There is no results file at {path}.") from None
-    except UnicodeDecodeError:
-        raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
-    except json.JSONDecodeError as error:
-        raise InputError([Problem(str(path), "JSON", error.msg, f"line {error.lineno}")]) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = shown(data.get("schema")) if isinstance(data, dict) else type(data).__name__
         raise InputError([Problem(str(path), f"a results file with schema {SCHEMA!r}", found)])
     problems = Problems()
     measurements = _load_measurements(path, data.get("measurements"), problems)
     origin = data.get("provenance") or {}
-    if not isinstance(origin, dict):
-        problems.note(path, "provenance as an object", shown(origin))
+    wrong = wrong_provenance(origin)
+    if wrong:
+        problems.note(path, *wrong)
     beside = {}
     for what in _BESIDE:
         name = data.get(what)
@@ -373,11 +372,13 @@ def _wrong_field(row: object) -> tuple[str, str] | None:
             return f"{name} as a number", shown(number)
         if number is not None and not abs(number) < sys.float_info.max:  # nan is not below anything
             return f"{name} as a finite number or null", shown(number)
-    if isinstance(row.get("n"), bool) or not isinstance(row.get("n"), int | None):
-        return "n as a whole number", shown(row["n"])
+    n = row.get("n")
+    if isinstance(n, bool) or not isinstance(n, int | None) or not 0 <= (n or 0) < 2**63:
+        return "n as a whole number", shown(n)
     if not isinstance(row.get("settings"), dict | None):
         return "settings as an object", shown(row["settings"])
-    return None
+    fault = unwritable(row.get("settings"))
+    return ("settings of text and finite numbers", fault) if fault else None
 
 
 def _load_frame(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

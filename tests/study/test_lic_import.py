@@ -7,7 +7,7 @@ import pickle
 import polars as pl
 import pytest
 
-from portrayal.errors import Problems
+from portrayal.errors import InputError, Problems
 from portrayal.study import importers, read_study
 from portrayal.study.importers import safe_pickle
 from portrayal.study.importers.lic import merged_order, system_name
@@ -136,6 +136,76 @@ def test_a_memo_that_would_eat_the_memory_is_refused(tmp_path):
     path.write_bytes(b"\x80\x04]r\xff\xff\xff\x7f.")
     with pytest.raises(Exception, match="a memo number of 2147483647"):
         safe_pickle.load(path, Problems())
+
+
+HOSTILE = {
+    "keys nested without end": (b"})" + b"\x85" * 200_000 + b"Ns.", "a key that is no text"),
+    "keys whose hashes collide": (
+        b"}("
+        + b"".join(pickle.dumps(number * (2**61 - 1), 2)[2:-1] + b"N" for number in range(1, 4))
+        + b"u.",
+        "a key that is no text",
+    ),
+    "members of a set that collide": (b"\x8f(K\x01K\x02\x90.", "a key that is no text"),
+    "a key as long as a book": (
+        b"}X" + (2_000).to_bytes(4, "little") + b"a" * 2_000 + b"Ns.",
+        "a key that is no text",
+    ),
+    "a text longer than there can be": (b"\x8d" + b"\xff" * 8 + b"a.", "cut short or is none"),
+    "a value that is missing": (b"]a.", "cut short or is none"),
+    "a mark that is missing": (b"]e.", "cut short or is none"),
+    "a list that is none": (b"NNa.", "cut short or is none"),
+    "a number that was never kept": (b"h\x07.", "cut short or is none"),
+    "no end": (b"]", "cut short or is none"),
+    "nothing": (b"", "cut short or is none"),
+    "a number of thousands of digits": (b"L" + b"9" * 5_000 + b"L\n.", "cut short or is none"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_pickles_are_refused_before_they_do_harm(name, tmp_path):
+    program, sentence = HOSTILE[name]
+    (tmp_path / "x.pkl").write_bytes(b"\x80\x04" + program)
+    with pytest.raises(InputError, match=sentence):
+        safe_pickle.load(tmp_path / "x.pkl", Problems())
+
+
+def test_a_frame_longer_than_the_largest_number_is_only_a_frame(tmp_path):
+    """It says how much to read at once; here all is read, so that it decides nothing."""
+    (tmp_path / "x.pkl").write_bytes(b"\x80\x04\x95" + b"\xff" * 8 + b"].")
+    assert safe_pickle.load(tmp_path / "x.pkl", Problems()) == []
+
+
+def test_what_a_pickle_may_take_is_limited(tmp_path, monkeypatch):
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps(["a man"] * 20))
+    monkeypatch.setattr(safe_pickle, "MOST_INSTRUCTIONS", 10)
+    with pytest.raises(InputError, match="more than 10 instructions"):
+        safe_pickle.load(tmp_path / "x.pkl", Problems())
+    monkeypatch.setattr(safe_pickle, "MOST_BYTES", 10)
+    with pytest.raises(InputError, match="at most 10 bytes"):
+        safe_pickle.load(tmp_path / "x.pkl", Problems())
+
+
+SHARED = ["a", "b"]
+PLAIN = [
+    [],
+    (),
+    {},
+    {"a"},
+    frozenset({"a", "b"}),
+    [1, (2,), (3, 4), (5, 6, 7), (8, 9, 10, 11)],
+    [2**70, -(2**70), 1.5, True, False, None, "é", "\U0001f600", "x" * 300],
+    [SHARED, SHARED, {"a": SHARED}],
+]
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_data_is_read_as_the_unpickler_reads_it(protocol, tmp_path):
+    for number, value in enumerate(PLAIN):
+        if protocol < 4 and isinstance(value, set | frozenset):
+            continue  # older protocols name the class
+        (tmp_path / f"{number}.pkl").write_bytes(pickle.dumps(value, protocol=protocol))
+        assert safe_pickle.load(tmp_path / f"{number}.pkl", Problems()) == value
 
 
 def test_the_real_gender_study(lic_gender):

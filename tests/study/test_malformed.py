@@ -153,7 +153,7 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
     "JSON nested too deeply": (
         {"c.json": "[" * 200_000},
         ["coco", "c.json"],
-        "c.json: expected an array of objects, found JSON nested too deeply.",
+        "c.json: expected JSON, found lists or objects nested too deeply.",
     ),
     "JSON row that is no object": (
         {"c.json": '[{"image_id": 1, "caption": "a"}, 5]'},

@@ -11,6 +11,7 @@ from portrayal.cli.console import say
 from portrayal.cli.folders import force_option, refuse_study
 from portrayal.cli.options import out_option, skip_bad_option
 from portrayal.cli.studies import tell_skipped, told_objects, told_rankings
+from portrayal.documents import writable
 from portrayal.errors import Problems, counted
 from portrayal.metrics.label_origin import caption_words, unannotated
 from portrayal.study import Study, importers, write_study
@@ -91,7 +92,7 @@ def command(
         rankings=rankings,
         images=images,
         attribute_names=names,
-        name=name or out.resolve().name,
+        name=name or writable(out.resolve().name),
     )
     imported = importers.run(kind, request, problems)
     problems.settle()

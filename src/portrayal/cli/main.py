@@ -12,7 +12,8 @@ import click
 
 from portrayal import __version__
 from portrayal.cli.console import errors, finished, stopped
-from portrayal.errors import PortrayalError, unknown_name
+from portrayal.documents import is_unicode
+from portrayal.errors import PortrayalError, shown, unknown_name
 
 # name -> (module, one line of help); the line stands here so that --help loads no command.
 COMMANDS = {
@@ -72,6 +73,10 @@ def main() -> NoReturn:
 
 def run(arguments: list[str] | None = None) -> int:
     finished()  # of a command that ran before in this process
+    unusable = [one for one in (sys.argv[1:] if arguments is None else arguments) if not is_unicode(one)]
+    if unusable:
+        errors(f"Expected names in Unicode, found {shown(unusable[0])}: rename the file or folder.")
+        return 2
     try:
         code: Any = cli.main(args=arguments, prog_name="portrayal", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -86,6 +91,9 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader went away, as in `portrayal ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (RecursionError, UnicodeEncodeError) as error:  # of text that came in by a way nobody thought of
+        errors(f"Something in the input cannot be used ({type(error).__name__}: {error}).")
+        return 2
     except MemoryError:
         errors("There is not enough memory for this; ask for less at once.")
         return 2

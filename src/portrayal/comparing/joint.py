@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from portrayal.documents import json_object
 from portrayal.results import Measurement, Results
 from portrayal.stats import learning_variance, multiway_variance, sorted_clusters
 
@@ -60,16 +60,19 @@ def _scores(results: Results, m: Measurement) -> dict[str, _Scored] | None:
     scored: dict[str, _Scored] = {}
     groups: dict[str, list[float]] = {}
     for image, detail in found.select("image_id", "detail").iter_rows():
-        told = json.loads(detail)
-        if not isinstance(told, dict) or not {"labelled", "mean score", "effect", "by pairs"} <= set(told):
+        told = json_object(detail)
+        if told is None or not {"labelled", "mean score", "effect", "by pairs"} <= set(told):
             return None
-        scored[image] = _Scored(
-            str(told["labelled"]),
-            float(told["mean score"]),
-            str(told.get("read", "")) or " ".join(str(word) for word, _ in told.get("parts", ())),
-            float(told["effect"]),
-            tuple(float(one) for one in told["by pairs"]),
-        )
+        try:
+            scored[image] = _Scored(
+                str(told["labelled"]),
+                float(told["mean score"]),
+                str(told.get("read", "")) or " ".join(str(word) for word, _ in told.get("parts", ())),
+                float(told["effect"]),
+                tuple(float(one) for one in told["by pairs"]),
+            )
+        except (TypeError, ValueError, OverflowError):  # evidence that another program wrote
+            return None
         groups.setdefault(scored[image].group, []).append(scored[image].score)
     mean = 100 * float(np.mean([np.mean(found) for found in groups.values()]))
     return scored if len(scored) == m.n and abs(mean - m.value) < 0.01 else None

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from portrayal.documents import read_json
 from portrayal.errors import InputError, PortrayalError, Problem, shown
 from portrayal.files import write_text
 from portrayal.lab.annotators import Annotators
@@ -130,7 +131,7 @@ def read_recipe(folder: Path) -> Recipe:
     if not path.is_file():
         raise PortrayalError(f"{folder} is not a study of the lab: it has no {RECIPE_FILE}.")
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_json(path)
         if found.pop("schema") != SCHEMA:
             raise ValueError(f"a schema other than {SCHEMA!r}")
         found["world"] = World(**found["world"])

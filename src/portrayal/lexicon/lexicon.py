@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -12,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from portrayal.documents import Unreadable, parse_toml
 from portrayal.errors import InputError, PortrayalError, Problem, Undefined, shown, unknown_name
 from portrayal.lexicon.tokens import tokenize
 
@@ -133,9 +133,9 @@ def _shipped() -> dict[str, Lexicon]:
 def parse_lexicon(text: str, file: str) -> Lexicon:
     """A lexicon from the text of its file; the name of the file stands in what is wrong with it."""
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError([Problem(file, "TOML", str(error))]) from None
+        data = parse_toml(text)
+    except Unreadable as error:
+        raise InputError([Problem(file, "TOML", error.found)]) from None
     problems = list(_problems(data, file))
     if problems:
         raise InputError(problems)

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from portrayal.documents import read_json
 from portrayal.errors import PortrayalError
 from portrayal.files import write_text
 from portrayal.mitigate.material import Material
@@ -117,10 +118,9 @@ def _card(folder: Path) -> dict[str, Any] | None:
     file = folder / CARD
     if not file.is_file():
         return None
-    try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
-        raise PortrayalError(f"{file}: expected the card of a model, found something else.") from None
+    found = read_json(file)
+    if not isinstance(found, dict):
+        raise PortrayalError(f"{file}: expected the card of a model, found something else.")
     return found
 
 

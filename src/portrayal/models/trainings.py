@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from portrayal.documents import Unreadable, parse_json
 from portrayal.errors import InputError, Problem
 from portrayal.files import replacing
 from portrayal.models.classifiers import Classifier, as_dict, from_dict, key
@@ -81,7 +82,7 @@ def write_plan(path: Path, tasks: Sequence[Task], classifier: Classifier, explai
 def read_plan(path: Path) -> tuple[list[Task], Classifier, int]:
     stored = _load(path)
     try:
-        about = json.loads(stored["about"].tobytes())
+        about = parse_json(stored["about"].tobytes().decode())
         texts = []
         for place in range(about["texts"]):
             words = stored[f"words {place}"].tobytes().decode().split(_BETWEEN)
@@ -100,7 +101,7 @@ def read_plan(path: Path) -> tuple[list[Task], Classifier, int]:
             for place, (of, groups, seed) in enumerate(about["tasks"])
         ]
         return tasks, from_dict(about["classifier"]), int(about["explain"])
-    except (KeyError, ValueError, TypeError) as error:
+    except (Unreadable, KeyError, ValueError, TypeError) as error:
         problem = Problem(str(path), "a plan of trainings", f"something else ({error})")
         raise InputError([problem]) from error
 

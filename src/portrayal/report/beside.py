@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from portrayal.documents import json_object
 from portrayal.results import HUMAN, Measurement, Results
 
 IMAGES = 6  # shown for each system
@@ -59,11 +60,8 @@ def _told(results: Results, m: Measurement) -> dict[str, list[dict[str, Any]]]:
     """By image: captions with what was guessed from each, where it is told what its words add."""
     found: dict[str, list[dict[str, Any]]] = {}
     for image, caption, detail in results.evidence_of(m).select("image_id", "caption", "detail").iter_rows():
-        try:
-            about = json.loads(detail)
-        except (TypeError, ValueError):
-            continue
-        if isinstance(about, dict) and isinstance(about.get("parts"), list) and "guessed" in about:
+        about = json_object(detail)
+        if about is not None and isinstance(about.get("parts"), list) and "guessed" in about:
             kept = {name: about.get(name) for name in ("labelled", "guessed", "sure", "total", "parts")}
             found.setdefault(image, []).append({"caption": caption, **kept})
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from portrayal.documents import json_object
 from portrayal.report.concepts import BOTH, LANGUAGE, METRIC, VISUAL, groups_of, sides
 from portrayal.results import EVIDENCE_SCHEMA, Results
 
@@ -67,7 +67,7 @@ def instances(results: Results) -> list[Instance]:
     )
     found = []
     for identifier, image, system, text, detail in rows.select(list(EVIDENCE_SCHEMA)).iter_rows():
-        about = _object(detail)
+        about = json_object(detail)
         if about:
             of = (image, system, attack[identifier], toward[identifier])
             found.append(_instance(of, text or "", about, drawn))
@@ -131,14 +131,6 @@ def _queue(found: Sequence[Instance], lanes: Sequence[tuple[str, str, str]], sta
         for lane in [*lanes[start % len(lanes) :], *lanes[: start % len(lanes)]]
     ]
     return [lane[turn] for turn in range(max(map(len, by_lane))) for lane in by_lane if turn < len(lane)]
-
-
-def _object(detail: str | None) -> dict[str, Any]:
-    try:
-        about = json.loads(detail or "")
-    except ValueError:
-        return {}
-    return about if isinstance(about, dict) else {}
 
 
 def _inner(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from portrayal.documents import is_unicode
 from portrayal.errors import Problems, shown
 from portrayal.study.formats.raw import NOTHING, VALUES, RawTable
-from portrayal.study.identifiers import image_id, is_unicode
+from portrayal.study.identifiers import image_id
 
 IDS = ("image_id", "img_id", "id", "filename")  # what a column of image ids may be called
 BOX: dict[str, pl.DataType] = {

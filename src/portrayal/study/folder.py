@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from portrayal.documents import Unreadable, is_unicode, parse_json, read_toml, writable
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, shown
 from portrayal.files import replacing, write_text
 from portrayal.study import tables
@@ -121,7 +121,7 @@ def read_study_noting(
     if images is not None and not (folder / images).is_dir():
         raise PortrayalError(f"{path}: expected images to name a folder, found {shown(images)}.")
     return Study(
-        name=settings.get("name", folder.resolve().name),
+        name=settings.get("name", writable(folder.resolve().name)),
         vocabularies=_read_vocabularies(path, settings.get("vocabularies", {}), problems),
         images=folder / images if images is not None else None,
         left_out=settings.get("left_out", 0) + len(problems.rows),
@@ -187,10 +187,7 @@ def _settings(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         where = path.parent if path.name == STUDY_FILE else path
         raise PortrayalError(f"There is no study at {where}: a study is a folder with a {STUDY_FILE}.")
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError([Problem(str(path), "TOML", str(error))]) from None
+    settings = read_toml(path)
     unknown = sorted(set(settings) - _KEYS)
     if unknown:
         raise InputError([Problem(str(path), f"the keys {', '.join(sorted(_KEYS))}", f"{unknown[0]!r}")])
@@ -199,7 +196,8 @@ def _settings(path: Path) -> Mapping[str, Any]:
     for key in ("name", "images"):
         if not isinstance(settings.get(key), str | None):
             raise InputError([Problem(str(path), f"{key} as text", shown(settings[key]))])
-    if not isinstance(settings.get("left_out", 0), int):
+    left_out = settings.get("left_out", 0)
+    if isinstance(left_out, bool) or not isinstance(left_out, int) or not 0 <= left_out < 2**63:
         raise InputError([Problem(str(path), "left_out as a number of rows", shown(settings["left_out"]))])
     if not isinstance(settings.get("vocabularies", {}), dict):
         raise InputError([Problem(str(path), "a table [vocabularies]", shown(settings["vocabularies"]))])
@@ -244,11 +242,14 @@ def _read_vocabularies(
 
 def _json_words(source: Path, text: str, problems: Problems) -> list[str]:
     try:
-        words = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise problems.stop(source, "JSON", error.msg, f"line {error.lineno}") from None
+        words = parse_json(text)
+    except Unreadable as error:
+        raise problems.stop(source, "JSON", error.found, error.place) from None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise problems.stop(source, "a list of words", shown(words))
+    for word in words:
+        if not is_unicode(word):
+            raise problems.stop(source, "words in Unicode", f"half of a character in {shown(word)}")
     return words
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from portrayal.documents import is_unicode
+
 # 42, "000000000042.jpg" and "COCO_val2014_000000000042.jpg" are one image.
 _COCO = re.compile(r"(?:.*[/\\])?(?:COCO_[a-z]+\d{4}_(\d{1,12})|(\d{12}))(?:\.(?:jpe?g|png))?", re.IGNORECASE)
 _WHOLE = re.compile(r"(\d{1,15})\.0")  # what pandas writes for a whole number in a column with gaps
@@ -31,15 +33,6 @@ def image_id(value: object) -> str | None:
     if number:
         return str(int(next(digits for digits in number.groups() if digits)))
     return text if text and is_unicode(text) else None
-
-
-def is_unicode(text: str) -> bool:
-    """Whether text can be written at all: JSON can hold half of a surrogate pair, files and frames cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def picture_files(folder: Path) -> dict[str, Path]:

@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from portrayal.documents import read_json
 from portrayal.errors import InputError, Problem, shown
 from portrayal.files import write_text
 from portrayal.lab.curves.charts import svg
@@ -50,7 +51,7 @@ def write_curves(curves: Sequence[Curve], folder: Path) -> Path:
 def read_curves(path: Path) -> list[Curve]:
     """The curves of a `curves.json`."""
     try:
-        made = json.loads(path.read_text(encoding="utf-8"))
+        made = read_json(path)
         if made["schema"] != SCHEMA:
             raise ValueError(f"a schema other than {SCHEMA!r}")
         return [_curve(one) for one in made["curves"]]

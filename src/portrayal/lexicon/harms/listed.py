@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
+from portrayal.documents import Unreadable, parse_toml
 from portrayal.errors import InputError, PortrayalError, Problem, shown
 from portrayal.lexicon.tokens import tokenize
 
@@ -87,9 +87,9 @@ def _shipped(name: str, keys: frozenset[str], make: Callable[[Checked], Any]) ->
 
 def _parsed(text: str, file: str, keys: set[str], make: Callable[[Checked], _Made]) -> _Made:
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError([Problem(file, "TOML", str(error))]) from None
+        data = parse_toml(text)
+    except Unreadable as error:
+        raise InputError([Problem(file, "TOML", error.found)]) from None
     checked = Checked(data, file, keys)
     if checked.problems:
         raise InputError(checked.problems)

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from portrayal.errors import PortrayalError, need
+from portrayal.documents import read_json
+from portrayal.errors import InputError, PortrayalError, need
 from portrayal.files import replacing, write_text
 from portrayal.models.masked.dual import DualNetwork, DualShape
 from portrayal.models.masked.network import Network
@@ -65,7 +66,7 @@ def save_model(folder: Path, network: Network, reader: Reader) -> None:
 def load_model(folder: Path) -> tuple[Network, Reader]:
     """What `save_model` wrote. Parts that do not fit together are refused."""
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = read_json(folder / CONFIG)
         ours = config.pop(OURS)
         words = _reader(folder, ours)
         if config.pop("model_type") == DUAL:
@@ -75,7 +76,16 @@ def load_model(folder: Path) -> tuple[Network, Reader]:
             network = SingleNetwork(vilt(**config), ours["matching"], ours["square"])
             known, places = config["vocab_size"], config["max_position_embeddings"]
         network.matching = ours["matching"]
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, AssertionError) as error:
+    except (
+        OSError,
+        InputError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RuntimeError,
+        AttributeError,
+        AssertionError,
+    ) as error:
         raise PortrayalError(
             f"{folder}: expected a model that was saved here ({CONFIG}, {WEIGHTS}, {WORDS}), found one with parts "
             f"missing or broken ({type(error).__name__}: {error})."

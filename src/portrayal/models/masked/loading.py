@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from portrayal.errors import PortrayalError, need, unknown_name
+from portrayal.documents import read_json
+from portrayal.errors import InputError, PortrayalError, need, unknown_name
 from portrayal.models.device import best_device
 from portrayal.models.masked.checkpoints import dual_network, read_weights
 from portrayal.models.masked.folder import CONFIG, OURS, load_model
@@ -92,9 +92,10 @@ def _parts(name: str, side: int | None, tokenizer: str | None) -> tuple[Network,
 
 def _is_ours(folder: Path) -> bool:
     try:
-        return OURS in json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        config = read_json(folder / CONFIG)
+    except (OSError, InputError):
         return False
+    return isinstance(config, dict) and OURS in config
 
 
 def _checkpoint(file: Path, side: int | None, tokenizer: str | None) -> tuple[Network, Reader]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -176,19 +175,8 @@ def _template(name: str, kind: str) -> Answer:
 
 def _json(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Answer:
     """ASCII alone, so that any text can be sent, even half of a surrogate pair."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except ValueError:  # provenance may come from elsewhere
-        text = json.dumps(_finite(value), allow_nan=False)
+    text = json.dumps(value, allow_nan=False)
     return Answer(text.encode("ascii"), "application/json", status)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _paged(total: int, page: int, size: int, rows: list[dict[str, Any]]) -> dict[str, Any]:

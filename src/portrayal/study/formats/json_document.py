@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from portrayal.documents import Unreadable, parse_json
 from portrayal.errors import Problems, shown
 from portrayal.study.formats import coco
 from portrayal.study.formats.raw import VALUES, RawTable, read_text
@@ -15,14 +15,9 @@ def read(path: Path, problems: Problems) -> RawTable:
     repeated: list[str] = []
     text = read_text(path, problems)
     try:
-        document = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, repeated))
-    except json.JSONDecodeError as error:
-        cut = " (is the file cut short?)" if error.pos >= len(text.rstrip()) - 1 else ""
-        raise problems.stop(path, "JSON", error.msg + cut, f"line {error.lineno:,}") from None
-    except ValueError as error:  # a number of thousands of digits
-        raise problems.stop(path, "JSON", str(error).partition(";")[0]) from None
-    except RecursionError:
-        raise problems.stop(path, "an array of objects", "JSON nested too deeply") from None
+        document = parse_json(text, lambda pairs: _object(pairs, repeated))
+    except Unreadable as error:
+        raise problems.stop(path, "JSON", error.found, error.place) from None
     for key in repeated:
         problems.note(path, "each key once in an object", f"the key {shown(key)} again")
     if isinstance(document, list):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from portrayal.documents import Unreadable, parse_json
 from portrayal.errors import Problems, shown
 from portrayal.study.formats.raw import RawTable, read_lines
 
@@ -18,13 +18,10 @@ def read(path: Path, problems: Problems) -> RawTable:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            found = f"{error.msg} at character {error.pos + 1}"
-            problems.note(path, "a JSON object", found, f"line {number:,}")
-            continue
-        except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
-            problems.note(path, "a JSON object", str(error).partition(";")[0], f"line {number:,}")
+            row = parse_json(line)
+        except Unreadable as error:
+            where_in = f" at character {error.character}" if error.character else ""
+            problems.note(path, "a JSON object", error.fault + where_in, f"line {number:,}")
             continue
         if isinstance(row, dict):
             where.append(number)

@@ -11,10 +11,11 @@ from typing import Any
 
 import polars as pl
 
+from portrayal.documents import is_unicode
 from portrayal.errors import PortrayalError, Problems, shown, unknown_name
 from portrayal.study import tables
 from portrayal.study.formats import read_raw
-from portrayal.study.identifiers import image_id, is_unicode
+from portrayal.study.identifiers import image_id
 from portrayal.study.importers import Imported, Request, safe_pickle
 from portrayal.study.importers.assemble import assemble
 
