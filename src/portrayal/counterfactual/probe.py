@@ -22,6 +22,7 @@ from portrayal.counterfactual.questions import Answers, Questions
 from portrayal.errors import PortrayalError
 from portrayal.models.masked.model import FillsMasks, Over
 from portrayal.models.masked.network import Looked
+from portrayal.models.threads import fitting_threads
 
 Tell = Callable[[int, int], None]  # pictures done, pictures in all
 Load = Callable[[Path], Any]
@@ -62,19 +63,21 @@ def ask(
     wanted = set(show)
     asker = _Asker(model, questions, attack, placebo, seed)
     done = 0
-
-    for some, loaded in _loaded(model, pictures, attack is None, load, batch):
-        rows = [row for number in some for row in members[number]]
-        at = torch.tensor([number - some[0] for number in some for _ in members[number]])
-        parts = asker.ask([instances[row] for row in rows], at, [pictures[number] for number in some], loaded)
-        for name, values in parts.numbers.items():
-            getattr(made, name)[rows] = values
-        for spot, row in enumerate(rows):
-            if row in wanted:
-                seen[row] = parts.picture(int(at[spot]))
-        done += len(some)
-        if tell is not None:
-            tell(done, len(pictures))
+    with fitting_threads(getattr(model, "network", None)):
+        for some, loaded in _loaded(model, pictures, attack is None, load, batch):
+            rows = [row for number in some for row in members[number]]
+            at = torch.tensor([number - some[0] for number in some for _ in members[number]])
+            parts = asker.ask(
+                [instances[row] for row in rows], at, [pictures[number] for number in some], loaded
+            )
+            for name, values in parts.numbers.items():
+                getattr(made, name)[rows] = values
+            for spot, row in enumerate(rows):
+                if row in wanted:
+                    seen[row] = parts.picture(int(at[spot]))
+            done += len(some)
+            if tell is not None:
+                tell(done, len(pictures))
     return Answers(made.target, made.present, made.share, made.controls, made.moved, seen)
 
 
@@ -91,7 +94,7 @@ def ask_texts(
 ) -> dict[tuple[str, str], Array]:
     """(kind, concept) -> (templates, groups): log P(T | L) without a picture, or with one that shows nothing."""
     found: dict[tuple[str, str], Array] = {}
-    with torch.inference_mode():
+    with torch.inference_mode(), fitting_threads(getattr(model, "network", None)):
         for kind, concepts in questions.concepts.items():
             texts = [
                 (concept, template.of(word, kind, concept))

@@ -49,11 +49,13 @@ def grade(model: MaskedModel, world: World, count: int = 4000) -> dict[str, floa
     """
     import torch
 
+    from portrayal.models.threads import fitting_threads
+
     scenes = held_out(count, world)
     groups = tuple(ATTRIBUTES[LEANING])
     truth = np.array([groups.index(scene.person[LEANING]) for scene in scenes])
     does = np.array([DRAWN_ACTIVITIES.index(scene.activity) for scene in scenes])
-    with torch.inference_mode():
+    with torch.inference_mode(), fitting_threads(model.network):
         looked = model.encode(model.pixels([draw(scene, model.network.side) for scene in scenes]))
         asked = WHO.format(a="a ", noun="[MASK]", **{"is": "is"})
         nouns = [named(group, "old") for group in groups]

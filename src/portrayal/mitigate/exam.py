@@ -22,6 +22,7 @@ from portrayal.models.masked.searching.recall import Standing
 from portrayal.models.masked.searching.search import Pool, search
 from portrayal.models.masked.training import Pairs
 from portrayal.models.masked.training.losses import IGNORED, fill, hide
+from portrayal.models.threads import fitting_threads
 
 PGD = "pgd"
 ZERO_SHOT, FINE_TUNED = "zero-shot", "fine-tuned"
@@ -114,7 +115,19 @@ def examine(
     tell: Tell | None = None,
 ) -> Marks:
     """`fitted` is the same model fine-tuned to searching."""
+    with fitting_threads(model.network):
+        return _examined(model, fitted, exam, attack, seed, cores, tell)
 
+
+def _examined(
+    model: MaskedModel,
+    fitted: MaskedModel | None,
+    exam: Exam,
+    attack: Attack,
+    seed: int,
+    cores: int,
+    tell: Tell | None,
+) -> Marks:
     def telling(what: str) -> Callable[[int, int], None] | None:
         return None if tell is None else lambda done, of: tell(what, done, of)
 

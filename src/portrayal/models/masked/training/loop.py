@@ -20,6 +20,7 @@ from portrayal.files import replacing
 from portrayal.models.masked.network import PRECISIONS, Network
 from portrayal.models.masked.training.data import Pairs
 from portrayal.models.masked.training.losses import Draws, Losses, Task, Usual
+from portrayal.models.threads import fitting_threads
 
 _VERSION = 2  # of the kept state
 
@@ -66,8 +67,9 @@ def train(
 ) -> None:
     """Train in place. With `kept`, a file, the state is written there now and then, and read if it is there."""
     task = (task or Usual()).on(device)
-    with exact(device), _fitting(recipe):
-        network.to(device).requires_grad_(True).train()
+    network.to(device)
+    with exact(device), _fitting(recipe), fitting_threads(network):
+        network.requires_grad_(True).train()
         pairs = pairs.on(device)
         optimizer = torch.optim.AdamW(
             _groups(network, recipe.decay),
