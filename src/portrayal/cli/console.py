@@ -116,6 +116,11 @@ def stopped() -> str:
     return _checkpointed.text or "Stopped."
 
 
+def show_cursor() -> None:
+    """A bar hides it, and a command that is ended from outside cannot tidy up."""
+    Console(stderr=True).show_cursor(True)
+
+
 def _tell_in_lines(step: str, done: int, steps: int) -> None:
     if done == 0 or done == steps or done * PLAIN_LINES // steps > (done - 1) * PLAIN_LINES // steps:
         warn(f"[{done}/{steps}] {step}")

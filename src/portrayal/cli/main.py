@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
+import threading
 from typing import Any, NoReturn
 
 import click
 
 from portrayal import __version__
-from portrayal.cli.console import errors, finished, stopped
+from portrayal.cli.console import errors, finished, show_cursor, stopped
+from portrayal.cli.interrupts import EXIT_CODE, end_soon
 from portrayal.documents import is_unicode
 from portrayal.errors import PortrayalError, shown, unknown_name
 
@@ -67,7 +68,7 @@ def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 a gate failed, 2 bad usage or input, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know few letters
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being asked to end is like Ctrl-C
+    end_soon(_stopped)
     sys.exit(run())
 
 
@@ -101,5 +102,14 @@ def run(arguments: list[str] | None = None) -> int:
         errors(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
         return 2
     except (KeyboardInterrupt, click.Abort):
+        _stopped()
+        return EXIT_CODE
+
+
+_say_once = threading.Lock()  # the command that ends, or the thread that ends it
+
+
+def _stopped() -> None:
+    if _say_once.acquire(blocking=False):
+        show_cursor()
         errors(stopped())
-        return 130

@@ -7,8 +7,8 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,9 +17,12 @@ from typing import Any, Protocol
 from portrayal.errors import PortrayalError
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
+Runs = Generator[tuple[int, Any], None, None]
 
 # Each worker has a core; libraries that start a thread per core in each of them would only get in the way.
 _ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+_SOON = 0.05  # seconds between two looks at what is only starting
 
 _shared: Any = None  # what a worker process was given when it started
 _is_worker = False
@@ -27,13 +30,13 @@ _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
 class Place(Protocol):
-    def run(self, calls: Sequence[Call], shared: Any) -> Iterator[tuple[int, Any]]:
-        """Run every `function(shared, **arguments)`; yield (position, result) as each one ends."""
+    def run(self, calls: Sequence[Call], shared: Any) -> Runs:
+        """Run every `function(shared, **arguments)`; yield (position, result) as each one ends. Closed, it ends all."""
 
 
 @dataclass(frozen=True)
 class ThisProcess:
-    def run(self, calls: Sequence[Call], shared: Any) -> Iterator[tuple[int, Any]]:
+    def run(self, calls: Sequence[Call], shared: Any) -> Runs:
         for position, (function, arguments) in enumerate(calls):
             yield position, function(shared, **arguments)
 
@@ -44,7 +47,7 @@ class Cores:
 
     workers: int
 
-    def run(self, calls: Sequence[Call], shared: Any) -> Iterator[tuple[int, Any]]:
+    def run(self, calls: Sequence[Call], shared: Any) -> Runs:
         if not calls:
             return
         context = multiprocessing.get_context("spawn")
@@ -54,8 +57,9 @@ class Cores:
                 min(self.workers, len(calls)), mp_context=context, initializer=_receive, initargs=(shared,)
             ) as pool,
         ):
-            waiting = {pool.submit(_call, *call): position for position, call in enumerate(calls)}
+            start = _Start(pool, calls)
             try:
+                waiting = start.positions()
                 for finished in as_completed(waiting):
                     yield waiting[finished], finished.result()
             except BrokenProcessPool as error:
@@ -64,9 +68,49 @@ class Cores:
                     "run the command again, with fewer --workers: what is finished is kept."
                 ) from error
             except BaseException:
-                for worker in list(pool._processes.values()):  # what they still do is of no use any more
-                    worker.kill()
+                start.end()
                 raise
+
+
+class _Start:
+    """Work that is handed to a pool, which starts its workers meanwhile.
+
+    That happens in a thread that does not hear Ctrl-C, since workers inherit its deafness: one that is interrupted
+    before it runs any code of ours would tell the terminal all about it.
+    """
+
+    def __init__(self, pool: ProcessPoolExecutor, calls: Sequence[Call]) -> None:
+        self._pool, self._calls = pool, calls
+        self._position: dict[Future[Any], int] = {}
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._submit, daemon=True)
+        self._thread.start()
+
+    def positions(self) -> dict[Future[Any], int]:
+        """By future the place of a call, once all are handed over."""
+        self._thread.join()
+        if self._failed is not None:
+            raise self._failed
+        return self._position
+
+    def end(self) -> None:
+        """End the workers, and those that are only starting: what they do is of no use any more."""
+        while True:
+            running = self._thread.is_alive()
+            for worker in list((self._pool._processes or {}).values()):
+                worker.kill()  # a pool that has lost a worker takes no more work, which ends the thread
+            if not running:
+                return
+            self._thread.join(_SOON)
+
+    def _submit(self) -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            for position, call in enumerate(self._calls):
+                self._position[self._pool.submit(_call, *call)] = position
+        except BaseException as error:  # for the thread that waits, if it still does
+            self._failed = error
 
 
 def own_cores() -> int:

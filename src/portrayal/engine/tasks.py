@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -50,11 +51,14 @@ def run_tasks(
     calls = [(tasks[index].function, tasks[index].arguments) for index in waiting]
     if progress is not None and tasks:
         progress(tasks[waiting[0]].name if waiting else tasks[-1].name, len(results), len(tasks))
-    for position, result in (place or ThisProcess()).run(calls, shared):
-        index = waiting[position]
-        results[index] = result
-        if journal is not None:
-            journal.put(tasks[index].key, result)
-        if progress is not None:
-            progress(tasks[index].name, len(results), len(tasks))
+    with closing(
+        (place or ThisProcess()).run(calls, shared)
+    ) as running:  # whatever happens here ends its workers
+        for position, result in running:
+            index = waiting[position]
+            results[index] = result
+            if journal is not None:
+                journal.put(tasks[index].key, result)
+            if progress is not None:
+                progress(tasks[index].name, len(results), len(tasks))
     return [results[index] for index in range(len(tasks))]

@@ -1,0 +1,96 @@
+"""Ctrl-C ends a command soon, whatever it is doing, and leaves no process behind. What it would do takes ten minutes;
+that it ends at all is what is tested, with all the time that a busy machine may need.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C is another thing")
+PATIENCE = 60  # seconds; the work takes TOO_LONG
+TOO_LONG = 600
+
+HEAD = f"""
+import time, sys, os
+from concurrent.futures import ThreadPoolExecutor
+import click
+from portrayal.cli import main
+from portrayal.engine import Cores
+
+def long_work(shared):
+    sys.stderr.write("at work " + str(os.getpid()) + "\\n")
+    sys.stderr.flush()
+    time.sleep({TOO_LONG})
+
+def run(work):
+    main.cli.add_command(click.command("busy")(work))
+    main._Commands.get_command = lambda self, ctx, name: click.command("busy")(work)
+    sys.argv = ["portrayal", "busy"]
+    main.main()
+"""
+WORK = {
+    # A native call that does not return keeps the main thread as threads do that it has to wait for.
+    "waits for threads": """
+def busy():
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(long_work, None).result()
+""",
+    "interrupted where nobody hears it": """
+class Deaf:
+    def __del__(self):
+        long_work(None)
+
+def busy():
+    Deaf()
+    time.sleep(600)
+""",
+    "waits for processes": """
+def busy():
+    for _ in Cores(2).run([(long_work, {}), (long_work, {})], None):
+        pass
+""",
+}
+TAIL = """
+if __name__ == "__main__":
+    run(busy)
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("name", WORK)
+def test_it_ends(name, kind, tmp_path):
+    script = tmp_path / "busy.py"
+    script.write_text(HEAD + WORK[name] + TAIL)
+    with subprocess.Popen([sys.executable, script], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            workers = [int(at_work(process)) for _ in range(2 if "processes" in name else 1)]
+            process.send_signal(kind)
+            assert process.wait(PATIENCE) == 130
+            assert "Stopped." in process.stderr.read()
+        finally:
+            process.kill()
+    waited_until = time.monotonic() + PATIENCE
+    while any(map(is_running, workers)):
+        assert time.monotonic() < waited_until, "a worker process was left behind"
+        time.sleep(0.1)
+
+
+def at_work(process: subprocess.Popen[str]) -> str:
+    for line in process.stderr:
+        if line.startswith("at work"):
+            return line.split()[-1]
+    raise AssertionError("it ended by itself")
+
+
+def is_running(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
