@@ -241,6 +241,7 @@ def describe(study: Study) -> dict[str, object]:
         "objects": study.objects["label"].count(),
         "groups": {name: study.group_counts(name) for name in study.attribute_names},
         "left_out": study.left_out,
+        "shortened": dict(study.shortened),
     }
 
 

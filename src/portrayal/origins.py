@@ -30,6 +30,7 @@ _STUDY = {
     "systems": [str],
     **dict.fromkeys(_COUNTS, int),
     "groups": {ANY: {ANY: int}},
+    "shortened": {ANY: int},
 }
 _PROVENANCE: dict[str, Any] = {
     **dict.fromkeys(("version", "command", "started", "python", "git_commit"), str),

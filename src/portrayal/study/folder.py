@@ -15,6 +15,7 @@ from portrayal.files import replacing, write_text
 from portrayal.study import tables
 from portrayal.study.formats import read_raw
 from portrayal.study.formats.raw import read_text
+from portrayal.study.shortening import shortened
 from portrayal.study.study import TABLES, Study
 
 STUDY_FILE = "study.toml"
@@ -120,12 +121,15 @@ def read_study_noting(
     images = settings.get("images")
     if images is not None and not (folder / images).is_dir():
         raise PortrayalError(f"{path}: expected images to name a folder, found {shown(images)}.")
-    return Study(
-        name=settings.get("name", writable(folder.resolve().name)),
-        vocabularies=_read_vocabularies(path, settings.get("vocabularies", {}), problems),
-        images=folder / images if images is not None else None,
-        left_out=settings.get("left_out", 0) + len(problems.rows),
-        **made,
+    return shortened(
+        Study(
+            name=settings.get("name", writable(folder.resolve().name)),
+            vocabularies=_read_vocabularies(path, settings.get("vocabularies", {}), problems),
+            images=folder / images if images is not None else None,
+            left_out=settings.get("left_out", 0) + len(problems.rows),
+            shortened={},
+            **made,
+        )
     )
 
 

@@ -37,6 +37,8 @@ class Study:
     vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     images: Path | None = None
     left_out: int = 0  # bad rows that were left out when the study was read or imported
+    # By source (a system, or `human`) how many captions were too long and were cut when the study was read.
+    shortened: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_frames(
@@ -78,7 +80,10 @@ class Study:
         }
         problems.settle()
         made["vocabularies"] = {system: tuple(words) for system, words in (vocabularies or {}).items()}
-        return cls(name=name, images=Path(images) if images else None, left_out=len(problems.rows), **made)
+        from portrayal.study.shortening import shortened  # here, since it knows what a study is
+
+        study = cls(name=name, images=Path(images) if images else None, left_out=len(problems.rows), **made)
+        return shortened(study)
 
     @cached_property
     def systems(self) -> tuple[str, ...]:

@@ -1,0 +1,65 @@
+"""Captions without end: only so much of each is read, and it is said how many were cut."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from portrayal.auditing import describe
+from portrayal.study import Study, read_study
+from portrayal.study.shortening import MOST_CHARACTERS, MOST_WORDS, cut
+
+LONG = "a man rides a horse " * 100_000  # two megabytes
+
+
+@pytest.mark.parametrize(
+    ("caption", "kept"),
+    [
+        ("", ""),
+        ("a man  and\na dog ", "a man  and\na dog "),
+        ("dog " * MOST_WORDS, "dog " * MOST_WORDS),
+        ("dog " * (MOST_WORDS + 1), ("dog " * MOST_WORDS)[:-1]),
+        ("x" * MOST_CHARACTERS, "x" * MOST_CHARACTERS),
+        ("x" * (MOST_CHARACTERS + 1), "x" * MOST_CHARACTERS),
+        ("a " + "x" * MOST_CHARACTERS, "a"),
+        ("a man" + " " * MOST_CHARACTERS, "a man" + " " * (MOST_CHARACTERS - 5)),
+    ],
+)
+def test_whole_words_are_kept(caption, kept):
+    assert cut(caption) == kept
+
+
+def of_captions(*captions: str) -> Study:
+    numbers = range(len(captions))
+    frame = pl.DataFrame({"image_id": numbers, "system": ["s"] * len(captions), "caption": captions})
+    return Study.from_frames(captions=frame, references=frame.select("image_id", "caption").tail(1))
+
+
+def test_what_was_cut_is_counted_by_source():
+    study = of_captions("a man", LONG, "a dog", LONG)
+    assert study.shortened == {"s": 2, "human": 1}
+    lengths = study.captions["caption"].str.len_chars()
+    assert lengths.max() <= MOST_CHARACTERS
+    assert study.captions["caption"].to_list()[::2] == ["a man", "a dog"]
+    assert study.only(["s"]).shortened == study.shortened
+    assert describe(study)["shortened"] == {"s": 2, "human": 1}
+
+
+def test_nothing_changes_where_nothing_is_long():
+    study = of_captions("a man", "a dog" + " x" * 1_000)
+    assert study.shortened == {}
+    assert study.captions["caption"].to_list() == ["a man", "a dog" + " x" * 1_000]
+
+
+def test_no_command_cuts_in_silence(tmp_path, command):
+    lines = [
+        f"{n},{'man' if n % 2 else 'woman'} {LONG[:50_000] if n == 3 else 'here'},{'fm'[n % 2]}"
+        for n in range(8)
+    ]
+    (tmp_path / "all.csv").write_text("\n".join(["image_id,caption,gender", *lines]) + "\n")
+    (tmp_path / "study.toml").write_text('attributes = "all.csv"\n[captions]\ns = "all.csv"\n')
+    sentence = "1 caption of 's' is longer than 10,000 characters or 2,000 words"
+    assert sentence in command("check-study", tmp_path)[1]
+    _, _, complaint = command("score", "cooccurrence", tmp_path, "--attribute", "gender")
+    assert sentence in complaint
+    assert read_study(tmp_path).shortened == {"s": 1}
