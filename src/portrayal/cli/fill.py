@@ -23,6 +23,7 @@ from portrayal.cli.pictures import (
 )
 from portrayal.cli.row_files import journal_beside, refuse_file, write_rows
 from portrayal.errors import PortrayalError, Problems, counted
+from portrayal.models.masked.packages import need_packages
 
 if TYPE_CHECKING:
     from portrayal.models.masked import MaskedModel
@@ -68,11 +69,12 @@ def command(
     Writes image_id, text, word and probability. What is finished is kept when the command is interrupted; the same
     command goes on from there.
     """
-    from portrayal.models.masked.loading import load_masked, located
-
     refuse_file(out)
     if over == "candidates" and not words:
         raise click.UsageError("--over candidates needs the candidates: give them as --words A,B.")
+    need_packages(model)
+    from portrayal.models.masked.loading import load_masked, located
+
     known = load_masked(model, device, tokenizer=tokenizer)
     answer = _filler(known, texts, words, over)
     problems = Problems(skip_bad)

@@ -18,6 +18,7 @@ from portrayal.lab.annotators import Annotators
 from portrayal.lab.pictures import draw
 from portrayal.lab.sentences import plain_sentences
 from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes
+from portrayal.models.masked.packages import need_packages
 
 if TYPE_CHECKING:
     from portrayal.models.masked.training import Pairs, Recipe
@@ -161,6 +162,7 @@ def teach(
 
     `graded` is the number of scenes on which it is graded.
     """
+    need_packages("lab", "A model of the lab")  # its weights are written when hours of training are over
     from portrayal.lab.grades import grade
     from portrayal.models.masked.folder import CARD, WEIGHTS, load_model, save_model
     from portrayal.models.masked.model import MaskedModel

@@ -33,6 +33,7 @@ from portrayal.metrics.counter.whom import (
     word_for,
 )
 from portrayal.metrics.options import several
+from portrayal.models.masked.packages import need_packages
 from portrayal.results import Results, command_line, provenance
 from portrayal.statements import IDEAL, Statement
 from portrayal.stats import DRAWS
@@ -163,7 +164,11 @@ def counterbias(
     >>> bias.system, bias.item, bias.value > 10
     ('lab-dual-full', None, True)
     """
+    several_models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     need("torch", "neural", "CounterBias")
+    for one in several_models:
+        if isinstance(one, str):
+            need_packages(one, "CounterBias")
     from portrayal.metrics.counter.run import Run, Settings, loaded, names_of
 
     started = time.time()
@@ -186,7 +191,6 @@ def counterbias(
         )
     instances, bad = readable(instances, skip_bad, settings.exact)
     ordered = ordered_groups(instances, groups, listed)
-    several_models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     models = names_of(several_models)
     parts = []
     for one in several_models:

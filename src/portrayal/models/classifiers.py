@@ -32,9 +32,12 @@ class Lstm:
     words: int = 25_000  # known at most
     precision: str = "bfloat16"
 
+    def need_packages(self) -> None:
+        need("torch", "neural", "The LSTM classifier")
+
     def train(self, tasks: Sequence[Task], device: str, explain: int) -> Iterator[tuple[int, Answer]]:
         """The place and answer of each task, as they are there."""
-        need("torch", "neural", "The LSTM classifier")
+        self.need_packages()
         from portrayal.models.lstm import train
 
         return train(tasks, self, device=device, explain=explain)
@@ -54,10 +57,13 @@ class Encoder:
     length: int = 64  # tokens read at most
     precision: str = "bfloat16"
 
-    def train(self, tasks: Sequence[Task], device: str, explain: int) -> Iterator[tuple[int, Answer]]:
-        """The place and answer of each task, as they are there."""
+    def need_packages(self) -> None:
         need("torch", "neural", "The BERT classifier")
         need("transformers", "neural", "The BERT classifier")
+
+    def train(self, tasks: Sequence[Task], device: str, explain: int) -> Iterator[tuple[int, Answer]]:
+        """The place and answer of each task, as they are there."""
+        self.need_packages()
         from portrayal.models.encoder import train
 
         return train(tasks, self, device=device, explain=explain)

