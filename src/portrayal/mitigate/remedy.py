@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from portrayal.documents import read_json
-from portrayal.errors import PortrayalError
+from portrayal.errors import InputError, PortrayalError
 from portrayal.files import write_text
 from portrayal.mitigate.material import Material
 from portrayal.mitigate.methods import Dose, Method
@@ -118,7 +118,10 @@ def _card(folder: Path) -> dict[str, Any] | None:
     file = folder / CARD
     if not file.is_file():
         return None
-    found = read_json(file)
+    try:
+        found = read_json(file)
+    except InputError:
+        found = None
     if not isinstance(found, dict):
         raise PortrayalError(f"{file}: expected the card of a model, found something else.")
     return found
