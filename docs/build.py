@@ -54,13 +54,18 @@ def lexicons() -> str:
     parts = ["# Lexicons\n", MADE]
     for lexicon in shipped_lexicons():
         parts += [f"## {lexicon.name}\n", f"{lexicon.note}\n"]
-        parts += [f"Version {lexicon.version}, licence {lexicon.licence}. {lexicon.source}\n"]
+        parts += [
+            f"Version {lexicon.version}, licence {lexicon.licence}, language {lexicon.language}. {lexicon.source}\n"
+        ]
+        if lexicon.aliases:
+            parts += [f"Other names of the attribute: {', '.join(lexicon.aliases)}.\n"]
         for group, words in lexicon.groups.items():
             parts.append(f"- **{group}**: {', '.join(words)}")
         for what, words in (
             ("neutral", lexicon.neutral),
             ("hidden by a mask, naming no group", lexicon.mask_also),
             ("only before a word for a person", lexicon.before_person),
+            *((f"labels that mean {group}", names) for group, names in lexicon.group_aliases.items()),
         ):
             if words:
                 parts.append(f"- {what}: {', '.join(words)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portrayal.errors import InputError, PortrayalError
-from portrayal.lexicon import lexicon_for, load_lexicon, read_lexicon, shipped_lexicons
+from portrayal.lexicon import lexicon_for, load_lexicon, name_key, read_lexicon, shipped_lexicons
 
 DIGEST_BEFORE_THERE_WERE_SUCH_PHRASES = "ba67dcfb"
 
@@ -105,3 +105,44 @@ def test_bad_files(name, tmp_path):
 def test_unknown_names_bring_suggestions():
     with pytest.raises(PortrayalError, match=r"Unknown lexicon 'gendr'\. Did you mean 'gender'\?"):
         load_lexicon("gendr")
+
+
+@pytest.mark.parametrize("name", ["Gender", "GENDER", "sex", "perceived_gender"])
+def test_an_attribute_is_found_by_any_of_its_names(name):
+    assert lexicon_for(name).name == "gender"
+
+
+def test_no_two_shipped_lexicons_claim_one_attribute():
+    claims = [name_key(name) for x in shipped_lexicons() if x.aliases for name in (x.name, *x.aliases)]
+    assert len(claims) == len(set(claims))
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ("language = 3", "expected language as a code such as 'en', found 3"),
+        ('aliases = "sex"', "expected aliases as a list of names, found 'sex'"),
+        ('aliases = [" "]', "expected names in aliases, found ' '"),
+        ("group_aliases = 3", r"expected a table \[group_aliases\]"),
+        ('group_aliases = { c = ["x"] }', r"expected \[group_aliases\] for a, b, found 'c'"),
+        (
+            'group_aliases = { a = ["x"], b = ["X"] }',
+            "expected each alias for one group, found 'X' for 'a' and 'b'",
+        ),
+        ('group_aliases = { a = ["B"] }', "found 'B' for 'b' and 'a'"),
+    ],
+)
+def test_aliases_are_checked(tmp_path, lines, wrong):
+    path = tmp_path / "x.toml"
+    path.write_text(f'name = "x"\n{lines}\n[groups]\na = ["one"]\nb = ["two"]\n')
+    with pytest.raises(InputError, match=wrong):
+        read_lexicon(path)
+
+
+def test_aliases_and_language_are_no_part_of_the_digest(tmp_path):
+    path = tmp_path / "x.toml"
+    digests = set()
+    for lines in ("", 'language = "de"\naliases = ["y"]\ngroup_aliases = { a = ["z"] }'):
+        path.write_text(f'name = "x"\n{lines}\n[groups]\na = ["one"]\n')
+        digests.add(read_lexicon(path).digest)
+    assert len(digests) == 1

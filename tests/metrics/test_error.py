@@ -138,8 +138,10 @@ def test_group_names_match_whatever_their_case():
 
 
 def test_labels_no_lexicon_names():
-    study = small_study([("1", "M", "a man"), ("2", "F", "a woman")])
-    with pytest.raises(Undefined, match="has words for male, female, but the study's groups are F, M"):
+    study = small_study([("1", "1", "a man"), ("2", "0", "a woman")])
+    with pytest.raises(
+        Undefined, match=r"has words for male, female, .* are 0, 1; .*--map gender:0=\.\.\.,1=\.\.\."
+    ):
         portrayal.metrics.error(study)
 
 

@@ -98,6 +98,8 @@ def _show(results: Results, json_file: Path | None, style: str) -> None:
         results.save(json_file)
     if style == "table":
         show_results(results)
+        for skip in results.provenance.get("skipped", ()):
+            say(f"Not measured: {skip['metric']}, {skip['attribute']}. {skip['reason']}")
         say()
         show_cautions(results)
     else:

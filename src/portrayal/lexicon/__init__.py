@@ -1,11 +1,14 @@
 """Words about people: lists with their source, and finding, hiding and exchanging them in captions."""
 
+from portrayal.lexicon.aliases import name_key
+from portrayal.lexicon.attributes import canonical_name, find_lexicon, lexicon_for
+from portrayal.lexicon.coverage import Coverage, coverage
 from portrayal.lexicon.fill import Filler
 from portrayal.lexicon.find import Finder, Mention
 from portrayal.lexicon.lexicon import (
+    ENGLISH,
     NEUTRAL,
     Lexicon,
-    lexicon_for,
     load_lexicon,
     read_lexicon,
     shipped_lexicons,
@@ -15,7 +18,9 @@ from portrayal.lexicon.swap import Swapped, Swapper
 from portrayal.lexicon.tokens import tokenize
 
 __all__ = [
+    "ENGLISH",
     "NEUTRAL",
+    "Coverage",
     "Filler",
     "Finder",
     "Lexicon",
@@ -23,8 +28,12 @@ __all__ = [
     "ObjectFinder",
     "Swapped",
     "Swapper",
+    "canonical_name",
+    "coverage",
+    "find_lexicon",
     "lexicon_for",
     "load_lexicon",
+    "name_key",
     "read_lexicon",
     "read_synonyms",
     "shipped_lexicons",

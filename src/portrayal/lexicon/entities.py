@@ -22,7 +22,7 @@ _ENDS = frozenset(
 )  # a capital after them says nothing
 _JOINED = re.compile(r" (\.|['’](?:s|m|d|re|ve|ll)\b)")  # "st . patrick 's"
 # Words with a grammatical function, which WordNet does not list.
-_FUNCTION = frozenset(
+FUNCTION_WORDS = frozenset(
     "a an the and or but nor of in on at by to from for with without as into onto over under near behind beside "
     "between through during while after before against about above below across along around off out up down is are "
     "was were be been being am do does did has have had can could will would shall should may might must not no yes "
@@ -138,7 +138,7 @@ class EntityNames:
                 for index in inside:
                     listed[index] = True
         part_of = [
-            listed[i] or (_capital(cased[i]) and not nothing[i] and words[i] not in _FUNCTION)
+            listed[i] or (_capital(cased[i]) and not nothing[i] and words[i] not in FUNCTION_WORDS)
             for i in range(len(words))
         ]
         makes = [
@@ -175,7 +175,7 @@ class EntityNames:
         return self._common[word]
 
     def _listed_as_common(self, word: str) -> bool:
-        if word in self._groups or word in _FUNCTION:
+        if word in self._groups or word in FUNCTION_WORDS:
             return True
         net = self._net
         for part in PARTS:
@@ -218,7 +218,7 @@ def _ordinary(cased: Sequence[str]) -> bool:
     >>> [_ordinary(TOKEN.findall(text)) for text in ("a cat in Rome", "A Cat In Rome", "A Cat in Rome", "Big Ben")]
     [True, False, False, False]
     """
-    words = [word for word in cased if word[0].isalpha() and word.lower() not in _FUNCTION]
+    words = [word for word in cased if word[0].isalpha() and word.lower() not in FUNCTION_WORDS]
     capitals = sum(map(_capital, words[1:] if _capital(cased[0]) else words))
     return 2 * sum(word[0].islower() for word in words) >= max(capitals, 1)
 

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from portrayal.documents import Unreadable, parse_toml
-from portrayal.errors import InputError, PortrayalError, Problem, Undefined, shown, unknown_name
+from portrayal.errors import InputError, PortrayalError, Problem, shown, unknown_name
+from portrayal.lexicon.aliases import alias_problems, group_keys, name_key
 from portrayal.lexicon.tokens import tokenize
 
 _KEYS = {
     "name", "attribute", "source", "licence", "version", "note",
     "groups", "neutral", "swap", "plain", "stand_in", "mask_also", "before_person", "not_naming", "hide",
+    "language", "aliases", "group_aliases",
 }  # fmt: skip
 _LISTS = ("neutral", "mask_also", "before_person")
 _LATER_LISTS = ("not_naming",)  # in the digest only where they are used, so that older lists keep theirs
 _TABLES = ("swap", "plain")
+ENGLISH = "en"  # the language of a lexicon that names none
 NEUTRAL = "neutral"  # what rows call words and captions that are about a person, and name no group
 
 
@@ -36,7 +39,9 @@ class Lexicon:
     that names no group ("" where it can be left out; beside another word, where it describes what follows: "a male
     player"); `stand_in` is the one word or phrase for a group, or for anybody (`neutral`), where a sentence needs one:
     by default the first that is listed. `hide` is false where the studies that the words come from leave them visible
-    when they ask what captions give away.
+    when they ask what captions give away. `language` is the language of the words; `aliases` are other names of the
+    attribute (sex), `group_aliases` other names of its groups in tables of labels (M). No alias is looked for in
+    captions, so aliases are no part of the digest.
     """
 
     name: str
@@ -54,6 +59,9 @@ class Lexicon:
     version: str | None = None
     note: str | None = None
     hide: bool = True
+    language: str = ENGLISH
+    aliases: tuple[str, ...] = ()
+    group_aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:
@@ -81,6 +89,20 @@ class Lexicon:
         """How settings name it."""
         return "@".join(filter(None, (self.name, self.version, self.digest)))
 
+    @cached_property
+    def names_of_groups(self) -> Mapping[str, str]:
+        """The key of every name of a group, alias or not (see `name_key`), with the group."""
+        return group_keys(self.groups, self.group_aliases)
+
+    def is_about(self, attribute: str) -> bool:
+        """Whether an attribute of this name is the lexicon's, whatever the case and by any of its names.
+
+        >>> load_lexicon("gender").is_about("Sex")
+        True
+        """
+        own = (self.attribute or self.name, *self.aliases)
+        return name_key(attribute) in map(name_key, own)
+
 
 def load_lexicon(name_or_path: str | Path | Lexicon) -> Lexicon:
     """A shipped lexicon by name, or one of the user's by path."""
@@ -93,16 +115,6 @@ def load_lexicon(name_or_path: str | Path | Lexicon) -> Lexicon:
     if path.suffix == ".toml" or path.exists():
         return read_lexicon(path)
     raise unknown_name("lexicon", str(name_or_path), shipped)
-
-
-def lexicon_for(attribute: str) -> Lexicon:
-    """The default lexicon of an attribute."""
-    for lexicon in shipped_lexicons():
-        if lexicon.name == attribute:
-            return lexicon
-    raise Undefined(
-        f"No shipped lexicon names the groups of '{attribute}'; give one with --lexicon FILE (or lexicon=...)."
-    )
 
 
 def shipped_lexicons() -> list[Lexicon]:
@@ -162,6 +174,9 @@ def parse_lexicon(text: str, file: str) -> Lexicon:
         version=None if data.get("version") is None else str(data["version"]),
         note=data.get("note"),
         hide=data.get("hide", True),
+        language=data.get("language", ENGLISH).lower(),
+        aliases=tuple(data.get("aliases", ())),
+        group_aliases={group: tuple(names) for group, names in data.get("group_aliases", {}).items()},
     )
 
 
@@ -198,6 +213,7 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
     yield from _shared_words(groups, data.get("not_naming", []), file)
     for table in _TABLES:
         yield from _table_problems(data.get(table, {}), table, file)
+    yield from alias_problems(data, groups, file)
     stand_in = data.get("stand_in", {})
     if not isinstance(stand_in, dict):
         yield Problem(file, "a table [stand_in] of group = word", shown(stand_in))

@@ -223,7 +223,7 @@ def amplification(
     -0.177273
     """
     words = choose_lexicon(lexicon, attribute)
-    names = lexicon_names(study.groups(attribute), words)
+    names = lexicon_names(study.groups(attribute), words, attribute)
     groups = [group for group, listed in names.items() if listed is not None]
     if len(groups) < 2:
         raise Undefined(

@@ -110,7 +110,7 @@ def error(
     """
     words = choose_lexicon(lexicon, attribute)
     groups = study.groups(attribute)
-    names = lexicon_names(groups, words)
+    names = lexicon_names(groups, words, attribute)
     preconditions_met()
     truth = dict(study.labels(attribute).iter_rows())
     findings = Findings(CARD, attribute, {"lexicon": words.label})

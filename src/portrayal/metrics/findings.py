@@ -36,6 +36,7 @@ class Findings:
     )  # measurement, system, captions
     replicates: list[tuple[str, str, list[float]]] = field(default_factory=list)
     keep_all: bool = False  # all captions behind every number, however many there are
+    caution: str | None = None  # of every row, beside its own
 
     def add(
         self,
@@ -98,7 +99,7 @@ class Findings:
             better=better or described.better,
             unit=unit,
             reason=reason,
-            caution=caution,
+            caution=" ".join(filter(None, (self.caution, caution))) or None,
             settings=dict(self.settings),
         )
         self.measurements.append(measurement)

@@ -109,6 +109,7 @@ CARD = Card(
     quick={"null": 40},
     own=("confidence",),
     voices=lambda study, options: study.labellers if options.get("outputs") == "labels" else study.speakers,
+    english=True,
 )
 def leakage(
     study: Study,

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import ObjectFinder, shipped_lexicons
+from portrayal.lexicon import ObjectFinder, find_lexicon
 from portrayal.metrics.guessing.degrade import Array
 from portrayal.metrics.guessing.degrade import micro_f1 as _micro_f1
 from portrayal.metrics.speech import labelled_images
@@ -59,8 +59,8 @@ class Labels:
         """A label that is itself a word for a group ("man") would be the answer, so it is left out like `person`."""
         words = {
             word
-            for lexicon in shipped_lexicons()
-            if lexicon.name in attribute.split(COMBINED)
+            for lexicon in map(find_lexicon, attribute.split(COMBINED))
+            if lexicon is not None
             for some in lexicon.groups.values()
             for word in some
         }

@@ -13,7 +13,7 @@ from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.guessing.neural import Trainer
 from portrayal.metrics.guessing.protocol import PUBLISHED
-from portrayal.metrics.guessing.reading import Reader, usual_vocabulary
+from portrayal.metrics.guessing.reading import Reader, captions_of, usual_vocabulary
 from portrayal.metrics.guessing.setup import MOST_STRENGTH, Setup, variants
 from portrayal.metrics.guessing.splits import FOLDS, PAPER_SEEDS, REPEATS
 from portrayal.metrics.guessing.text import Mask
@@ -35,10 +35,11 @@ STRENGTH = 0.1
 CARD = Card(
     name="lic",
     title="What captions give away (LIC)",
-    question="How well can the group of the person shown be guessed from a caption with its group words hidden, and "
-    "is it easier than from people's captions of the same images?",
+    question="How well can a classifier predict the group of the person shown from a caption, and is it easier than "
+    "from human captions of the same images?",
     formula=(
-        "A classifier learns to guess the group from captions whose words for it are hidden. A tested caption scores "
+        "The words of the list that the settings name (mask) are hidden; where none are, a caution says so. A "
+        "classifier learns to guess the group from these captions. A tested caption scores "
         "the confidence in the true group where that is the guess, else 0. lic_m = 100 x the mean over groups of the "
         "groups' mean scores, over the system's captions; lic_d = the same over people's captions of the same images, "
         "in words that the system knows; lic = lic_m_paired - lic_d, both on the images that people described often "
@@ -164,7 +165,7 @@ def lic(
     mask: Annotated[
         bool | None,
         "Hide the words that name the group. By default as the attribute's list says (race words stay); a list that "
-        "is named is hidden.",
+        "is named is hidden. An attribute without a list needs --no-mask.",
     ] = None,
     hide: Annotated[
         Literal["replace", "remove"], "Put one token in place of hidden words, or nothing."
@@ -240,7 +241,7 @@ def lic(
         )
     _check_classifier(classifier, unknown, epochs, rate, explain, trainings)
     splits = dict.fromkeys(several(split))
-    masked = Mask.for_attribute(attribute, lexicon, mask, hide == "remove")
+    masked = Mask.for_attribute(attribute, lexicon, mask, hide == "remove").checked(captions_of(study))
     preconditions_met()
     network = _network(classifier, encoder, epochs, rate, encoder_dropout, precision)
     folder = None if trainings is None else Path(trainings)
@@ -277,7 +278,8 @@ def lic(
             usual = usual_vocabulary(study, system)
             for each in [setup, *(variants(setup, study, attribute, usual) if sensitivity else ())]:
                 reader = Reader(study, truth, each.mask, in_order=each.published)
-                under = replace(findings, settings=each.settings(each.vocabulary or usual))
+                how = each.settings(each.vocabulary or usual)
+                under = replace(findings, settings=how, caution=each.mask.visible)
                 in_full = each is setup and name == next(iter(splits))
                 cases.append((Case(under, system, each, reader, groups, seed, draws), in_full))
     if base.trainer is not None:  # many networks train side by side as fast as one

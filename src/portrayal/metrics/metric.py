@@ -12,12 +12,15 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from threadpoolctl import threadpool_limits
 
 from portrayal.errors import PortrayalError, Undefined, unknown_name
-from portrayal.lexicon import Lexicon, load_lexicon, shipped_lexicons
+from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
+from portrayal.metrics.attribute_names import resolve_attribute
 from portrayal.metrics.card import Card
 from portrayal.metrics.cautioning import cautioned
 from portrayal.metrics.findings import Findings
+from portrayal.metrics.language import cautions as language_cautions
+from portrayal.metrics.language import unread, with_cautions
 from portrayal.metrics.preconditions import unmet_precondition
-from portrayal.results import Results, command_line, provenance
+from portrayal.results import HUMAN, Results, command_line, provenance
 from portrayal.study import Study
 from portrayal.study.cautions import cautions
 
@@ -52,12 +55,14 @@ class Metric:
         by_term: str | None = None,
         voices: Callable[[Study, Mapping[str, Any]], tuple[str, ...]] | None = None,
         own: Sequence[str] = (),
+        english: bool | tuple[str, ...] = False,
     ):
         """`slow` metrics are worth a process for each speaker, unless their options mean that all speakers `at_once`
         are faster; `audit` and `quick` are options of (quick) audits. `every_attribute`: labels split its numbers,
         whether or not a lexicon names their groups. `by_term` is the option that asks for some of its terms only.
         `voices`: whom it measures under some options, where that is not everyone who speaks. `own`: options that
-        have the name of a general option of an audit and mean something else."""
+        have the name of a general option of an audit and mean something else. `english`: its word lists are English
+        whatever the lexicon, or those of these terms are."""
         self.card = card
         self.slow = slow
         self.at_once = at_once
@@ -65,6 +70,7 @@ class Metric:
         self.by_term = by_term
         self._voices = voices
         self._own = frozenset(own)
+        self._english = english
         self.audit, self.quick = dict(audit or {}), dict(quick or {})
         self.compute = compute
         self.name = card.name
@@ -97,9 +103,16 @@ class Metric:
         skipped: list[dict[str, str | None]] = []
         for name in self.attributes_of(study, attribute, options):
             try:
+                readable, doubts = self._readable(study, name, voices, options)
+                skipped += [
+                    {"metric": self.name, "attribute": name, "reason": reason}
+                    for source, reason in doubts.items()
+                    if source not in readable
+                ]
                 with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
-                    found = self.compute(study, attribute=name, speakers=voices, seed=seed, **options)
-                    parts.append(found.results())
+                    found = self.compute(study, attribute=name, speakers=readable, seed=seed, **options)
+                    terms = self._english if isinstance(self._english, tuple) else ()
+                    parts.append(with_cautions(found.results(), doubts, terms))
             except Undefined as reason:
                 if attribute is not None:
                     raise
@@ -114,14 +127,46 @@ class Metric:
 
     def unmet(self, study: Study, attribute: str, options: Mapping[str, Any], seed: int = 0) -> str | None:
         """Why the metric cannot be measured for this attribute, in the words of a run; None when it can."""
-        voices = self.voices(study, options)
-        return unmet_precondition(
-            lambda: self.compute(study, attribute=attribute, speakers=voices, seed=seed, **options)
-        )
+
+        def dry_run() -> Findings:
+            sources, _ = self._readable(study, attribute, self.voices(study, options), options)
+            return self.compute(study, attribute=attribute, speakers=sources, seed=seed, **options)
+
+        return unmet_precondition(dry_run)
 
     def takes(self, option: str) -> bool:
         """Whether a general option of an audit is meant for this metric too."""
         return option in self.options and option not in self._own
+
+    def _readable(
+        self, study: Study, attribute: str, voices: Sequence[str], options: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The sources that its word lists can read, and what to say of those that they cannot, or in part.
+
+        It is undefined where no system is left, and where references that it holds captions against cannot be read.
+        """
+        if not set(voices) & set(study.speakers) or self._own_words(options):
+            return tuple(voices), {}
+        if isinstance(self._english, tuple):  # some of its terms: these have a caution
+            return tuple(voices), unread(study, voices, None) | language_cautions(study, voices, None)
+        lexicon = None
+        if not self._english:
+            asked: str | Lexicon | None = options.get("lexicon")
+            lexicon = find_lexicon(attribute) if asked is None else load_lexicon(asked)
+        against = (HUMAN,) if "references" in (*self.card.needs, *self.card.uses) else ()
+        refused = unread(study, dict.fromkeys((*voices, *against)), lexicon)
+        if HUMAN in refused and against:
+            raise Undefined(refused[HUMAN])
+        left = tuple(source for source in voices if source not in refused)
+        if refused and not any(source != HUMAN for source in left):
+            raise Undefined(next(iter(refused.values())))
+        return left, refused | language_cautions(study, left, lexicon)
+
+    def _own_words(self, options: Mapping[str, Any]) -> bool:
+        """Whether the shipped lists do not matter: there are none, none is used, or the words are the user's."""
+        if "lexicon" in self.options:
+            return options.get("mask") is False and not self._english
+        return not self._english or bool(options.get("synonyms"))
 
     def provenance(
         self, study: Study, seed: int, started: float, skipped: list[dict[str, str | None]]
@@ -212,6 +257,7 @@ class Metric:
         if missing:
             raise Undefined(f"The metric '{self.name}' cannot run: {missing}.")
         if attribute is not None:
+            attribute = resolve_attribute(attribute, self._labels(study))
             if "rankings" in self.card.needs:
                 study.ranked(attribute)
             elif "attributes" in self.card.needs:
@@ -221,10 +267,10 @@ class Metric:
             return self._labels(study)
         if lexicon is not None:
             words = load_lexicon(lexicon)
-            return (words.attribute or words.name,)
+            return (resolve_attribute(words.attribute or words.name, study.attribute_names),)
         # Groups come from the lexicon; the study's attributes only say which ones matter.
-        named = {words.name for words in shipped_lexicons() if words.groups}
-        return tuple(name for name in study.attribute_names if name in named) or (DEFAULT_ATTRIBUTE,)
+        named = tuple(name for name in study.attribute_names if find_lexicon(name) is not None)
+        return named or (DEFAULT_ATTRIBUTE,)
 
     def __getattr__(self, name: str) -> Any:
         # Reached only for names the metric itself lacks: the plain functions of its module.

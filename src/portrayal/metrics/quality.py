@@ -148,7 +148,7 @@ CARD = Card(
 )  # fmt: skip
 
 
-@metric(CARD, every_attribute=True, own=("confidence",))
+@metric(CARD, every_attribute=True, own=("confidence",), english=("chair-i", "chair-s"))
 def quality(
     study: Study,
     *,

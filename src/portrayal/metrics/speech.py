@@ -22,6 +22,7 @@ from portrayal.lexicon import (
     ObjectFinder,
     lexicon_for,
     load_lexicon,
+    name_key,
     read_synonyms,
     synonyms_label,
 )
@@ -174,13 +175,26 @@ def object_finder(labels: Sequence[str], synonyms: str | None) -> tuple[ObjectFi
     return ObjectFinder(labels, words), synonyms_label(words, Path(synonyms))
 
 
-def lexicon_names(groups: Sequence[str], lexicon: Lexicon) -> dict[str, str | None]:
-    """The study's groups with the lexicon's name for each, whatever the case; None where it has no words."""
-    known = {group.casefold(): group for group in lexicon.groups}
-    names = {group: known.get(group.casefold()) for group in groups}
+def lexicon_names(groups: Sequence[str], lexicon: Lexicon, attribute: str) -> dict[str, str | None]:
+    """The study's groups with the lexicon's name for each, by any of its names; None where it has no words.
+
+    >>> lexicon_names(["F", "M"], load_lexicon("gender"), "sex")
+    {'F': 'female', 'M': 'male'}
+    """
+    names = {group: lexicon.names_of_groups.get(name_key(group)) for group in groups}
+    shared = [group for group in groups if names[group] and list(names.values()).count(names[group]) > 1]
+    if shared:
+        first = [group for group in shared if names[group] == names[shared[0]]]
+        raise Undefined(
+            f"The groups {', '.join(map(repr, first))} of '{attribute}' all mean '{names[shared[0]]}' to the lexicon "
+            f"'{lexicon.name}'; make them one with portrayal import ... --map "
+            f"{attribute}:{','.join(f'{group}={names[group]}' for group in first)}."
+        )
     if not any(names.values()):
+        typed = ",".join(f"{group}=..." for group in groups)
         raise Undefined(
             f"The lexicon '{lexicon.name}' has words for {', '.join(lexicon.groups) or 'no group'}, but the "
-            f"study's groups are {', '.join(groups) or 'none'}; give a lexicon that names them (--lexicon)."
+            f"study's groups of '{attribute}' are {', '.join(groups) or 'none'}; say which is which with portrayal "
+            f"import ... --map {attribute}:{typed}, or give a lexicon that names them (--lexicon)."
         )
     return names

@@ -14,6 +14,7 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.card import Card, Term
 from portrayal.metrics.findings import Findings
+from portrayal.metrics.guessing.reading import captions_of
 from portrayal.metrics.guessing.text import Mask
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws
@@ -95,9 +96,10 @@ def word_odds(
     if len(groups) < 2:
         raise Undefined(f"Words can only be compared between groups, and '{attribute}' has {len(groups)}.")
     hidden = Mask.for_attribute(attribute, lexicon, None if mask else False, always=True)
+    hidden = hidden.checked(captions_of(study))
     preconditions_met()
     settings = {"mask": hidden.label, "prior": prior}
-    findings = Findings(CARD, attribute, settings)
+    findings = Findings(CARD, attribute, settings, caution=hidden.visible)
     truth = dict(study.labels(attribute).iter_rows())
     for speaker in speakers:
         speech = listen(study, speaker, hidden.lists[0][0] if hidden.lists else _SILENT)

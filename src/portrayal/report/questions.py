@@ -17,7 +17,7 @@ QUESTIONS = (
     Question("names", "Who is named, and rightly?",
              "Whether captions name the group of the person shown, the wrong one, or none.", ("error", "naming-ratio")),
     Question("leaks", "What do captions give away?",
-             "Whether the group can be guessed from what is said, its own words hidden.", ("lic", "leakage")),
+             "Whether a classifier can predict the group of the person shown from a caption.", ("lic", "leakage")),
     Question("amplifies", "What is amplified?",
              "Whether captions tie groups to things more strongly than the images do.", ("amplification",)),
     Question("ties", "Which words and things go with whom?",

@@ -14,7 +14,7 @@ from typing import Any
 from portrayal.counterfactual.concepts import KINDS
 from portrayal.counterfactual.manifest import Instance, Manifest
 from portrayal.errors import InputError, PortrayalError, Problem, Undefined, unknown_name
-from portrayal.lexicon import Lexicon, load_lexicon, shipped_lexicons
+from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
 from portrayal.models.vision.pictures import read_picture
 
 OWN_KIND = "concept"  # of concepts that VL-Bias does not list
@@ -36,9 +36,7 @@ def asked_about(manifest: Manifest, concepts: Sequence[str] | None) -> list[Inst
 
 def lexicon_of(attribute: str, lexicon: Lexicon | str | None) -> Lexicon | None:
     """The one that is named, else the attribute's own, where there is one."""
-    if lexicon is None and attribute not in {one.name for one in shipped_lexicons()}:
-        return None
-    return load_lexicon(attribute if lexicon is None else lexicon)
+    return find_lexicon(attribute) if lexicon is None else load_lexicon(lexicon)
 
 
 def ordered_groups(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -139,6 +139,12 @@ class Reader:
 def usual_vocabulary(study: Study, system: str) -> str:
     """The rule where none is asked for."""
     return "system" if study.vocabularies.get(system) else "observed"
+
+
+def captions_of(study: Study) -> Iterator[str]:
+    """Every caption of a study, of systems and of people."""
+    for frame in (study.captions, study.references):
+        yield from frame["caption"]
 
 
 @lru_cache(maxsize=16)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from portrayal.lexicon import shipped_lexicons
+from portrayal.errors import Undefined
+from portrayal.lexicon import canonical_name, shipped_lexicons
 from portrayal.metrics.guessing.guesses import Guesser
 from portrayal.metrics.guessing.neural import NeuralGuesser, Trainer
 from portrayal.metrics.guessing.protocol import PUBLISHED, Protocol
@@ -78,15 +79,18 @@ class Setup:
 
 def variants(setup: Setup, study: Study, attribute: str, usual: str) -> Iterator[Setup]:
     """The settings with one thing changed at a time; `usual` is the vocabulary where none is asked for."""
-    shown = Mask.for_attribute(attribute, None, None, always=True)
+    try:
+        shown = Mask.for_attribute(attribute, None, None, always=True)
+    except Undefined:  # the list was given, or words were left in: there is no default one to change to
+        shown = Mask()
     if setup.mask.lists:
-        yield replace(setup, mask=Mask())
+        yield replace(setup, mask=Mask.for_attribute(attribute, None, False))
         yield replace(setup, mask=replace(setup.mask, remove=not setup.mask.remove))
     elif shown.lists:
         yield replace(setup, mask=shown)
     used = {words.name for words, _ in setup.mask.lists or shown.lists}
     for words in shipped_lexicons():
-        if words.attribute == attribute and words.name not in used:
+        if words.attribute == canonical_name(attribute) and words.name not in used:
             yield replace(setup, mask=Mask.for_attribute(attribute, words, True, setup.mask.remove))
     if study.references.height:
         for rule in VOCABULARIES:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from portrayal.engine import Progress
 from portrayal.errors import Undefined, unknown_name
 from portrayal.files import content_digest
+from portrayal.metrics.attribute_names import resolve_attribute
 from portrayal.metrics.card import Card
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.harms.counting import count_scenes, speakers_of
@@ -28,6 +29,7 @@ from portrayal.metrics.harms.stereotyping_worlds import Amplification, Distribut
 from portrayal.metrics.harms.streaming import NOT_IN_PARTS, count_in_parts
 from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.harms.tally import TOP
+from portrayal.metrics.language import unread
 from portrayal.metrics.metric import DEFAULT_ATTRIBUTE, metric
 from portrayal.metrics.options import Draws, Kept, Synonyms, Words, several
 from portrayal.metrics.preconditions import preconditions_met
@@ -110,6 +112,7 @@ CARD = Card(
     audit={"stage": ("3", "4"), "top": 10, "evidence": 500},
     every_attribute=True,
     by_term="measurement",
+    english=True,
 )
 def harms(
     study: Study,
@@ -247,7 +250,13 @@ def stream(
     stages, terms = _stages(known["stage"]), several(known["measurement"])
     chosen = [kind for kind in MEASURES if not terms or kind.rule.term in terms]
     able = [kind for kind in chosen if kind.streams]
-    first = attribute or next(iter(read_part(path, 0).attribute_names), DEFAULT_ATTRIBUTE)
+    part = read_part(path, 0)
+    if attribute is not None:
+        attribute = resolve_attribute(attribute, part.attribute_names)
+    first = attribute or next(iter(part.attribute_names), DEFAULT_ATTRIBUTE)
+    sources = [source for source in part.speakers if systems is None or source in systems]
+    for reason in unread(part, sources, None).values():
+        raise Undefined(reason)
     asked = Asked(
         attribute=first,
         seed=seed,

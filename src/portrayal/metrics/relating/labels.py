@@ -13,7 +13,7 @@ def group_labels(study: Study, attribute: str, lexicon: Lexicon) -> dict[str, st
     if not study.has_attribute(attribute):
         return {}
     try:
-        names = lexicon_names(study.groups(attribute), lexicon)
+        names = lexicon_names(study.groups(attribute), lexicon, attribute)
     except Undefined:  # the lexicon speaks of other groups than the labels
         return {}
     labelled = ((image, names[group]) for image, group in study.labels(attribute).iter_rows())

@@ -19,6 +19,7 @@ from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.files import replacing
 from portrayal.lexicon import Lexicon
 from portrayal.metrics import Metric, find_metric
+from portrayal.metrics.attribute_names import resolve_attribute
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.speech import choose_lexicon, labelled_objects
 from portrayal.mitigate.captions.balancing import Balance, balance, drawn
@@ -107,6 +108,7 @@ def remedied(
         study = study.only(systems)
     if not study.captions.height:
         raise Undefined("The study has no captions of a system, so there is nothing to remedy.")
+    attribute = resolve_attribute(attribute, study.attribute_names)
     words = choose_lexicon(lexicon, attribute)
     found: list[Findings] = []
     origin: dict[str, str] = {}  # remedied system: the one it was made from

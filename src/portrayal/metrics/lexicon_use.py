@@ -1,0 +1,50 @@
+"""Which lexicon a study's attributes use, what that means, and what their labels mean by its aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from portrayal.errors import Undefined
+from portrayal.lexicon import Lexicon, find_lexicon, name_key
+from portrayal.metrics.language import cautions, unread
+from portrayal.metrics.speech import lexicon_names
+from portrayal.study import Study
+
+
+def aliases(attribute: str, values: Iterable[str]) -> dict[str, str]:
+    """The groups that values of an attribute mean by its lexicon; what it does not know is left out.
+
+    >>> aliases("Sex", ["M", "female", "0"])
+    {'M': 'male', 'female': 'female'}
+    """
+    lexicon = find_lexicon(attribute)
+    known = {} if lexicon is None else lexicon.names_of_groups
+    return {value: known[name_key(value)] for value in values if name_key(value) in known}
+
+
+def lexicon_remarks(study: Study) -> list[str]:
+    """For each attribute which lexicon is used, or that none is; and sources that the lists cannot read."""
+    remarks = [_remark(study, attribute) for attribute in study.attribute_names]
+    readings = unread(study, study.speakers, None) | cautions(study, study.speakers, None)
+    return [*remarks, *readings.values()]
+
+
+def _remark(study: Study, attribute: str) -> str:
+    lexicon = find_lexicon(attribute)
+    if lexicon is None:
+        return (
+            f"{attribute}: no lexicon is used. Metrics that need words for its groups leave it out; give them a list "
+            "with --lexicon FILE."
+        )
+    words = f"{attribute}: the lexicon '{lexicon.name}' ({lexicon.language}) is used"
+    try:
+        names = lexicon_names(study.groups(attribute), lexicon, attribute)
+    except Undefined as reason:
+        return f"{words} to hide words, and by no metric that compares captions with labels. {reason}"
+    unnamed = [group for group, name in names.items() if name is None]
+    missing = f" It has no words for {', '.join(map(repr, unnamed))}." if unnamed else ""
+    return f"{words}.{missing}{_visible(lexicon)}"
+
+
+def _visible(lexicon: Lexicon) -> str:
+    return "" if lexicon.hide else " As published, LIC does not hide its words (--mask hides them)."

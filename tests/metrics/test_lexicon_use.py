@@ -1,0 +1,182 @@
+"""An attribute finds its lexicon by any of its names, and what cannot be hidden or read is refused."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import portrayal
+from portrayal.cli.main import run
+from portrayal.errors import PortrayalError, Undefined
+from portrayal.metrics import error, harms, leakage, lic, quality, word_odds
+from portrayal.metrics.lexicon_use import lexicon_remarks
+from portrayal.study import write_study
+
+GERMAN = """Ein Mann mit Hut steht auf der Straße
+Eine Frau sitzt auf einer Bank im Park
+Zwei Kinder spielen Fußball auf einer Wiese
+Ein Hund rennt am Strand entlang
+Ein Mann fährt mit dem Fahrrad durch die Stadt
+Eine Frau hält einen roten Regenschirm
+Ein kleiner Junge isst ein Stück Pizza
+Ein Mädchen reitet auf einem braunen Pferd
+Eine Gruppe von Menschen wartet auf den Bus
+Ein Mann in einem Anzug spricht in ein Mikrofon
+Eine Katze liegt auf einem Laptop
+Ein Teller mit Nudeln und Gemüse steht auf dem Tisch
+Ein Mann springt mit einem Snowboard über die Schanze
+Eine ältere Frau kocht in der Küche
+Mehrere Leute fahren Ski in den Bergen
+Ein Tennisspieler schlägt den Ball
+Ein Zug fährt in den Bahnhof ein
+Ein Surfer reitet auf einer großen Welle
+Eine Frau mit Brille liest ein Buch
+Ein Mann repariert ein altes Motorrad
+Zwei Männer sitzen in einem Restaurant und trinken Wein
+Ein Baby schläft in einem Kinderbett
+Die Frau telefoniert mit ihrem Handy
+Ein Skateboarder macht einen Trick auf der Rampe
+Ein Koch schneidet Tomaten in der Küche
+Ein Flugzeug steht auf der Landebahn
+Eine Familie macht ein Picknick am See
+Ein Polizist steht neben einem Auto
+Das Kind hat einen Ball in der Hand
+Ein Mann wirft eine Frisbee im Park
+Drei Giraffen stehen neben einem Baum""".splitlines()
+ENGLISH = [
+    f"a {'man' if n % 2 else 'woman'} with a {'dog' if n % 3 else 'kite'} on street {n}" for n in range(62)
+]
+GROUPS = ["female", "male"]
+FEW = {"null": 0, "draws": 20, "seeds": (0,)}
+
+
+def study_of(attribute="gender", groups=GROUPS, objects=None, **captions):
+    rows = [(n, system, text) for system, texts in captions.items() for n, text in enumerate(texts)]
+    columns = dict(zip(("image_id", "system", "caption"), zip(*rows, strict=True), strict=True))
+    images = sorted({n for n, _, _ in rows})
+    labels = {"image_id": images, attribute: [groups[n % 2] for n in images]}
+    return portrayal.Study.from_frames(
+        captions=pl.DataFrame(columns), attributes=pl.DataFrame(labels), objects=objects
+    )
+
+
+def numbers(results):
+    return [(m.term, m.item, m.value, m.low, m.high, m.p) for m in results.measurements]
+
+
+@pytest.mark.parametrize("name", ["Gender", "GENDER", "sex", "Sex"])
+def test_an_attribute_of_another_name_gives_the_same_numbers(name):
+    usual, renamed = study_of(c=ENGLISH), study_of(name, ["F", "M"], c=ENGLISH)
+    assert numbers(lic(renamed, **FEW)) == numbers(lic(usual, **FEW))
+    assert numbers(error(renamed, draws=20)) == numbers(error(usual, draws=20))
+    assert numbers(word_odds(renamed, draws=20)) == numbers(word_odds(usual, draws=20))
+    assert {m.attribute for m in error(renamed, attribute="gender", draws=20).measurements} == {name}
+    labels = pl.DataFrame({"image_id": range(62), "label": ["man", "dog"] * 31, "source": "human"})
+    with_objects = study_of(name, c=ENGLISH, objects=labels)
+    assert leakage.Labels.of(with_objects, {}, name).names == ("dog",)
+
+
+def test_two_attributes_of_one_name_are_not_chosen_between():
+    study = study_of("sex", c=ENGLISH)
+    both = portrayal.Study.from_frames(
+        captions=study.captions, attributes=study.attributes.with_columns(Sex=pl.col("sex"))
+    )
+    with pytest.raises(PortrayalError, match="'gender' can be 'sex' or 'Sex' of this study"):
+        error(both, attribute="gender")
+
+
+@pytest.mark.parametrize("metric", [lic, word_odds])
+def test_what_cannot_be_hidden_is_refused_unless_told_so(metric):
+    few = FEW if metric is lic else {"draws": 20}
+    hair = study_of("hair", ["dark", "fair"], c=ENGLISH)
+    with pytest.raises(
+        Undefined, match=r"No shipped lexicon has words that name 'hair'.*--lexicon FILE.*--no-mask"
+    ):
+        metric(hair, attribute="hair", **few)
+    crossed = portrayal.Study.from_frames(
+        captions=hair.captions, attributes=hair.attributes.with_columns(gender=pl.col("hair"))
+    )
+    with pytest.raises(Undefined, match="words that name 'hair'"):
+        metric(crossed, attribute="gender+hair", **few)
+    told = metric(hair, attribute="hair", mask=False, **few)
+    assert {m.caution for m in told.measurements} == {
+        "No words for hair were hidden, as was asked (--no-mask)."
+    }
+    assert {m.settings["mask"] for m in told.measurements} == {None}
+    assert {m.caution for m in metric(study_of(c=ENGLISH), **few).measurements} == {None}
+
+
+def test_a_list_that_is_in_no_caption_is_refused_and_neutral_captions_are_not():
+    with pytest.raises(Undefined, match=r"No caption has a word of the lexicon 'gender' \(language: en\)"):
+        lic(study_of(c=[text.replace("woman", "dog").replace("man", "cat") for text in ENGLISH]), **FEW)
+    neutral = [text.replace("woman", "person").replace("man", "person") for text in ENGLISH]
+    found = lic(study_of(c=neutral), **FEW)
+    assert {m.caution for m in found.measurements} == {
+        "No word of the lexicon 'gender' stands in a caption: nothing was hidden."
+    }
+
+
+def test_words_that_the_published_protocol_leaves_in_are_said_to_be_in():
+    found = lic(study_of("skin", ["dark", "light"], c=ENGLISH), **FEW)
+    assert {m.caution for m in found.measurements} == {
+        "No words for skin were hidden, as published; --mask hides them."
+    }
+
+
+def test_groups_that_mean_one_are_not_measured_apart():
+    with pytest.raises(
+        Undefined, match=r"'M', 'man' of 'gender' all mean 'male'.*--map gender:M=male,man=male"
+    ):
+        error(study_of(groups=["M", "man"], c=ENGLISH))
+
+
+def test_captions_in_another_language_are_refused_and_the_others_measured(tmp_path, capsys):
+    study = study_of(german=GERMAN, english=ENGLISH)
+    found = error(study, draws=20)
+    assert {m.system for m in found.measurements} == {"english"}
+    (skip,) = found.provenance["skipped"]
+    assert skip["reason"].startswith(
+        "Of 31 captions of 'german' that were read, 0 seem to be in the language"
+    )
+    for metric in (error, lic, word_odds, harms):
+        with pytest.raises(Undefined, match="captions of 'german'"):
+            metric(study, attribute="gender", systems=["german"])
+    assert lic(study, systems=["german"], mask=False, **FEW).measurements  # no words are needed
+    write_study(study, tmp_path)
+    assert run(["score", "error", str(tmp_path), "--draws", "20"]) == 0
+    assert "Not measured: error, gender. Of 31 captions of 'german'" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_captions_of_two_languages_bear_a_caution():
+    mixed = study_of(c=ENGLISH + GERMAN)
+    assert {m.caution for m in error(mixed, draws=20).measurements} == {
+        "Of 93 captions of 'c' that were read, 62 seem to be in the language of the word lists (en); words in others "
+        "are not found."
+    }
+    things = pl.DataFrame({"image_id": range(93), "label": "dog", "source": "human"})
+    rows = quality(study_of(c=ENGLISH + GERMAN, objects=things), draws=20).measurements
+    assert {m.term for m in rows if m.caution} == {"chair-i", "chair-s"}
+
+
+def test_a_lexicon_of_the_captions_language_reads_them(tmp_path):
+    words = '[groups]\nmale = ["mann", "männer", "junge"]\nfemale = ["frau", "mädchen"]\n'
+    german = tmp_path / "de.toml"
+    german.write_text(f'name = "de"\nattribute = "gender"\nlanguage = "de"\n{words}')
+    study = study_of(german=GERMAN)
+    assert error(study, lexicon=str(german), draws=20).measurements
+    german.write_text(f'name = "de"\nattribute = "gender"\n{words}')  # says nothing of its language: English
+    with pytest.raises(Undefined, match='a line such as language = "de"'):
+        error(study, attribute="gender", lexicon=str(german), draws=20)
+    german.write_text('name = "fr"\nlanguage = "fr"\n[groups]\nmale = ["homme"]\nfemale = ["femme"]\n')
+    with pytest.raises(Undefined, match=r"0 seem to be in the language of the word lists \(fr\)"):
+        error(study, attribute="gender", lexicon=str(german), draws=20)
+
+
+def test_a_check_says_which_lexicon_each_attribute_uses():
+    assert lexicon_remarks(study_of("Sex", c=ENGLISH)) == ["Sex: the lexicon 'gender' (en) is used."]
+    assert "no lexicon is used" in lexicon_remarks(study_of("hair", c=ENGLISH))[0]
+    assert "LIC does not hide its words" in lexicon_remarks(study_of("race", ["dark", "light"], c=ENGLISH))[0]
+    assert "--map gender:0=...,1=..." in lexicon_remarks(study_of(groups=["0", "1"], c=ENGLISH))[0]
+    assert "Of 31 captions of 'c'" in lexicon_remarks(study_of(c=GERMAN))[1]
