@@ -33,6 +33,7 @@ class Problem:
     expected: str
     found: str
     place: str | None = None  # "line 7", "row 7"; None where the whole file is meant
+    count: int = 1  # rows that have the same problem, told once
 
     def __str__(self) -> str:
         where = f"{self.file}, {self.place}" if self.place else self.file
@@ -66,8 +67,13 @@ class Problems:
     skip_bad: bool = False
     rows: list[Problem] = field(default_factory=list)
 
-    def note(self, file: object, expected: str, found: str, place: str | None = None) -> None:
-        self.rows.append(Problem(str(file), expected, found, place))
+    def note(self, file: object, expected: str, found: str, place: str | None = None, count: int = 1) -> None:
+        self.rows.append(Problem(str(file), expected, found, place, count))
+
+    @property
+    def count(self) -> int:
+        """How many rows are bad."""
+        return sum(problem.count for problem in self.rows)
 
     def stop(self, file: object, expected: str, found: str, place: str | None = None) -> InputError:
         return InputError([*self.rows, Problem(str(file), expected, found, place)])

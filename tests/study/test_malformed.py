@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 GOOD = "image_id,caption\n1,a man\n2,a woman\n3,a dog\n"
+MANY = "image_id,caption\n" + "".join(f"{n},a man\n" for n in range(9))
 
 
 class Hostile:
@@ -64,9 +65,47 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
         "c.jsonl, line 2: expected a JSON object, found",
     ),
     "a group spelt two ways": (
-        {"c.csv": GOOD, "a.csv": "image_id,gender\n1,male\n2,Male\n3,male\n"},
+        {"c.csv": GOOD, "a.csv": "image_id,camera\n1,sony\n2,Sony\n3,SONY\n"},
         ["table", "c.csv", "--attributes", "a.csv"],
-        "a.csv, line 3: expected the group 'male' of 'gender' spelt one way, found 'Male'.",
+        "a.csv, line 3: expected the group 'sony' of 'camera' spelt one way, found 'Sony' (2 such labels in all; "
+        "portrayal import --map camera:Sony=sony makes them one).",
+    ),
+    "a table separated by semicolons": (
+        {"c.csv": GOOD, "a.csv": "image_id;gender\n1;male\n2;male\n"},
+        ["table", "c.csv", "--attributes", "a.csv"],
+        "a.csv, line 1: expected columns separated by commas, found a header that seems to be separated by semicolons: "
+        "'image_id;gender' (save it with commas, or with tabs as .tsv).",
+    ),
+    "a table of tabs called .csv": (
+        {"c.csv": GOOD.replace(",", "\t")},
+        ["table", "c.csv"],
+        "separated by tabs: 'image_id\\tcaption' (name it .tsv).",
+    ),
+    "a column of free text": (
+        {"c.csv": MANY, "a.csv": "image_id,gender,note\n" + "".join(f"{n},male,n{n}\n" for n in range(9))},
+        ["table", "c.csv", "--attributes", "a.csv"],
+        "a.csv: expected groups in the column 'note', found 9 different values, 9 of them of one image each (name the "
+        "columns that are labels with --attribute NAME, which can be repeated).",
+    ),
+    "a mapping of no value": (
+        {"c.csv": GOOD, "a.csv": "image_id,gender\n1,x\n2,x\n"},
+        ["table", "c.csv", "--attributes", "a.csv", "--map", "gender:M=male"],
+        "--map gender: no image has the value 'm'; the values are 'x'.",
+    ),
+    "a mapping of no column": (
+        {"c.csv": GOOD, "a.csv": "image_id,gender\n1,x\n2,x\n"},
+        ["table", "c.csv", "--attributes", "a.csv", "--map", "gendr:x=male"],
+        "--map gendr: there is no such column of labels; the columns are gender.",
+    ),
+    "a mapping without a group": (
+        {"c.csv": GOOD},
+        ["table", "c.csv", "--map", "gender:M"],
+        "Expected --map ATTRIBUTE:VALUE=GROUP,... such as gender:M=male,F=female, found 'gender:M'.",
+    ),
+    "a mapping that goes on": (
+        {"c.csv": GOOD},
+        ["table", "c.csv", "--map", "gender:a=b,b=a"],
+        "--map gender: 'a' is mapped to 'b', which is mapped to 'a'; choose groups that are no values.",
     ),
     "a certain human": (
         {"c.csv": GOOD, "o.csv": "image_id,label,source,confidence\n1,dog,human,1\n"},

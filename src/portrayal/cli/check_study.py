@@ -11,10 +11,11 @@ from portrayal.auditing import plan
 from portrayal.cli.audit_options import asked_settings, audit_options
 from portrayal.cli.console import say, show_table
 from portrayal.cli.options import skip_bad_option, study_argument
-from portrayal.cli.studies import tell_skipped, told_objects, told_rankings
+from portrayal.cli.studies import tell_skipped, told_mapping, told_objects, told_rankings
 from portrayal.errors import Problems, counted
 from portrayal.metrics import METRICS
 from portrayal.metrics.label_origin import caption_words, unannotated
+from portrayal.metrics.lexicon_use import lexicon_remarks
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
 from portrayal.study.cautions import cautions, distinct
@@ -37,9 +38,11 @@ def command(
     problems = Problems(skip_bad)
     read = read_study_noting(study, problems, strict=True)
     _show_contents(read)
+    for line in told_mapping(read):
+        say(line)
     for sentence in distinct(cautions(read)):
         say(f"Caution: {sentence}")
-    for remark in remarks(read):
+    for remark in (*lexicon_remarks(read), *remarks(read)):
         say(f"Note: {remark}")
     for caution in filter(None, (caption_words(read), unannotated(read))):
         say(f"Caution: {caution}")

@@ -10,12 +10,14 @@ import click
 from portrayal.cli.console import say
 from portrayal.cli.folders import force_option, refuse_study
 from portrayal.cli.options import out_option, skip_bad_option
-from portrayal.cli.studies import tell_skipped, told_objects, told_rankings
+from portrayal.cli.studies import tell_skipped, told_mapping, told_objects, told_rankings
 from portrayal.documents import writable
 from portrayal.errors import Problems, counted
 from portrayal.metrics.label_origin import caption_words, unannotated
+from portrayal.metrics.lexicon_use import aliases
 from portrayal.study import Study, importers, write_study
 from portrayal.study.folder import refuse_to_overwrite, remove_study
+from portrayal.study.group_names import GroupNames, parse_maps
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -50,6 +52,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="The pictures.",
 )
 @click.option("--attribute", "names", multiple=True, metavar="NAME", help="Only this attribute (repeatable).")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="ATTRIBUTE:VALUE=GROUP,...",
+    help="What values of labels mean, such as gender:M=male,F=female (repeatable). By default the lexicon's aliases.",
+)
 @click.option("--name", metavar="TEXT", help="The study's name; by default the name of its folder.")
 @out_option
 @skip_bad_option
@@ -64,6 +73,7 @@ def command(
     rankings: tuple[str, ...],
     images: Path | None,
     names: tuple[str, ...],
+    maps: tuple[str, ...],
     name: str | None,
     out: Path,
     skip_bad: bool,
@@ -92,13 +102,16 @@ def command(
         rankings=rankings,
         images=images,
         attribute_names=names,
+        meaning=GroupNames(parse_maps(maps), aliases),
         name=name or writable(out.resolve().name),
     )
     imported = importers.run(kind, request, problems)
     problems.settle()
     tell_skipped(problems)
     remove_study(out)  # only now: what was there stays until the new study is read
-    write_study(replace(imported.study, left_out=len(problems.rows)), out)
+    write_study(replace(imported.study, left_out=problems.count), out)
+    for line in told_mapping(imported.study):
+        say(line)
     for note in imported.notes:
         say(note, style="dim")
     say(_summary(imported.study))

@@ -53,7 +53,19 @@ def told_objects(study: Study) -> str:
     return f"{told}; nothing in {empty:,} annotated images" if empty else told
 
 
+def told_mapping(study: Study) -> list[str]:
+    """Which values of labels were mapped to which groups, a line for each attribute."""
+    lines = []
+    for attribute, names in study.mapped.items():
+        values: dict[str, list[str]] = {}
+        for value, group in names.items():
+            values.setdefault(group, []).append(value)
+        pairs = "; ".join(f"{', '.join(some)} -> {group}" for group, some in values.items())
+        lines.append(f"Labels of {attribute} were mapped: {pairs}.")
+    return lines
+
+
 def tell_skipped(problems: Problems) -> None:
     """Under --skip-bad nothing is lost in silence."""
     if problems.rows:
-        warn(f"{counted(len(problems.rows), 'bad row', 'was')} left out. The first: {problems.rows[0]}")
+        warn(f"{counted(problems.count, 'bad row', 'was')} left out. The first: {problems.rows[0]}")

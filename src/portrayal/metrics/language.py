@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from portrayal.lexicon import ENGLISH, Coverage, Lexicon, coverage
-from portrayal.results import Results
+from portrayal.results import Results, join_cautions
 from portrayal.study import Study
 
 
@@ -40,7 +40,7 @@ def with_cautions(results: Results, sentences: Mapping[str, str], terms: Iterabl
     for row in results.measurements:
         sentence = sentences.get(row.system or "")
         if sentence and (not chosen or row.term in chosen):
-            row = replace(row, caution=" ".join(filter(None, (row.caution, sentence))))
+            row = replace(row, caution=join_cautions([row.caution, sentence]))
         rows.append(row)
     return replace(results, measurements=tuple(rows))
 

@@ -121,14 +121,25 @@ class Checked:
             self.good[index] = False
 
     def one_spelling(self, name: str) -> None:
-        """'Male' and 'male' would be two groups by accident; the first spelling is the group's name."""
+        """'Male' and 'male' would be two groups by accident. One problem for a column, however many rows have it."""
         first: dict[str, str] = {}
+        others: list[int] = []
         for index, value in enumerate(self.columns[name]):
             if value is not None and first.setdefault(value.casefold(), value) != value:
-                self.note(
-                    index, f"the group {first[value.casefold()]!r} of '{name}' spelt one way", shown(value)
-                )
-                self.columns[name][index] = None
+                others.append(index)
+        if not others:
+            return
+        value = self.columns[name][others[0]]
+        self.problems.note(
+            self.raw.path,
+            f"the group {first[value.casefold()]!r} of '{name}' spelt one way",
+            f"{shown(value)} ({len(others):,} such labels in all; portrayal import --map "
+            f"{name}:{value}={first[value.casefold()]} makes them one)",
+            self.raw.place(others[0]),
+            count=len(others),
+        )
+        for index in others:
+            self.columns[name][index] = None
 
     def bad(self, index: int, expected: str, found: str) -> None:
         """The row cannot be used; only its first problem is told."""

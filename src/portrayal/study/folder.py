@@ -15,12 +15,14 @@ from portrayal.files import replacing, write_text
 from portrayal.study import tables
 from portrayal.study.formats import read_raw
 from portrayal.study.formats.raw import read_text
+from portrayal.study.group_names import GroupNames, check_mapping
 from portrayal.study.shortening import shortened
 from portrayal.study.study import TABLES, Study
 
 STUDY_FILE = "study.toml"
 SCHEMA = "portrayal.study/1"
-_KEYS = {"schema", "name", "images", "left_out", "vocabularies", *TABLES}
+_FREE_TEXT = "leave the column out of the file"
+_KEYS = {"schema", "name", "images", "left_out", "vocabularies", "mapped", *TABLES}
 
 
 def read_study(path: Path | str, *, skip_bad: bool = False, strict: bool = False) -> Study:
@@ -73,13 +75,17 @@ def read_study_noting(
     path = path if path.name == STUDY_FILE and path.is_file() else path / STUDY_FILE
     settings = _settings(path)
     folder = path.parent
+    mapped = _mapped(path, settings.get("mapped", {}))
+    meaning = GroupNames.recorded(mapped)
     readers: dict[str, Callable[[Path, str | None], pl.DataFrame]] = {
         "captions": lambda file, system: tables.captions(read_raw(file, problems), system, problems),
         "references": lambda file, _: tables.references(read_raw(file, problems), problems),
-        "attributes": lambda file, _: tables.attributes(read_raw(file, problems), problems),
+        "attributes": lambda file, _: tables.attributes(read_raw(file, problems), problems, meaning=meaning),
         "people": lambda file, _: tables.people(read_raw(file, problems), problems),
         "objects": lambda file, _: tables.objects(read_raw(file, problems), problems),
-        "rankings": lambda file, system: tables.rankings(read_raw(file, problems), system, problems),
+        "rankings": lambda file, system: tables.rankings(
+            read_raw(file, problems), system, problems, meaning=meaning
+        ),
     }
     if part is not None:
         del readers["rankings"]
@@ -116,7 +122,9 @@ def read_study_noting(
         sources = [folder / file for _, file in _files(path, "attributes", settings["attributes"])]
         # Read again for its lines, which several files would not share; what is wrong with it was noted before.
         raw = read_raw(sources[0], Problems(skip_bad=True)) if len(sources) == 1 else None
-        labels = tables.without_singletons(made["attributes"], captioned, raw, sources[0], problems)
+        labels = tables.without_singletons(
+            made["attributes"], captioned, raw, sources[0], problems, _FREE_TEXT
+        )
         made["attributes"] = labels if problems.skip_bad else made["attributes"]
     images = settings.get("images")
     if images is not None and not (folder / images).is_dir():
@@ -126,7 +134,8 @@ def read_study_noting(
             name=settings.get("name", writable(folder.resolve().name)),
             vocabularies=_read_vocabularies(path, settings.get("vocabularies", {}), problems),
             images=folder / images if images is not None else None,
-            left_out=settings.get("left_out", 0) + len(problems.rows),
+            left_out=settings.get("left_out", 0) + problems.count,
+            mapped=mapped,
             shortened={},
             **made,
         )
@@ -159,6 +168,9 @@ def write_study(study: Study, folder: Path | str) -> Path:
             name = f"vocabularies/{number:02}.json"  # numbered: a system's name may not be a file's name
             write_text(folder / name, json.dumps(list(words), ensure_ascii=False, indent=0) + "\n")
             lines.append(f'{_toml_text(system)} = "{name}"')
+    for attribute, names in study.mapped.items():
+        lines.append(f"\n[mapped.{_toml_text(attribute)}]")
+        lines += [f"{_toml_text(value)} = {_toml_text(group)}" for value, group in names.items()]
     path = folder / STUDY_FILE
     write_text(path, "\n".join(lines) + "\n")
     return path
@@ -206,6 +218,19 @@ def _settings(path: Path) -> Mapping[str, Any]:
     if not isinstance(settings.get("vocabularies", {}), dict):
         raise InputError([Problem(str(path), "a table [vocabularies]", shown(settings["vocabularies"]))])
     return settings
+
+
+def _mapped(path: Path, tables_of: object) -> dict[str, dict[str, str]]:
+    """Which values of label columns stand for which groups: `[mapped.gender]` with `M = "male"`."""
+    if not isinstance(tables_of, dict):
+        raise InputError([Problem(str(path), "tables [mapped.ATTRIBUTE] of value = group", shown(tables_of))])
+    for attribute, names in tables_of.items():
+        sound = isinstance(names, dict) and all(isinstance(group, str) and group for group in names.values())
+        if not sound:
+            expected = f"a table [mapped.{attribute}] of value = group"
+            raise InputError([Problem(str(path), expected, shown(names))])
+        check_mapping(names, f"{path}, [mapped.{attribute}]")
+    return {attribute: dict(names) for attribute, names in tables_of.items()}
 
 
 def _files(path: Path, table: str, named: object) -> list[tuple[str | None, str]]:

@@ -39,6 +39,8 @@ class Study:
     left_out: int = 0  # bad rows that were left out when the study was read or imported
     # By source (a system, or `human`) how many captions were too long and were cut when the study was read.
     shortened: Mapping[str, int] = field(default_factory=dict)
+    # What values of label columns were before they were mapped to groups: attribute -> value -> group.
+    mapped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def from_frames(
@@ -82,7 +84,7 @@ class Study:
         made["vocabularies"] = {system: tuple(words) for system, words in (vocabularies or {}).items()}
         from portrayal.study.shortening import shortened  # here, since it knows what a study is
 
-        study = cls(name=name, images=Path(images) if images else None, left_out=len(problems.rows), **made)
+        study = cls(name=name, images=Path(images) if images else None, left_out=problems.count, **made)
         return shortened(study)
 
     @cached_property

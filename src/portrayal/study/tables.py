@@ -23,6 +23,7 @@ from portrayal.study.checked import (
     whole_number,
 )
 from portrayal.study.formats.raw import NOTHING, VALUES, RawTable
+from portrayal.study.group_names import GroupNames
 from portrayal.study.identifiers import image_id
 
 CAPTIONS = {"image_id": pl.String(), "system": pl.String(), "sample": pl.Int64(), "caption": pl.String()}
@@ -41,7 +42,8 @@ RANKINGS = {"query": pl.String(), "system": pl.String(), "image_id": pl.String()
 FROM_CAPTIONS = "captions"  # the source of labels that are words found in captions: no ground truth
 CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
 
-MOST_GROUPS = 50  # different values of a column of rankings that is taken for groups without being named
+MOST_GROUPS = 50  # different values of a column that is taken for groups without being named
+MANY_ALONE = 5  # groups of one image each, from which on most groups being such makes a column free text
 
 _CAPTION = ("caption", "pred", "text")
 _CAPTION_LISTS = ("captions", VALUES)
@@ -77,24 +79,35 @@ def references(raw: RawTable, problems: Problems) -> pl.DataFrame:
     return table.frame(REFERENCES)
 
 
-def attributes(raw: RawTable, problems: Problems, only: Sequence[str] = ()) -> pl.DataFrame:
-    """Who is shown: one row per image, one column per attribute; what is missing stays missing."""
+def attributes(
+    raw: RawTable, problems: Problems, only: Sequence[str] = (), meaning: GroupNames | None = None
+) -> pl.DataFrame:
+    """Who is shown: one row per image, one column per attribute; what is missing stays missing.
+
+    `meaning` says which group a value stands for, where it is not the group's name.
+    """
     table = Checked(raw, problems)
     table.ids()
     names = _attribute_columns(table, only, known=(*_CAPTION, *_CAPTION_LISTS, "system", "sample"))
-    for name in names:
-        if not name.endswith(CERTAINTY):
-            table.one_spelling(name)
+    _name_groups(table, names, meaning)
     table.merge_repeats("image_id", names)
     return table.frame(ATTRIBUTES | _attribute_types(names))
 
 
 def without_singletons(
-    labels: pl.DataFrame, images: pl.Series, raw: RawTable | None, path: object, problems: Problems
+    labels: pl.DataFrame,
+    images: pl.Series,
+    raw: RawTable | None,
+    path: object,
+    problems: Problems,
+    way_out: str,
+    most: int | None = None,
 ) -> pl.DataFrame:
     """The labels, less those of a group that holds one captioned image only, each of which is a problem.
 
-    Such a group is a misspelt label, or one person whose single caption would be the group's score.
+    Such a group is a misspelt label, or one person whose single caption would be the group's score. A column in which
+    most groups are such, or with more than `most` of them, is no label but free text: it is one problem, and left out
+    whole. `way_out` says what to do about it.
     """
     captioned = labels.filter(pl.col("image_id").is_in(images.implode()))
     places = {image_id(value): index for index, value in enumerate(_id_column(raw))} if raw else {}
@@ -103,6 +116,14 @@ def without_singletons(
             continue
         counts = captioned[name].drop_nulls().value_counts()
         alone = set(counts.filter(pl.col("count") == 1)[name])
+        mostly_alone = len(alone) >= MANY_ALONE and 2 * len(alone) > counts.height
+        if mostly_alone or (most is not None and counts.height > most):
+            found = (
+                f"{counts.height:,} different values, {len(alone):,} of them of one image each ({way_out})"
+            )
+            problems.note(path, f"groups in the column '{name}'", found)
+            labels = labels.drop(name, f"{name}{CERTAINTY}", strict=False)
+            continue
         for image, group in captioned.select("image_id", name).iter_rows():
             if group in alone:
                 place = raw.place(places[image]) if raw and image in places else None
@@ -122,11 +143,12 @@ def joined_attributes(
     """Several tables of labels as one row per image; where two speak of the same label they must agree."""
     joined = parts[0]
     for part, path in zip(parts[1:], paths[1:], strict=True):
+        again = {name: f"{name}\N{NULL}again" for name in part.columns if name in joined.columns}
+        del again["image_id"]
         joined = joined.join(
-            part, on="image_id", how="full", coalesce=True, suffix="_again", maintain_order="left_right"
+            part.rename(again), on="image_id", how="full", coalesce=True, maintain_order="left_right"
         )
-        for name in [column for column in part.columns if f"{column}_again" in joined.columns]:
-            other = f"{name}_again"
+        for name, other in again.items():
             for image, first, second in (
                 joined.filter(pl.col(name) != pl.col(other)).select("image_id", name, other).rows()
             ):
@@ -206,7 +228,13 @@ def _unnamed_source(raw: RawTable, problems: Problems) -> str:
     return raw.path.stem
 
 
-def rankings(raw: RawTable, system: str | None, problems: Problems, only: Sequence[str] = ()) -> pl.DataFrame:
+def rankings(
+    raw: RawTable,
+    system: str | None,
+    problems: Problems,
+    only: Sequence[str] = (),
+    meaning: GroupNames | None = None,
+) -> pl.DataFrame:
     """What a search gives: for every query its items, each with a score. Other columns say what group an item is of."""
     table = Checked(raw, problems)
     table.text("query", ("query",), "a query")
@@ -221,9 +249,7 @@ def rankings(raw: RawTable, system: str | None, problems: Problems, only: Sequen
     if not named:  # titles and addresses are no groups, and would be taken for hundreds of them
         others += tuple(name for name, some in raw.columns.items() if len(set(map(str, some))) > MOST_GROUPS)
     names = _attribute_columns(table, named, known=others, required=False) if named or not only else []
-    for name in names:
-        if not name.endswith(CERTAINTY):
-            table.one_spelling(name)
+    _name_groups(table, names, meaning)
     table.forbid("system", HUMAN, f"another name: '{HUMAN}' stands for people's captions")
     table.unique("query", "system", "image_id")
     return table.frame(RANKINGS | _attribute_types(names))
@@ -262,6 +288,14 @@ def _attribute_columns(
         else:
             table.take(name, (name,), f"a group of '{name}' as text", group_name, default=None)
     return names
+
+
+def _name_groups(table: Checked, names: Sequence[str], meaning: GroupNames | None) -> None:
+    for name in names:
+        if not name.endswith(CERTAINTY):
+            if meaning is not None:
+                table.columns[name] = meaning.apply(name, table.columns[name])
+            table.one_spelling(name)
 
 
 def _attribute_types(names: Sequence[str]) -> dict[str, pl.DataType]:

@@ -10,6 +10,9 @@ from pathlib import Path
 from portrayal.errors import Problems, shown
 from portrayal.study.formats.raw import RawTable, read_lines
 
+_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+_ENDING = {",": ".csv", "\t": ".tsv"}
+
 
 def read_csv(path: Path, problems: Problems) -> RawTable:
     return _read(path, problems, ",")
@@ -26,6 +29,7 @@ def _read(path: Path, problems: Problems, delimiter: str) -> RawTable:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as error:
         raise problems.stop(path, "well-formed delimited text", str(error), "line 1") from None
+    _check_separator(path, problems, header, delimiter)
     twice = [name for name, count in Counter(header).items() if name and count > 1]
     if twice:
         raise problems.stop(path, "each column once", f"the column {twice[0]!r} twice", "line 1")
@@ -55,3 +59,20 @@ def _read(path: Path, problems: Problems, delimiter: str) -> RawTable:
         if name  # pandas writes its row numbers under an empty name
     }
     return RawTable(path, "line", where, columns)
+
+
+def _check_separator(path: Path, problems: Problems, header: list[str], delimiter: str) -> None:
+    """A header of one column that holds another separator was read with the wrong one."""
+    if len(header) != 1:
+        return
+    for other, name in _SEPARATORS.items():
+        if other != delimiter and other in header[0]:
+            way_out = (
+                "save it with commas, or with tabs as .tsv" if other in ";|" else f"name it {_ENDING[other]}"
+            )
+            raise problems.stop(
+                path,
+                f"columns separated by {_SEPARATORS[delimiter]}",
+                f"a header that seems to be separated by {name}: {shown(header[0])} ({way_out})",
+                "line 1",
+            )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from portrayal.errors import Problems, unknown_name
+from portrayal.study.group_names import GroupNames
 from portrayal.study.study import Study
 
 
@@ -23,6 +24,7 @@ class Request:
     rankings: Sequence[str] = ()  # files, folders of them, or NAME=FILE, as for captions
     images: Path | None = None
     attribute_names: Sequence[str] = ()
+    meaning: GroupNames = field(default_factory=GroupNames)  # of the values in columns of labels
     name: str = "study"
 
 
@@ -60,4 +62,5 @@ def run(kind: str, request: Request, problems: Problems) -> Imported:
         raise unknown_name("importer", kind, IMPORTERS)
     module = importlib.import_module(IMPORTERS[kind][0])
     made: Imported = module.build(request, problems)
-    return made
+    request.meaning.check_used((*made.study.attribute_names, *made.study.ranked_attributes))
+    return replace(made, study=replace(made.study, mapped=request.meaning.mapped))

@@ -14,6 +14,8 @@ from portrayal.study.importers import Imported, Request
 from portrayal.study.importers.sources import system_files
 from portrayal.study.study import Study
 
+_CHOOSE = "name the columns that are labels with --attribute NAME, which can be repeated"
+
 
 def assemble(
     request: Request,
@@ -35,9 +37,18 @@ def assemble(
     images = pl.concat(about).get_column("image_id").unique(maintain_order=True)
     if request.attributes is not None:
         raw = read_raw(request.attributes, problems)
-        read = tables.attributes(raw, problems, request.attribute_names)
+        read = tables.attributes(raw, problems, request.attribute_names, request.meaning)
         matching = _matching(read, images, request.attributes, "attributes", problems, notes)
-        attributes = tables.without_singletons(matching, images, raw, request.attributes, problems)
+        chosen = bool(request.attribute_names)
+        attributes = tables.without_singletons(
+            matching,
+            images,
+            raw,
+            request.attributes,
+            problems,
+            way_out="leave it out of those that --attribute names" if chosen else _CHOOSE,
+            most=None if chosen else tables.MOST_GROUPS,
+        )
     if request.references is not None:
         read = tables.references(read_raw(request.references, problems), problems)
         named = _matching(read, images, request.references, "references", problems, notes)
@@ -66,7 +77,7 @@ def _rankings(request: Request, problems: Problems) -> pl.DataFrame | None:
     if not request.rankings:
         return None
     parts = [
-        tables.rankings(read_raw(path, problems), system, problems, request.attribute_names)
+        tables.rankings(read_raw(path, problems), system, problems, request.attribute_names, request.meaning)
         for system, path in system_files(request.rankings, ENDINGS)
     ]
     joined = pl.concat(parts, how="diagonal")
