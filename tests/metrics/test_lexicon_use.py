@@ -151,10 +151,11 @@ def test_captions_in_another_language_are_refused_and_the_others_measured(tmp_pa
 
 def test_captions_of_two_languages_bear_a_caution():
     mixed = study_of(c=ENGLISH + GERMAN)
-    assert {m.caution for m in error(mixed, draws=20).measurements} == {
+    sentence = (
         "Of 93 captions of 'c' that were read, 62 seem to be in the language of the word lists (en); words in others "
         "are not found."
-    }
+    )
+    assert all((m.caution or "").endswith(sentence) for m in error(mixed, draws=20).measurements)
     things = pl.DataFrame({"image_id": range(93), "label": "dog", "source": "human"})
     rows = quality(study_of(c=ENGLISH + GERMAN, objects=things), draws=20).measurements
     assert {m.term for m in rows if m.caution} == {"chair-i", "chair-s"}
