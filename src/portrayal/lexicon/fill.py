@@ -58,7 +58,7 @@ class Filler:
         if plain is not None:
             if group == NEUTRAL:
                 return plain
-            same = [word for word in lexicon.groups[group] if plain in lexicon.plain.get(word, ())]
+            same = [word for word in lexicon.naming[group] if plain in lexicon.plain.get(word, ())]
             if same:
                 return same[0]
         if group == mention.group:

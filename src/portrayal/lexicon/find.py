@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from portrayal.lexicon.lexicon import Lexicon
+from portrayal.lexicon.nobody import Nobody
 from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.tokens import TOKEN, tokenize
 
@@ -42,6 +43,8 @@ class Finder:
         >>> from portrayal.lexicon import load_lexicon
         >>> [(m.group, m.word) for m in Finder(load_lexicon("gender")).mentions("A Man and his mother's dog")]
         [('male', 'man'), ('male', 'his'), ('female', 'mother')]
+
+        Words that name nobody are left out: in "a cowboy hat", "a male lion" and "there is no man" (see `Nobody`).
         """
         lowered = caption.lower()
         if len(lowered) != len(caption):  # a few letters change their length; places refer to the original
@@ -49,7 +52,10 @@ class Finder:
         spans = [(m.group(), m.start(), m.end()) for m in TOKEN.finditer(lowered)]
         words = [word for word, _, _ in spans]
         matches = list(self._naming.find(words))
-        nobody = {
+        if not matches:
+            return []
+        nobody = None if self.lexicon.as_listed else Nobody(words)
+        things = {
             index
             for start, length, phrase, _ in matches
             if phrase in self._nobody
@@ -61,7 +67,11 @@ class Finder:
             end = start + length
             if phrase in self._nobody:
                 continue
-            if phrase not in self._conditional or self._before_person(words, end, nobody):
+            if phrase in self._conditional:
+                names = self._before_person(words, end, things, nobody)
+            else:
+                names = nobody is None or not nobody.at(start, length)
+            if names:
                 found.append(Mention(group, phrase, spans[start][1], spans[end - 1][2]))
         return found
 
@@ -119,10 +129,12 @@ class Finder:
             done = spans[start + length - 1][2]
         return "".join([*pieces, caption[done:]])
 
-    def _before_person(self, words: Sequence[str], start: int, nobody: Set[int]) -> bool:
+    def _before_person(
+        self, words: Sequence[str], start: int, things: Set[int], nobody: Nobody | None
+    ) -> bool:
         for index, word in enumerate(words[start : start + _PHRASE_REACH + 1], start):
-            if word in self._people and index not in nobody:  # an old lady, not an old lady bug
-                return True
+            if word in self._people and index not in things and (nobody is None or not nobody.at(index)):
+                return True  # an old lady, not an old lady bug
             if word not in ALSO_DESCRIBE:
                 return False
         return False
@@ -144,11 +156,11 @@ class Finder:
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        return frozenset(word for words in self.lexicon.groups.values() for word in words)
+        return frozenset(word for words in self.lexicon.naming.values() for word in words)
 
     @cached_property
     def _naming(self) -> PhraseTable:
-        named = [(word, group) for group, words in self.lexicon.groups.items() for word in words]
+        named = [(word, group) for group, words in self.lexicon.naming.items() for word in words]
         return PhraseTable([*named, *((phrase, "") for phrase in self.lexicon.not_naming)])
 
     @cached_property

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache
-from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from portrayal.errors import PortrayalError
 from portrayal.lexicon.find import ALSO_DESCRIBE
-from portrayal.lexicon.lexicon import Lexicon, load_lexicon, parse_lexicon
+from portrayal.lexicon.lexicon import Lexicon, load_lexicon, load_listed
+from portrayal.lexicon.nobody import Nobody
 from portrayal.lexicon.tokens import tokenize
 
 NORP = ("nationality", "religion", "politics")  # spaCy's name for the three together
@@ -63,7 +63,8 @@ class IdentityWords:
     """Finds the words of several axes in one pass over a caption's tokens.
 
     On each axis words match as they do for a Finder: longest first, adjectives only in front of a word for a person,
-    and not in phrases that name nobody. What is a word for a person, and what may stand in between, is told by all
+    and not where they name nobody, which all finders tell alike
+    (`Nobody`). What is a word for a person, and what may stand in between, is told by all
     lists together. A word stands for each axis that lists it.
 
     >>> words = identity_words()
@@ -131,10 +132,17 @@ class IdentityWords:
                         nobody.update(start + place for place in use.nobody)
                     else:
                         found.append((start, length, use, " ".join(phrase)))
+        if not found:
+            return []
+        nowhere = Nobody(tokens)
         return [
             Named(self.axes[use.axis], word, use.group or "", start, length)
             for start, length, use, word in found
-            if not use.conditional or self._before_person(tokens, start + length, nobody)
+            if (
+                self._before_person(tokens, start + length, nobody, nowhere)
+                if use.conditional
+                else not nowhere.at(start, length)
+            )
         ]
 
     @property
@@ -142,9 +150,11 @@ class IdentityWords:
         """How settings name it: each list with its version and digest."""
         return " ".join(lexicon.label for lexicon in self.lexicons.values())
 
-    def _before_person(self, tokens: Sequence[str], start: int, nobody: AbstractSet[int]) -> bool:
+    def _before_person(
+        self, tokens: Sequence[str], start: int, nobody: AbstractSet[int], nowhere: Nobody
+    ) -> bool:
         for index, token in enumerate(tokens[start : start + _REACH + 1], start):
-            if token in self._people and index not in nobody:
+            if token in self._people and index not in nobody and not nowhere.at(index):
                 return True
             if token not in self._describe:
                 return False
@@ -180,14 +190,9 @@ def identity_words(own: Sequence[str | Path | Lexicon] = ()) -> IdentityWords:
 @cache
 def _shipped() -> IdentityWords:
     # What stands for a person is the same on every axis and kept in one file.
-    people = _read("people").neutral
-    lexicons = {axis: _read(axis) for axis in AXES}
+    people = load_listed("people").neutral
+    lexicons = {axis: load_listed(axis) for axis in AXES}
     for axis, lexicon in lexicons.items():
         named = {word for words in lexicon.groups.values() for word in words}
         lexicons[axis] = replace(lexicon, neutral=tuple(word for word in people if word not in named))
     return IdentityWords(lexicons)
-
-
-def _read(name: str) -> Lexicon:
-    file = resources.files("portrayal.lexicon") / "words" / "identity" / f"{name}.toml"
-    return parse_lexicon(file.read_text(encoding="utf-8"), file.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
@@ -20,11 +20,15 @@ _KEYS = {
     "name", "attribute", "source", "licence", "version", "note",
     "groups", "neutral", "swap", "plain", "stand_in", "mask_also", "before_person", "not_naming", "hide",
     "language", "aliases", "group_aliases",
+    "also_naming", "as_listed",
 }  # fmt: skip
 _LISTS = ("neutral", "mask_also", "before_person")
 _LATER_LISTS = ("not_naming",)  # in the digest only where they are used, so that older lists keep theirs
 _TABLES = ("swap", "plain")
 ENGLISH = "en"  # the language of a lexicon that names none
+_SOCIAL_LISTS = ("age", "ethnicity", "gender", "nationality", "politics", "religion")  # of `words/identity`
+# How mentions are read (`nobody`, `absence`). It changes when the rules do, and the digest of every list with it.
+_RULES = "mentions-2"
 NEUTRAL = "neutral"  # what rows call words and captions that are about a person, and name no group
 
 
@@ -42,6 +46,11 @@ class Lexicon:
     when they ask what captions give away. `language` is the language of the words; `aliases` are other names of the
     attribute (sex), `group_aliases` other names of its groups in tables of labels (M). No alias is looked for in
     captions, so aliases are no part of the digest.
+
+    To hide words and to name groups are two things. `also_naming` words name a group and are not hidden, so that a
+    published list hides what it hid. A word of any list names nobody where the caption says that nobody is there, or
+    speaks of a thing ("no man", "cowboy hat"); with `as_listed` it names its group wherever it stands, as published
+    counts do.
     """
 
     name: str
@@ -62,18 +71,35 @@ class Lexicon:
     language: str = ENGLISH
     aliases: tuple[str, ...] = ()
     group_aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also_naming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    as_listed: bool = False
+
+    @cached_property
+    def naming(self) -> dict[str, tuple[str, ...]]:
+        """The words that name each group, whether or not a mask hides them."""
+        return {
+            group: tuple(dict.fromkeys((*words, *self.also_naming.get(group, ()))))
+            for group, words in self.groups.items()
+        }
 
     @cached_property
     def digest(self) -> str:
         """Changes when the words do, so that results tell one list from another of the same name."""
-        words = [
+        if self.as_listed:
+            return _digest(self._listed)
+        return _digest(
+            [*self._listed, _RULES, {group: list(words) for group, words in self.also_naming.items()}]
+        )
+
+    @property
+    def _listed(self) -> list[Any]:
+        return [
             {group: list(listed) for group, listed in self.groups.items()},
             {word: list(others) for word, others in self.swap.items()},
             *(list(getattr(self, key)) for key in _LISTS),
             *([{**self.plain}, {**self.stand_in}] if self.plain or self.stand_in else []),
             *({key: list(getattr(self, key))} for key in _LATER_LISTS if getattr(self, key)),
         ]
-        return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:8]
 
     def standing_for(self, group: str) -> str | None:
         """The one word or phrase for a group, or for anybody (`neutral`); None where the lexicon has none.
@@ -86,7 +112,7 @@ class Lexicon:
 
     @property
     def label(self) -> str:
-        """How settings name it."""
+        """How settings name it, where it names groups."""
         return "@".join(filter(None, (self.name, self.version, self.digest)))
 
     @cached_property
@@ -102,6 +128,15 @@ class Lexicon:
         """
         own = (self.attribute or self.name, *self.aliases)
         return name_key(attribute) in map(name_key, own)
+
+    @property
+    def mask_label(self) -> str:
+        """How settings name it, where it hides words: how mentions are read is no part of that."""
+        return "@".join(filter(None, (self.name, self.version, _digest(self._listed))))
+
+
+def _digest(words: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def load_lexicon(name_or_path: str | Path | Lexicon) -> Lexicon:
@@ -130,6 +165,13 @@ def read_lexicon(path: Path) -> Lexicon:
     except UnicodeDecodeError:
         raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
     return parse_lexicon(text, str(path))
+
+
+@cache
+def load_listed(name: str) -> Lexicon:
+    """One of the lists of words for social groups, by its file's name: gender, age, people."""
+    file = resources.files("portrayal.lexicon") / "words" / "identity" / f"{name}.toml"
+    return parse_lexicon(file.read_text(encoding="utf-8"), file.name)
 
 
 @cache
@@ -177,7 +219,17 @@ def parse_lexicon(text: str, file: str) -> Lexicon:
         language=data.get("language", ENGLISH).lower(),
         aliases=tuple(data.get("aliases", ())),
         group_aliases={group: tuple(names) for group, names in data.get("group_aliases", {}).items()},
+        also_naming=_also(data),
+        as_listed=data.get("as_listed", False),
     )
+
+
+def _also(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """More words for the groups, listed here or in the list of social groups that is named."""
+    more = data.get("also_naming", {})
+    if isinstance(more, str):
+        more = {group: list(words) for group, words in load_listed(more).groups.items()}
+    return {group: _lower(words) for group, words in more.items() if group in data.get("groups", {})}
 
 
 def _lower(words: list[str]) -> tuple[str, ...]:
@@ -189,8 +241,9 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         yield Problem(file, f"the keys {', '.join(sorted(_KEYS))}", repr(key))
     if not isinstance(data.get("name"), str) or not data["name"].strip():
         yield Problem(file, "a name", shown(data.get("name")))
-    if not isinstance(data.get("hide", True), bool):
-        yield Problem(file, "hide as true or false", shown(data["hide"]))
+    for key in ("hide", "as_listed"):
+        if not isinstance(data.get(key, True), bool):
+            yield Problem(file, f"{key} as true or false", shown(data[key]))
     groups = data.get("groups", {})
     if not isinstance(groups, dict):
         yield Problem(file, "a table [groups] with one list of words per group", shown(groups))
@@ -203,14 +256,18 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         yield Problem(file, "a table [groups] with one list of words per group", "none")
     lists = {f"group '{group}'": words for group, words in groups.items()}
     lists |= {key: data[key] for key in (*_LISTS, *_LATER_LISTS) if key in data}
-    for what, words in lists.items():
-        if not isinstance(words, list) or not words:
-            yield Problem(file, f"{what} as a list of words", shown(words))
-            continue
-        for word in words:
-            if not isinstance(word, str) or not tokenize(word):
-                yield Problem(file, f"words in {what}", shown(word))
-    yield from _shared_words(groups, data.get("not_naming", []), file)
+    yield from _list_problems(lists, file)
+    more = data.get("also_naming", {})
+    if isinstance(more, str):
+        if more not in _SOCIAL_LISTS:
+            yield Problem(file, f"also_naming as one of {', '.join(_SOCIAL_LISTS)}, or a table", repr(more))
+        more = {}
+    if not isinstance(more, dict) or not set(more) <= set(groups):
+        yield Problem(file, f"a table [also_naming] for {', '.join(groups) or 'the groups'}", shown(more))
+        more = {}
+    lists = {f"also_naming for '{group}'": words for group, words in more.items()}
+    yield from _list_problems(lists, file)
+    yield from _shared_words((*groups.items(), *more.items()), data.get("not_naming", []), file)
     for table in _TABLES:
         yield from _table_problems(data.get(table, {}), table, file)
     yield from alias_problems(data, groups, file)
@@ -225,6 +282,16 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
             yield Problem(file, f"a word that stands for '{group}'", shown(word))
 
 
+def _list_problems(lists: dict[str, Any], file: str) -> Iterator[Problem]:
+    for what, words in lists.items():
+        if not isinstance(words, list) or not words:
+            yield Problem(file, f"{what} as a list of words", shown(words))
+            continue
+        for word in words:
+            if not isinstance(word, str) or not tokenize(word):
+                yield Problem(file, f"words in {what}", shown(word))
+
+
 def _table_problems(table: Any, name: str, file: str) -> Iterator[Problem]:
     """Of a table of words and what may stand in their place."""
     if not isinstance(table, dict):
@@ -237,10 +304,10 @@ def _table_problems(table: Any, name: str, file: str) -> Iterator[Problem]:
             yield Problem(file, f"the counterpart of '{word}' as a word or a list of words", shown(others))
 
 
-def _shared_words(groups: dict[str, Any], not_naming: Any, file: str) -> Iterator[Problem]:
+def _shared_words(groups: Iterable[tuple[str, Any]], not_naming: Any, file: str) -> Iterator[Problem]:
     """A word that names two groups names neither; nor does one that names nobody name a group."""
     owner: dict[str, str] = {}
-    for group, words in (*groups.items(), ("not_naming", not_naming)):
+    for group, words in (*groups, ("not_naming", not_naming)):
         for word in words if isinstance(words, list) else ():
             if isinstance(word, str) and owner.setdefault(word.strip().lower(), group) != group:
                 yield Problem(

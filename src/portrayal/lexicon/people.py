@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from portrayal.lexicon.lexicon import load_lexicon
+from portrayal.lexicon.nobody import Nobody, lists
 from portrayal.lexicon.wordnet.grammar import Word
 from portrayal.lexicon.wordnet.graph import wordnet
 
@@ -16,24 +17,19 @@ _COLLECTIVE = frozenset(
 # These may be animals ("a zebra and their young"), so they do not say that a person is there.
 _ANYBODY = frozenset("they them their theirs themselves".split())
 _PRONOUNS = frozenset("he she him her his hers himself herself everyone everybody someone somebody".split())
-# Nouns whose first sense in WordNet is a person, and which in captions are mostly something else.
-_RARELY_PEOPLE = frozenset(
-    "batter cooker counter dresser scooter stroller cooler tender carrier cutter mixer toaster holder".split()
-)
-# A baby giraffe is no baby.
-_YOUNG = frozenset(("baby", "babies", "young", "mother", "father", "adult", "male", "female", "kid"))
 
 
 @cache
 def person_words() -> frozenset[str]:
     """Single words for people, whatever their sense in WordNet."""
-    named = {word for words in load_lexicon("gender").groups.values() for word in words}
-    return frozenset(named | set(load_lexicon("person").neutral) | _PRONOUNS) - _COLLECTIVE - _ANYBODY
+    named = {word for words in load_lexicon("gender").naming.values() for word in words}
+    people = named | set(load_lexicon("person").neutral) | _PRONOUNS
+    return frozenset(people) - _COLLECTIVE - _ANYBODY - lists().never_people
 
 
 def is_person(word: Word) -> bool:
     """Whether a noun is a person by its first sense, or one of the words for people."""
-    if word.part != "noun" or word.lemma in _RARELY_PEOPLE:
+    if word.part != "noun" or word.lemma in lists().rarely_people or word.lemma in lists().never_people:
         return False
     if word.lemma in person_words():
         return True
@@ -43,6 +39,8 @@ def is_person(word: Word) -> bool:
 
 def person_mentioned(tokens: Sequence[str], words: Sequence[Word]) -> str | None:
     """A word that says that somebody is there, given a caption's tokens and content words; None where there is none.
+
+    What names nobody is told as it is for every metric (`Nobody`).
 
     >>> from portrayal.lexicon.tokens import tokenize
     >>> from portrayal.lexicon.wordnet.grammar import content_words
@@ -54,29 +52,13 @@ def person_mentioned(tokens: Sequence[str], words: Sequence[Word]) -> str | None
     skier
     None
     """
+    nobody = Nobody(tokens)
     for index, token in enumerate(tokens):
         if token in _COLLECTIVE:
-            if tokens[index + 1 : index + 2] != ["of"]:
+            if tokens[index + 1 : index + 2] != ["of"] and not nobody.at(index):
                 return token
-        elif token in person_words() and not (token in _YOUNG and _before_animal(index, words)):
+        elif token in person_words() and not nobody.at(index):
             return token
     return next(
-        (
-            word.lemma
-            for word in words
-            if is_person(word) and not (word.lemma in _YOUNG and _before_animal(word.start, words))
-        ),
-        None,
-    )
-
-
-def _before_animal(index: int, words: Sequence[Word]) -> bool:
-    """Whether the next noun is an animal: "a baby giraffe", "mother and young elephant" is not told."""
-    following = next((word for word in words if word.start == index + 1), None)
-    return (
-        following is not None
-        and following.part == "noun"
-        and following.synset is not None
-        and wordnet().category(following.synset) == "noun.animal"
-        and not is_person(following)
+        (word.lemma for word in words if is_person(word) and not nobody.at(word.start, word.length)), None
     )

@@ -20,28 +20,42 @@ class PhraseTable:
     """What each word or phrase stands for. Where two begin alike, the longer one wins ("hot dog" before "dog")."""
 
     def __init__(self, entries: Iterable[tuple[str, str]]):
-        self._by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        # By two tokens, since dozens of phrases begin with one word ("baby elephant", "baby carrots").
+        self._longer: dict[tuple[str, str], list[tuple[tuple[str, ...], str]]] = {}
+        self._single: dict[str, str] = {}
         for text, value in entries:
             phrase = tuple(tokenize(text))
-            self._by_first.setdefault(phrase[0], []).append((phrase, value))
-        for phrases in self._by_first.values():
+            if len(phrase) == 1:
+                self._single.setdefault(phrase[0], value)
+            else:
+                self._longer.setdefault((phrase[0], phrase[1]), []).append((phrase, value))
+        for phrases in self._longer.values():
             phrases.sort(key=lambda entry: -len(entry[0]))
+        self._first = frozenset((*self._single, *(first for first, _ in self._longer)))
 
     @cached_property
     def single_words(self) -> frozenset[str] | None:
         """The words, where no entry has more than one token; else None."""
-        if any(len(phrase) > 1 for phrases in self._by_first.values() for phrase, _ in phrases):
-            return None
-        return frozenset(self._by_first)
+        return None if self._longer else frozenset(self._single)
 
     def find(self, tokens: Sequence[str]) -> Iterator[Match]:
         """The matches from left to right; a token belongs to one match at most."""
-        index = 0
-        while index < len(tokens):
-            step = 1
-            for phrase, value in self._by_first.get(tokens[index], ()):
-                if tuple(tokens[index : index + len(phrase)]) == phrase:
-                    yield Match(index, len(phrase), " ".join(phrase), value)
-                    step = len(phrase)
-                    break
-            index += step
+        if self._first.isdisjoint(tokens):
+            return
+        done = 0
+        for index, token in enumerate(tokens):
+            if index < done or token not in self._first:
+                continue
+            match = self._at(tokens, index, token)
+            if match is not None:
+                yield match
+                done = index + match.length
+
+    def _at(self, tokens: Sequence[str], index: int, token: str) -> Match | None:
+        if index + 1 < len(tokens):
+            for phrase, value in self._longer.get((token, tokens[index + 1]), ()):
+                length = len(phrase)
+                if length == 2 or tuple(tokens[index : index + length]) == phrase:
+                    return Match(index, length, " ".join(phrase), value)
+        value = self._single.get(token)
+        return None if value is None else Match(index, 1, token, value)

@@ -96,7 +96,7 @@ class Swapper:
 
     @cached_property
     def _group(self) -> dict[str, str]:
-        return {word: group for group, words in self.lexicon.groups.items() for word in words}
+        return {word: group for group, words in self.lexicon.naming.items() for word in words}
 
     @cached_property
     def _table(self) -> dict[str, tuple[str, ...]]:

@@ -102,7 +102,7 @@ class Mask:
     @property
     def label(self) -> str | None:
         """How settings name it."""
-        return "+".join(words.label for words, _ in self.lists) or None
+        return "+".join(words.mask_label for words, _ in self.lists) or None
 
     def read(self, captions: Sequence[str]) -> list[tuple[str, ...]]:
         """The words of each caption, lower-cased."""
