@@ -179,7 +179,7 @@ def test_p_values_are_uniform_where_nothing_is_tied():
 
 def test_real_counts_agree_with_a_second_implementation(lic_gender):
     real = portrayal.read_study(lic_gender)
-    results = cooccurrence(real, attribute="gender", systems=["sat"], draws=20)
+    results = cooccurrence(real, attribute="gender", systems=["sat"], draws=20, lexicon="gender-lic")
     labels: dict[str, set[str]] = {}
     for image, label in real.objects.select("image_id", "label").iter_rows():
         labels.setdefault(image, set()).add(label)
@@ -203,7 +203,7 @@ def test_the_counts_the_paper_prints_for_blip_and_blip2(shared, tmp_path):
     """Sabir and Padro 2023, Table 5: 775 and 385 for BLIP, 695 and 356 for BLIP-2, within 1.5 %."""
     out = tmp_path / "karpathy"
     assert run(["import", "coco", str(shared / "captioners" / "karpathy_test"), "--out", str(out)]) == 0
-    (tmp_path / "words.toml").write_text('name = "man-woman"\n[groups]\nman = ["man"]\nwoman = ["woman"]\n')
+    (tmp_path / "words.toml").write_text('name = "man-woman"\nas_listed = true\n[groups]\nman = ["man"]\nwoman = ["woman"]\n')
     results = cooccurrence(
         portrayal.read_study(out),
         attribute="gender",

@@ -233,7 +233,7 @@ def test_real_counts_agree_with_a_second_implementation(lic_gender):
     )
     study = portrayal.read_study(lic_gender)
     truth = dict(study.attributes.iter_rows())
-    results = portrayal.metrics.error(study)
+    results = portrayal.metrics.error(study, lexicon="gender-lic")
     assert len(study.systems) == 6
     for system in study.systems:
         counts = {

@@ -57,18 +57,18 @@ def rows(results, term, item=None):
 
 def test_a_case_worked_by_hand(study, vectors):
     results = portrayal.metrics.object_distance(study, attribute="gender", vectors=vectors, draws=50)
-    # ski (3, 4): man .6, woman .8; cup: 0, 1; fog: -1/sqrt 2 both; sled unknown; "ski sled" is ski
+    # ski (3, 4): man .6, woman .8; cup: 0, 1; fog: -1/sqrt 2 both; sled unknown; "ski sled" is unknown too, and not ski
     half = 0.5**0.5
-    man = [(0.6 + 0) / 2, 0.6, -half, 0.6]
-    woman = [(0.8 + 1) / 2, 0.8, -half, 0.8]
-    person = [(7 / 5 * half + half) / 2, 7 / 5 * half, -1.0, 7 / 5 * half]
+    man = [(0.6 + 0) / 2, 0.6, -half]
+    woman = [(0.8 + 1) / 2, 0.8, -half]
+    person = [(7 / 5 * half + half) / 2, 7 / 5 * half, -1.0]
     cosine = rows(results, "cosine")
     assert cosine["male"].value == pytest.approx(np.mean(man))
     assert cosine["female"].value == pytest.approx(np.mean(woman))
     assert cosine["neutral"].value == pytest.approx(np.mean(person))
     assert cosine[None].value == pytest.approx((np.mean(man) + np.mean(woman)) / 2)
-    assert cosine["male"].n == 4
-    assert rows(results, "unknown")[None].value == 1
+    assert cosine["male"].n == 3
+    assert rows(results, "unknown")[None].value == 2
     assert rows(results, "to-group")["male"].value == pytest.approx(
         np.mean(man) / (np.mean(man) + np.mean(woman))
     )

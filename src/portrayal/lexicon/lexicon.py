@@ -87,17 +87,23 @@ class Lexicon:
         """Changes when the words do, so that results tell one list from another of the same name."""
         if self.as_listed:
             return _digest(self._listed)
-        return _digest(
-            [*self._listed, _RULES, {group: list(words) for group, words in self.also_naming.items()}]
-        )
+        more = {group: list(words) for group, words in self.also_naming.items()}
+        return _digest([*self._listed, _RULES, more, {**self.swap}, {**self.plain}])
 
     @property
     def _listed(self) -> list[Any]:
+        """What is listed here, without the words that name groups and are not hidden."""
+        hidden = {word for words in self.groups.values() for word in words}
+        also = {word for words in self.also_naming.values() for word in words} - hidden
+        swap, plain = (
+            {word: others for word, others in table.items() if word not in also}
+            for table in (self.swap, self.plain)
+        )
         return [
             {group: list(listed) for group, listed in self.groups.items()},
-            {word: list(others) for word, others in self.swap.items()},
+            {word: list(others) for word, others in swap.items()},
             *(list(getattr(self, key)) for key in _LISTS),
-            *([{**self.plain}, {**self.stand_in}] if self.plain or self.stand_in else []),
+            *([plain, {**self.stand_in}] if plain or self.stand_in else []),
             *({key: list(getattr(self, key))} for key in _LATER_LISTS if getattr(self, key)),
         ]
 

@@ -103,6 +103,7 @@ class _Lists:
 
     def __init__(self, data: dict[str, Any]):
         self.never_people = frozenset(data["never_people"])
+        self.objects_too = frozenset(data["objects_too"])
         self.rarely_people = frozenset(data["rarely_people"])
         self.with_animals = frozenset(data["with_animals"])
         self.figures = frozenset(data["figures"])

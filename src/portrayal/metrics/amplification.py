@@ -22,6 +22,7 @@ from portrayal.metrics.speech import (
     lexicon_names,
     listen,
     object_finder,
+    without_people,
 )
 from portrayal.metrics.tie_counts import TieCounts, count_ties, object_counts
 from portrayal.metrics.ties import (
@@ -47,8 +48,6 @@ from portrayal.stats import DRAWS, Estimate, bootstrap, bootstrap_p, column_sums
 from portrayal.study import Study
 
 __all__ = ["amplification", "attribute_to_task", "bias_amplification", "task_to_attribute"]
-
-PERSON = "person"  # the label of those whose group is asked about; it is no object
 
 _CHOICE = (
     "it is a mean over the objects that captions name, so saying more or less changes which ones are in it; invented "
@@ -97,7 +96,8 @@ CARD = Card(
         "and multi-signed beside them.",
         f"Sets of objects are those of one or two objects in at least {TOO_FEW} labelled images (--set-minimum).",
         "Which way a tie leans is taken from the labels as they are; intervals do not cover its uncertainty.",
-        "The label 'person' is left out. Objects are those people labelled, or, where they labelled none, models'.",
+        "Labels of people (person, man, rider) are left out. Objects are those people labelled, or, where they "
+        "labelled none, models'.",
         "Objects in captions are found by word (the label, its plural, common synonyms), not by meaning.",
     ),
     terms=(
@@ -229,8 +229,9 @@ def amplification(
         raise Undefined(
             f"Amplification needs two groups of '{attribute}' that the lexicon '{words.name}' names."
         )
-    seen, source = labelled_objects(study)
-    labels = sorted(set(seen["label"]) - {PERSON})
+    everything, source = labelled_objects(study)
+    seen = without_people(everything)
+    labels = sorted(set(seen["label"]))
     if not labels:
         raise Undefined("Amplification needs labelled objects other than people.")
     finder, other_words = object_finder(labels, synonyms)

@@ -15,7 +15,7 @@ from portrayal.metrics.findings import Findings
 from portrayal.metrics.metric import metric
 from portrayal.metrics.options import Draws, Items, Synonyms, Words, several
 from portrayal.metrics.preconditions import preconditions_met
-from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen
+from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen, without_people
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     DRAWS,
@@ -95,6 +95,8 @@ def cooccurrence(
     """
     words = choose_lexicon(lexicon, attribute)
     seen, source = labelled_objects(study)
+    if not several(item):  # who is asked for by name is counted
+        seen = without_people(seen)
     by_image: dict[str, list[str]] = {}
     for image, label in seen.select("image_id", "label").iter_rows():
         by_image.setdefault(image, []).append(label)

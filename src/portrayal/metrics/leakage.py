@@ -68,8 +68,8 @@ CARD = Card(
         "A group's own accuracy also says to which side images fall that tell nothing: where one group's is high for "
         "that reason, the others' are low. Only their mean is to be read against chance, and only it is compared.",
         "A linear attacker is a lower bound: what it does not find may still be there.",
-        "The label 'person' is left out. An image without labels counts as one where none of the objects is. Objects "
-        "in captions are found by word (the label, its plural, common synonyms), not by meaning.",
+        "Labels of people (person, man, rider) are left out. An image without labels counts as one where none of the "
+        "objects is. Objects in captions are found by word (the label, its plural, common synonyms), not by meaning.",
         "The group is what annotators saw, not what the person would say of themselves.",
     ),
     terms=(

@@ -14,12 +14,10 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import ObjectFinder, find_lexicon
 from portrayal.metrics.guessing.degrade import Array
 from portrayal.metrics.guessing.degrade import micro_f1 as _micro_f1
-from portrayal.metrics.speech import labelled_images
+from portrayal.metrics.speech import labelled_images, without_people
 from portrayal.results import HUMAN
 from portrayal.study import Study
 from portrayal.study.study import COMBINED
-
-PERSON = "person"  # the label of those whose group is asked about; it is no object
 
 
 @dataclass(frozen=True)
@@ -56,16 +54,17 @@ class Labels:
 
     @classmethod
     def of(cls, study: Study, group_of: Mapping[str, int], attribute: str) -> Labels:
-        """A label that is itself a word for a group ("man") would be the answer, so it is left out like `person`."""
+        """A label that is itself a word for a group ("old") would be the answer, so it is left out, as people are."""
         words = {
             word
             for lexicon in map(find_lexicon, attribute.split(COMBINED))
             if lexicon is not None
-            for some in lexicon.groups.values()
+            for some in lexicon.naming.values()
             for word in some
         }
-        found = {label for label in _objects(study, HUMAN)["label"] if label.lower() not in words}
-        names = tuple(sorted(found - {PERSON}))
+        seen = without_people(_objects(study, HUMAN))["label"]
+        found = {label for label in seen if label.lower() not in words}
+        names = tuple(sorted(found))
         if not names:
             raise Undefined("Leakage needs objects that people labelled, other than people.")
         return cls(study, group_of, names, labelled_images(study))

@@ -20,6 +20,7 @@ from portrayal.metrics.options import Draws, Words, several
 from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.relating.models import (
     check_models,
+    knows,
     learnable_words,
     sentence_encoder,
     similarities,
@@ -29,7 +30,7 @@ from portrayal.metrics.relating.models import (
 from portrayal.metrics.relating.options import USUAL, Both, Device, EncoderName, Templates
 from portrayal.metrics.relating.speakers import columns_of
 from portrayal.metrics.relating.templates import told_of
-from portrayal.metrics.speech import choose_lexicon, listen
+from portrayal.metrics.speech import choose_lexicon, listen, without_people
 from portrayal.models.words import WordVectors, cosine
 from portrayal.results import TOO_FEW
 from portrayal.stats import DRAWS, resampler
@@ -58,8 +59,9 @@ CARD = Card(
         "At the levels 'word' and 'template' it describes the vectors and the objects of the images, whatever the "
         "captions say: systems that describe the same images have the same numbers.",
         "The paper calls this a distance; a high cosine means close.",
-        "An object of which no word is known is unknown: it is left out and counted, and never taken for a zero. A "
-        "label of several words is the mean of those that are known.",
+        "An object of which a word is unknown is unknown: it is left out and counted, and never taken for a zero, nor "
+        "for the half that is known (cell, of cell phone). A label of several words is the mean of them.",
+        "Labels of people (person, man, rider) are left out: they are close to every group.",
         "A negative cosine on one side makes a part of more than 1 and one of less than 0; such a row says so.",
         "Ratios of cosines depend on how the vectors lie around their mean: compare them for one set of vectors only.",
         f"Objects of fewer than {LISTED} images are not listed, those of fewer than {TOO_FEW} not ranked.",
@@ -137,7 +139,10 @@ def object_distance(
             found = [
                 similarities(reader, every, [text] * len(every)) for text in told_of(sentence, words, columns)
             ]
-            table = {label: _known(row) for label, row in zip(every, np.column_stack(found), strict=True)}
+            table = {
+                label: _known(row) if knows(reader, label) else None
+                for label, row in zip(every, np.column_stack(found), strict=True)
+            }
         else:
             known = _vectors(study, vectors, labels, words, columns)
             common["vectors"] = known.name
@@ -177,8 +182,8 @@ def closeness(labels: Sequence[str], said: Sequence[str], vectors: WordVectors) 
 
 
 def labels_by_image(study: Study) -> dict[str, list[str]]:
-    """Every object of an image once, whoever labelled it, the surest first."""
-    objects = study.annotated.filter(pl.col("kind") == "object").with_columns(
+    """Every object of an image once, whoever labelled it, the surest first. People are no objects."""
+    objects = without_people(study.annotated.filter(pl.col("kind") == "object")).with_columns(
         pl.col("confidence").fill_null(-1.0)
     )
     made: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.metrics.findings import Findings
-from portrayal.metrics.relating.models import similarities
+from portrayal.metrics.relating.models import knows, similarities
 from portrayal.metrics.relating.shares import largest_share, ratio, shares
 from portrayal.metrics.relating.speakers import columns_of, memberships
 from portrayal.metrics.speech import Speech
@@ -137,7 +137,9 @@ def add_captions(
     draw: Resampler,
 ) -> None:
     """Captions held against the objects of their images, by the group they name."""
-    texts = [" ".join(labels.get(speech.images[place], ())) for place in speech.image]
+    of_image = [labels.get(image, ()) for image in speech.images]
+    known_of = [" ".join(label for label in some if knows(reader, label)) for some in of_image]
+    texts = [known_of[place] for place in speech.image]
     close = np.where([bool(text) for text in texts], similarities(reader, speech.captions, texts), np.nan)
     known = np.isfinite(close)
     counted = memberships(speech, lexicon, both) * known[:, None]
@@ -149,7 +151,7 @@ def add_captions(
         objects=texts, similarity=[round(float(c), 6) if np.isfinite(c) else None for c in close]
     )
     _add_ratios(findings, speaker, sums, columns, draw, nothing, n, told, counted)
-    seen = np.array([bool(text) for text in texts], dtype=bool)
+    seen = np.array([bool(of_image[place]) for place in speech.image], dtype=bool)
     unknown = set(speech.image[seen & ~known].tolist())
     findings.add("unknown", float(len(unknown)), system=speaker, n=len(set(speech.image[seen].tolist())))
 

@@ -26,6 +26,7 @@ from portrayal.lexicon import (
     read_synonyms,
     synonyms_label,
 )
+from portrayal.lexicon.labels import is_person_label
 from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study
@@ -165,6 +166,12 @@ def labelled_images(study: Study) -> frozenset[str]:
         pl.col("kind").is_in(["object", NOTHING]) & pl.col("source").is_in(sources.implode())
     )
     return frozenset(rows["image_id"])
+
+
+def without_people(objects: pl.DataFrame) -> pl.DataFrame:
+    """The labels of objects that are no people: who is shown is no object beside them."""
+    people = [label for label in objects["label"].unique() if is_person_label(label)]
+    return objects.filter(~pl.col("label").is_in(people))
 
 
 def object_finder(labels: Sequence[str], synonyms: str | None) -> tuple[ObjectFinder, str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from portrayal.lexicon.people import person_words
+from portrayal.lexicon.labels import is_person_label
 from portrayal.metrics.speech import labelled_images, labelled_objects
 from portrayal.results import HUMAN
 from portrayal.study import Study
@@ -47,7 +47,7 @@ class Scene(NamedTuple):
         """Whether somebody is in the picture, as the labels have it; None where there are none."""
         if self.shown or self.person:
             return True
-        if self.labels and any(label.casefold() in person_words() for label in self.labels):
+        if self.labels and any(is_person_label(label) for label in self.labels):
             return True
         return None if self.labels is None else False
 

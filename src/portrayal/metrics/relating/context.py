@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from portrayal.errors import PortrayalError, Undefined
+from portrayal.metrics.speech import without_people
 from portrayal.study import Study
 
 
@@ -42,13 +43,13 @@ def visual_context(study: Study, confidence: float | None) -> Visual:
     """The objects of a study that have a confidence; with one said for them, also those that have none (people's)."""
     if confidence is not None and not 0 <= confidence <= 1:
         raise PortrayalError(f"The option 'confidence' must lie between 0 and 1. Got {confidence!r} instead.")
-    objects = study.annotated.filter(pl.col("kind") == "object")
+    objects = without_people(study.annotated.filter(pl.col("kind") == "object"))
     # Annotators mark every instance of a label; its confidence is said once.
     objects = objects.filter(
         pl.col("confidence").is_not_null() | pl.struct("image_id", "label", "source").is_first_distinct()
     )
     if not objects.height:
-        raise Undefined("The study has labels of attributes or relations, and none of objects.")
+        raise Undefined("The study has labels of people, attributes or relations, and none of objects.")
     if confidence is None:
         objects = objects.filter(pl.col("confidence").is_not_null())
     if not objects.height:

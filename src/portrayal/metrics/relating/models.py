@@ -177,6 +177,16 @@ def told_encoder(encoder: SentenceEncoder) -> dict[str, str]:
     )
 
 
+def knows(encoder: SentenceEncoder, label: str) -> bool:
+    """Whether an encoder knows every word of a label: the mean of half a name would be that of another thing.
+
+    A pretrained one cuts words that it does not know into pieces that it does.
+    """
+    if not isinstance(encoder, MeanOfWords):
+        return True
+    return all(word in encoder.vectors.place for word in tokenize(label))
+
+
 def similarities(encoder: SentenceEncoder, one: Sequence[str], other: Sequence[str]) -> Values:
     """The cosine of each pair of texts; nan where nothing is known of either. Each distinct text is read once."""
     place = {text: number for number, text in enumerate(dict.fromkeys([*one, *other]))}

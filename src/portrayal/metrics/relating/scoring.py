@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.relating.context import Visual
-from portrayal.metrics.relating.models import Likelihood, similarities, told_encoder
+from portrayal.metrics.relating.models import Likelihood, knows, similarities, told_encoder
 from portrayal.metrics.relating.revision import belief_revision
 from portrayal.models.sentences import SentenceEncoder
 
@@ -72,6 +72,8 @@ class Scorer:
         at = np.array(rows, dtype=np.int64)
         others = [one.text for one in contexts] if to is None else [to[row] for row in rows]
         close = similarities(self.encoder, [texts[row] for row in rows], others)
+        if to is None and self.seen == "each":
+            close = np.where([knows(self.encoder, one.text) for one in contexts], close, np.nan)
         sure = np.array([one.confidence for one in contexts], dtype=np.float64)
         score = belief_revision(hypothesis[at], close, sure, self.evidence)
         return Scores(hypothesis, *(_means(at, values, len(texts)) for values in (close, sure, score)))

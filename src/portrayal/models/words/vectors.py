@@ -32,9 +32,15 @@ class WordVectors:
         return None if place is None else self.matrix[place].astype(np.float64)
 
     def mean(self, words: Sequence[str]) -> Vectors | None:
-        """The mean of the words that are known; None where none is."""
-        known = [vector for word in words if (vector := self.vector(word)) is not None]
-        return np.mean(known, axis=0) if known else None
+        """The mean of the words; None where there is none, or one is unknown: half a name is another name.
+
+        >>> known = WordVectors("two", "", {"cell": 0}, np.array([[3.0, 4.0]], dtype=np.float32))
+        >>> known.mean(["cell"]).tolist(), known.mean(["cell", "phone"])
+        ([3.0, 4.0], None)
+        """
+        vectors = [self.vector(word) for word in words]
+        known = [vector for vector in vectors if vector is not None]
+        return np.mean(known, axis=0) if known and len(known) == len(vectors) else None
 
 
 def cosine(one: Vectors | None, other: Vectors | None) -> float | None:

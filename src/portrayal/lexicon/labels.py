@@ -1,0 +1,35 @@
+"""Which labels of an image are people: they are no objects, in whatever metric."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from portrayal.lexicon.lexicon import load_lexicon, load_listed
+from portrayal.lexicon.nobody import Nobody, lists
+from portrayal.lexicon.tokens import tokenize
+
+
+@cache
+def is_person_label(label: str) -> bool:
+    """Whether a label names people: person, woman, baseball player; not teddy bear, cowboy hat or mannequin.
+
+    The last word decides, or the one before "of" and what follows it. Words that name a thing as often as a person
+    (pitcher, monarch) are objects: detectors and annotators label what they see.
+
+    >>> [label for label in ("Person", "baseball player", "crowd of people", "cowboy hat", "pitcher", "groom")
+    ...  if is_person_label(label)]
+    ['Person', 'baseball player', 'crowd of people', 'groom']
+    """
+    tokens = tokenize(label.replace("_", " "))
+    if not tokens:
+        return False
+    last = len(tokens) - 1
+    return tokens[last] in _people() and not Nobody(tokens).at(last)
+
+
+@cache
+def _people() -> frozenset[str]:
+    gender, age = load_lexicon("gender"), load_listed("age")
+    named = {word for lexicon in (gender, age) for words in lexicon.naming.values() for word in words}
+    people = named | set(load_lexicon("person").neutral) | set(load_listed("people").neutral)
+    return frozenset(people) - set(age.before_person) - lists().never_people - lists().objects_too

@@ -1,0 +1,92 @@
+"""Who is mentioned: one reading for all metrics, held against sentences that were labelled by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from portrayal.lexicon import Finder, load_lexicon, tokenize
+from portrayal.lexicon.identity import identity_words
+from portrayal.lexicon.labels import is_person_label
+from portrayal.lexicon.people import person_mentioned
+from portrayal.lexicon.wordnet.grammar import content_words
+
+# Sentences written for this test, each with the genders it names, "somebody", or "nobody".
+LABELLED = [
+    line.split("\t")
+    for line in (Path(__file__).parent / "mentions.tsv").read_text(encoding="utf-8").splitlines()
+]
+GENDER = Finder(load_lexicon("gender"))
+PUBLISHED = Finder(load_lexicon("gender-lic"))
+
+
+def mentions(caption: str) -> bool:
+    tokens = tokenize(caption)
+    return person_mentioned(tokens, content_words(tokens)) is not None
+
+
+def harms_groups(caption: str) -> set[str]:
+    return {named.group for named in identity_words().find(tokenize(caption)) if named.axis == "gender"}
+
+
+def precision_and_recall(found: list[set[str]], right: list[set[str]]) -> tuple[float, float]:
+    hits = sum(len(one & other) for one, other in zip(found, right, strict=True))
+    return hits / sum(map(len, found)), hits / sum(map(len, right))
+
+
+def test_precision_and_recall_of_mentions():
+    """The numbers stand in docs/lexicons.md."""
+    assert len(LABELLED) >= 100
+    named = [set(label.split()) - {"nobody", "somebody"} for _, label in LABELLED]
+    people = [set() if label == "nobody" else {"somebody"} for _, label in LABELLED]
+    found = [{"somebody"} if mentions(caption) else set() for caption, _ in LABELLED]
+    precision, recall = precision_and_recall(found, people)
+    assert (precision >= 0.95, recall >= 0.95) == (True, True), (precision, recall)
+    precision, recall = precision_and_recall([set(GENDER.groups(caption)) for caption, _ in LABELLED], named)
+    assert (precision >= 0.95, recall >= 0.95) == (True, True), (precision, recall)
+
+
+@pytest.mark.parametrize(
+    "caption", ["a cowboy hat", "a queen size bed", "a lady bug", "a male lion", "there is no man or woman"]
+)
+def test_what_names_nobody_names_nobody_in_every_finder(caption):
+    assert GENDER.groups(caption) == ()
+    assert Finder(load_lexicon("gender-broad")).groups(caption) == ()
+    assert harms_groups(caption) == set()
+    assert not mentions(caption)
+    assert PUBLISHED.groups(caption) != ()  # as published: every listed word names its group
+
+
+@pytest.mark.parametrize(
+    ("word", "group"), [("bride", "female"), ("groom", "male"), ("fireman", "male"), ("firemen", "male")]
+)
+def test_a_gender_that_harms_knows_is_known_everywhere(word, group):
+    assert GENDER.groups(f"the {word} smiles") == (group,)
+    assert harms_groups(f"the {word} smiles") == {group}
+    assert mentions(f"the {word} smiles")
+
+
+def test_harms_and_the_default_list_name_the_same_genders():
+    """But for pronouns, which are no part of the published rule of harms."""
+    pronouns = set("he his him himself she her hers herself".split())
+    axis = identity_words().lexicons["gender"].groups
+    for group, words in load_lexicon("gender").naming.items():
+        assert set(words) - pronouns == set(axis[group])
+
+
+def test_a_mask_hides_the_published_words_and_no_others():
+    text = "A fireman in a cowboy hat, no man and his bride"
+    assert GENDER.mask(text, "x") == PUBLISHED.mask(text, "x") == "A fireman in a x hat, no x and x bride"
+    # as results of LIC have named it since it was published here
+    assert load_lexicon("gender").mask_label == "gender@lic-2022@ea42e81b"
+
+
+@pytest.mark.parametrize("label", ["person", "People", "woman", "rider", "baseball player", "pedestrian"])
+def test_labels_of_people(label):
+    assert is_person_label(label)
+
+
+@pytest.mark.parametrize("label", ["teddy bear", "cowboy hat", "mannequin", "pitcher", "hot dog", "dog"])
+def test_labels_of_things(label):
+    assert not is_person_label(label)
