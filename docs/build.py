@@ -12,7 +12,7 @@ from portrayal.cli.main import COMMANDS, cli
 from portrayal.lab.curves import read_curves
 from portrayal.lab.curves.tables import SUMMARY, details, findings, summary
 from portrayal.lab.curves.write import chart_file
-from portrayal.lexicon import shipped_lexicons
+from portrayal.lexicon import Lexicon, shipped_lexicons
 from portrayal.lexicon.entities import entity_names
 from portrayal.lexicon.harms import demeaning_words, in_context
 from portrayal.lexicon.identity import identity_words
@@ -50,8 +50,39 @@ def metrics() -> str:
     return "\n".join(parts)
 
 
+_READING = """## Who is mentioned
+
+All metrics find people and groups with the same rules (`portrayal.lexicon.nobody`, `portrayal.lexicon.absence`). A listed
+word names nobody in these places:
+
+- in a phrase for a thing: *man made*, *passenger train*, *men's restroom*;
+- before the thing or the animal that it describes: *cowboy hat*, *queen size bed*, *male lion*, *lady bug*;
+- in a statue, a doll or a sculpture: *a statue of a man*. A painting, photo or poster of somebody does name them;
+- where the caption says that nobody is there: *no people*, *without a person*, *does not show a man or a woman*, *neither
+  a man nor a woman*, *people are not visible*. What somebody does not do or wear is not read this way: *a man with no
+  shirt*, *no helmet on the woman* and *a man not wearing a helmet* mention them.
+
+A lexicon with `as_listed = true` skips these rules. `gender-lic` and `man-woman` do, for comparison with published counts.
+A mask hides the words of a list wherever they stand; these rules do not change it.
+
+The rules were tested on 144 sentences written for this purpose (`tests/lexicon/mentions.tsv`; 82 of them mention nobody).
+Precision and recall are 1.00 there, both for mentions of somebody and for the groups named. The author of the rules wrote
+the sentences too, so these numbers are optimistic. On real captions (175,076 distinct captions of COCO val2014, people's
+and eight systems'; 174,748 of Flickr30k and Conceptual Captions) the rule for absence removed 49 mentions; 46 of them
+rightly, as read by one person. How many absences it missed in real captions was not counted.
+
+Negation is read for people only: *no cars* still names a car.
+"""
+
+
+def _also_naming(lexicon: Lexicon) -> list[str]:
+    return [
+        word for group, words in lexicon.naming.items() for word in words if word not in lexicon.groups[group]
+    ]
+
+
 def lexicons() -> str:
-    parts = ["# Lexicons\n", MADE]
+    parts = ["# Lexicons\n", MADE, _READING]
     for lexicon in shipped_lexicons():
         parts += [f"## {lexicon.name}\n", f"{lexicon.note}\n"]
         parts += [
@@ -62,6 +93,7 @@ def lexicons() -> str:
         for group, words in lexicon.groups.items():
             parts.append(f"- **{group}**: {', '.join(words)}")
         for what, words in (
+            ("names a group beside these, not hidden by a mask", _also_naming(lexicon)),
             ("neutral", lexicon.neutral),
             ("hidden by a mask, naming no group", lexicon.mask_also),
             ("only before a word for a person", lexicon.before_person),

@@ -203,7 +203,9 @@ def test_the_counts_the_paper_prints_for_blip_and_blip2(shared, tmp_path):
     """Sabir and Padro 2023, Table 5: 775 and 385 for BLIP, 695 and 356 for BLIP-2, within 1.5 %."""
     out = tmp_path / "karpathy"
     assert run(["import", "coco", str(shared / "captioners" / "karpathy_test"), "--out", str(out)]) == 0
-    (tmp_path / "words.toml").write_text('name = "man-woman"\nas_listed = true\n[groups]\nman = ["man"]\nwoman = ["woman"]\n')
+    (tmp_path / "words.toml").write_text(
+        'name = "man-woman"\nas_listed = true\n[groups]\nman = ["man"]\nwoman = ["woman"]\n'
+    )
     results = cooccurrence(
         portrayal.read_study(out),
         attribute="gender",

@@ -243,8 +243,8 @@ def test_sensitivity_changes_one_thing_at_a_time(hand):
     results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, sensitivity=True)
     settings = {json.dumps(m.settings, sort_keys=True) for m in results.measurements}
     lexicons = {m.settings["lexicon"].partition("@")[0] for m in results.measurements}
-    assert lexicons == {"gender", "gender-broad", "man-woman"}
-    assert len(settings) == 1 + 2 + 2 + 1 + 1  # usual; lists; sums; evidence; one by one
+    assert lexicons == {"gender", "gender-broad", "gender-lic", "man-woman"}
+    assert len(settings) == 1 + 3 + 2 + 1 + 1  # usual; lists; sums; evidence; one by one
 
 
 # -- learnt models --------------------------------------------------------------------------------------------------

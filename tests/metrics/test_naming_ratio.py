@@ -91,7 +91,9 @@ def test_real_ratios_agree_with_a_second_implementation(lic_gender):
         .select("image_id", "caption")
         .iter_rows()
     }
-    for m in naming_ratio(real, attribute="gender", systems=["oscar"], draws=20).measurements:
+    for m in naming_ratio(
+        real, attribute="gender", systems=["oscar"], draws=20, lexicon="gender-lic"
+    ).measurements:
         if m.group is not None:
             above = sum(m.group in groups for image, groups in said.items() if image in people)
             below = sum(

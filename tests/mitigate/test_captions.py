@@ -41,7 +41,7 @@ REWRITTEN = {
     "Female athlete runs": "Athlete runs",
     "a young male riding a horse": "a young person riding a horse",
     "a male and a female": "a person and a person",
-    "a man in a cowboy hat": "a person in a hat",
+    "a man in a cowboy hat": "a person in a cowboy hat",
     "a cowboy on a horse": "a rider on a horse",
     # pronouns by the part they play
     "a dog looks at her": "a dog looks at them",

@@ -54,7 +54,7 @@ class Nobody:
 
     def _describes_what_follows(self, start: int, end: int) -> bool:
         words, tokens = lists(), self._tokens
-        if end >= len(tokens):
+        if end >= len(tokens) or tokens[start] in words.pronouns:
             return False
         head = tokens[end]
         if head in words.figures:
@@ -109,6 +109,7 @@ class _Lists:
         self.figures = frozenset(data["figures"])
         self.made_of = frozenset(data["made_of"])
         self.things_of_roles = frozenset(data["things_of_roles"])
+        self.pronouns = frozenset(data["pronouns"])
         self.somebody = frozenset(data["somebody"])
         self.of_animals = frozenset(data["of_animals"])
         self.between_animals = frozenset(data["between_animals"])
