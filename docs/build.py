@@ -52,24 +52,25 @@ def metrics() -> str:
 
 _READING = """## Who is mentioned
 
-All metrics find people and groups with the same rules (`portrayal.lexicon.nobody`, `portrayal.lexicon.absence`). A listed
-word names nobody in these places:
+All metrics find people and groups with the same rules (`portrayal.lexicon.nobody`, `portrayal.lexicon.absence`). A
+listed word names nobody in these places:
 
 - in a phrase for a thing: *man made*, *passenger train*, *men's restroom*;
 - before the thing or the animal that it describes: *cowboy hat*, *queen size bed*, *male lion*, *lady bug*;
 - in a statue, a doll or a sculpture: *a statue of a man*. A painting, photo or poster of somebody does name them;
-- where the caption says that nobody is there: *no people*, *without a person*, *does not show a man or a woman*, *neither
-  a man nor a woman*, *people are not visible*. What somebody does not do or wear is not read this way: *a man with no
-  shirt*, *no helmet on the woman* and *a man not wearing a helmet* mention them.
+- where the caption says that nobody is there: *no people*, *without a person*, *does not show a man or a woman*,
+  *neither a man nor a woman*, *people are not visible*. What somebody does not do or wear is not read this way: *a
+  man with no shirt*, *no helmet on the woman* and *a man not wearing a helmet* mention them.
 
-A lexicon with `as_listed = true` skips these rules. `gender-lic` and `man-woman` do, for comparison with published counts.
-A mask hides the words of a list wherever they stand; these rules do not change it.
+A lexicon with `as_listed = true` skips these rules. `gender-lic` and `man-woman` do, for comparison with published
+counts. A mask hides the words of a list wherever they stand; these rules do not change it.
 
-The rules were tested on 144 sentences written for this purpose (`tests/lexicon/mentions.tsv`; 82 of them mention nobody).
-Precision and recall are 1.00 there, both for mentions of somebody and for the groups named. The author of the rules wrote
-the sentences too, so these numbers are optimistic. On real captions (175,076 distinct captions of COCO val2014, people's
-and eight systems'; 174,748 of Flickr30k and Conceptual Captions) the rule for absence removed 49 mentions; 46 of them
-rightly, as read by one person. How many absences it missed in real captions was not counted.
+The rules were tested on 144 sentences written for this purpose (`tests/lexicon/mentions.tsv`; 82 of them mention
+nobody). Precision and recall are 1.00 there, both for mentions of somebody and for the groups named. The author of
+the rules wrote the sentences too, so these numbers are optimistic. On real captions (175,076 distinct captions of
+COCO val2014, people's and eight systems'; 174,748 of Flickr30k and Conceptual Captions) the rule for absence removed
+49 mentions, as read by one person: 44 rightly, 2 wrongly (*no protection football guy*), and 3 that deny what
+somebody is (*I am no chef*). How many absences it missed in real captions was not counted.
 
 Negation is read for people only: *no cars* still names a car.
 """

@@ -57,5 +57,5 @@ class PhraseTable:
                 length = len(phrase)
                 if length == 2 or tuple(tokens[index : index + length]) == phrase:
                     return Match(index, length, " ".join(phrase), value)
-        value = self._single.get(token)
-        return None if value is None else Match(index, 1, token, value)
+        single = self._single.get(token)
+        return None if single is None else Match(index, 1, token, single)
