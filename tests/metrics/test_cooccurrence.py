@@ -304,3 +304,10 @@ def test_the_test_is_of_the_share_that_is_told():
     results = cooccurrence(study, attribute="gender", objects="words", draws=99)
     (row,) = [m for m in results.measurements if m.term == "bias" and m.group == "male"]
     assert (row.value, row.p) == (1.0, 0.01)
+
+
+def test_people_are_no_objects_unless_they_are_asked_for():
+    people = study([("1", "a man"), ("2", "a woman")], [("1", "rider"), ("1", "bat"), ("2", "bat")])
+    assert {m.item for m in cooccurrence(people, attribute="gender").measurements} == {None, "bat"}
+    asked = cooccurrence(people, attribute="gender", item=("rider",))
+    assert "rider" in {m.item for m in asked.measurements}

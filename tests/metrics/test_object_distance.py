@@ -169,3 +169,20 @@ def test_the_paper_s_objects_with_glove(shared):
     assert times.sum() > 0.98 * often.total()
     assert (person, man, woman) == pytest.approx((0.186, 0.234, 0.204), abs=5e-4)
     assert man / (man + woman) == pytest.approx(0.534, abs=5e-4)
+
+
+@pytest.mark.parametrize("level", ["word", "template"])
+def test_people_are_no_objects_and_half_a_label_is_unknown(level):
+    captions = ["a man on a ski", "a woman on a ski", "a person by a cell"]
+    labels = ["person", "ski", "cell phone"] * 3
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": range(3), "system": ["s"] * 3, "caption": captions}),
+        references=pl.DataFrame({"image_id": range(30), "caption": captions * 10}),
+        objects=pl.DataFrame({"image_id": [i // 3 for i in range(9)], "label": labels}),
+    )
+    results = portrayal.metrics.object_distance(study, attribute="gender", level=level, draws=20)
+    items = {m.item for m in results.measurements if m.system == "s" and m.term == "cosine"}
+    assert "person" not in items
+    assert "cell phone" not in items
+    unknown = rows(results, "unknown")[None]
+    assert (unknown.value, unknown.n) == (3, 6)
