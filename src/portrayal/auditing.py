@@ -15,10 +15,10 @@ from portrayal.engine import Journal, Progress, Task, at_most, code_digest, list
 from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.lexicon import Lexicon, load_lexicon
 from portrayal.metrics import METRICS, Metric, find_metric
+from portrayal.metrics.cautioning import study_cautions
 from portrayal.metrics.options import GENERAL
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
-from portrayal.study.cautions import cautions
 from portrayal.study.study import COMBINED
 
 QUICK_DRAWS = 200
@@ -74,7 +74,7 @@ def audit(
         study=describe(study),
         cards={metric.name: metric.card.as_dict() for metric in chosen},
         skipped=skipped,
-        cautions=[caution.as_dict() for caution in cautions(study)],
+        cautions=[caution.as_dict() for caution in study_cautions(study)],
         options=_told({"attribute": attribute, **general, **(options or {})}),
     )
     return Results.join(parts, origin)

@@ -17,7 +17,7 @@ from portrayal.report.conclusions import (
 )
 from portrayal.report.page import render
 from portrayal.report.questions import QUESTIONS, question_of
-from portrayal.results import Measurement, Results
+from portrayal.results import Measurement, Results, join_cautions
 from portrayal.statements import Statement, fill, statements_of
 
 ALL_CARDS = {card.name: card.as_dict() for card in (*CARDS.values(), REMEDY, MITIGATION)}
@@ -268,6 +268,17 @@ def test_a_caution_is_part_of_the_sentence():
     careful = [Measurement(**{**m.as_dict(), "caution": "A quarter has no label."}) for m in rows]
     ((_, text),) = findings(*careful)
     assert text.endswith(". Caution: A quarter has no label.")
+
+
+def test_a_caution_about_the_whole_study_stands_once_and_is_pointed_to():
+    whole = "Systems caption different images."
+    rows = by_group("error", "error", (0.1, 0.08, 0.12), female=(0.3, 0.27, 0.33), male=(0.1, 0.08, 0.12))
+    careful = tuple(
+        Measurement(**{**m.as_dict(), "caution": join_cautions([whole, "Its own."])}) for m in rows
+    )
+    origin = {"cards": ALL_CARDS, "cautions": [{"about": "images", "sentence": whole}]}
+    (finding,) = conclusions(Results(careful, provenance=origin)).findings
+    assert finding.text.endswith(". Caution: Its own. (See the cautions about this study.)")
 
 
 ATTACKED = {"kind": "activity", "attack": "pgd", "of": "b@v-l"}

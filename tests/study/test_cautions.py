@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import portrayal
+from portrayal.metrics.cautioning import study_cautions
 from portrayal.study import Study, write_study
 from portrayal.study.cautions import cautions
 
@@ -120,3 +121,28 @@ def test_cautions_reach_every_reader(audited, command):
     assert cider.caution.startswith("Captions of long")
     _, out, _ = command("score", "quality", audited / "study", "--draws", 20)
     assert f"Caution: {expected[0]}" in out
+
+
+def test_captions_of_which_only_the_beginning_is_read_are_told_beside_their_rows():
+    long = captions("a", IMAGES).with_columns(
+        caption=pl.when(pl.col("image_id") == "3").then(pl.lit("a man " * 3000)).otherwise("caption")
+    )
+    study = Study.from_frames(captions=pl.concat([long, captions("b", IMAGES)]), attributes=GENDER)
+    assert ("shortened", "a") in found(study)
+    rows = portrayal.metrics.error(study, draws=20).measurements
+    cut = {m.system for m in rows if "only the beginning is read" in (m.caution or "")}
+    assert cut == {"a"}
+
+
+def test_images_without_object_labels_are_told_beside_the_rows_that_need_them():
+    objects = pl.DataFrame({"image_id": IMAGES[:30], "label": ["bike", "car"] * 15})
+    study = Study.from_frames(
+        captions=captions("a", IMAGES), references=even(), attributes=GENDER, objects=objects
+    )
+    sentence = "10 of 40 captioned images have no object label"
+    assert not any(sentence in caution.sentence for caution in cautions(study))  # words are needed to find it
+    assert sentence in study_cautions(study)[-1].sentence
+    rows = portrayal.metrics.quality(study, draws=20).measurements
+    assert {m.term for m in rows if sentence in (m.caution or "")} == {"chair-i", "chair-s"}
+    origin = portrayal.audit(study, metrics=["error"], quick=True).provenance
+    assert any(sentence in caution["sentence"] for caution in origin["cautions"])

@@ -58,7 +58,7 @@ def test_no_command_cuts_in_silence(tmp_path, command):
     ]
     (tmp_path / "all.csv").write_text("\n".join(["image_id,caption,gender", *lines]) + "\n")
     (tmp_path / "study.toml").write_text('attributes = "all.csv"\n[captions]\ns = "all.csv"\n')
-    sentence = "1 caption of 's' is longer than 10,000 characters or 2,000 words"
+    sentence = "1 caption of s is longer than 10,000 characters or 2,000 words"
     assert sentence in command("check-study", tmp_path)[1]
     _, _, complaint = command("score", "cooccurrence", tmp_path, "--attribute", "gender")
     assert sentence in complaint

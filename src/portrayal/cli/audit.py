@@ -31,7 +31,7 @@ from portrayal.cli.options import (
     workers_option,
 )
 from portrayal.cli.studies import load_study, told_skip
-from portrayal.cli.tables import show_cautions, show_results
+from portrayal.cli.tables import show_cautions, show_findings, show_results
 from portrayal.errors import counted
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.report import pictured_images, write_page
@@ -124,6 +124,7 @@ def run_audit(
     finished()
     show_results(results, items=0, rest=f"{out / RESULTS_FILE} has it")
     say()
+    show_findings(results)
     show_cautions(results)
     for skip in results.provenance["skipped"]:
         say(f"Not measured: {told_skip(skip)}. {skip['reason']}", "dim")

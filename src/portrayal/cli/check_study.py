@@ -14,11 +14,11 @@ from portrayal.cli.options import skip_bad_option, study_argument
 from portrayal.cli.studies import tell_skipped, told_mapping, told_objects, told_rankings
 from portrayal.errors import Problems, counted
 from portrayal.metrics import METRICS
-from portrayal.metrics.label_origin import caption_words, unannotated
+from portrayal.metrics.cautioning import study_cautions
 from portrayal.metrics.lexicon_use import lexicon_remarks
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
-from portrayal.study.cautions import cautions, distinct
+from portrayal.study.cautions import distinct
 from portrayal.study.check import remarks
 from portrayal.study.folder import read_study_noting
 
@@ -40,12 +40,10 @@ def command(
     _show_contents(read)
     for line in told_mapping(read):
         say(line)
-    for sentence in distinct(cautions(read)):
+    for sentence in distinct(study_cautions(read)):
         say(f"Caution: {sentence}")
     for remark in (*lexicon_remarks(read), *remarks(read)):
         say(f"Note: {remark}")
-    for caution in filter(None, (caption_words(read), unannotated(read))):
-        say(f"Caution: {caution}")
     say()
     say("Metrics", style="bold")
     _show_plan(read, asked)

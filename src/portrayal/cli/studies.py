@@ -10,9 +10,9 @@ import polars as pl
 from portrayal.cli.console import warn
 from portrayal.errors import Problems, counted
 from portrayal.study import Study
-from portrayal.study.check import shortenings
 from portrayal.study.folder import read_study_noting
 from portrayal.study.formats.raw import NOTHING
+from portrayal.study.shortening import shortenings
 
 
 def load_study(path: Path, skip_bad: bool) -> Study:
@@ -20,8 +20,8 @@ def load_study(path: Path, skip_bad: bool) -> Study:
     study = read_study_noting(path, problems)
     problems.settle()
     tell_skipped(problems)
-    for sentence in shortenings(study):
-        warn(f"Note: {sentence}")
+    for sentence in shortenings(study).values():
+        warn(f"Caution: {sentence}")
     return study
 
 

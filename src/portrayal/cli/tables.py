@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from portrayal.cli.console import COLUMN_GAP, console, say, show_table
+from portrayal.errors import counted
+from portrayal.report.conclusions import conclusions
 from portrayal.report.layout import (
     bare,
     caution_sentences,
@@ -38,6 +40,18 @@ def show_results(results: Results, items: int = SHOWN_ITEMS, rest: str = "--form
             say(f"{section.hidden:,} more rows are in the results ({rest}).", style="dim")
         for reason in [*section.notes, *footnotes(section.rows)]:
             say(reason, style="dim")
+
+
+def show_findings(results: Results) -> None:
+    """What the page calls findings, or that there are none."""
+    concluded = conclusions(results)
+    corrected = f"(Holm, 5 %, {counted(concluded.comparisons, 'comparison')})"
+    if not concluded.sentences:
+        return
+    say(f"Findings {corrected}" if concluded.findings else f"No finding {corrected}.", style="bold")
+    for finding in concluded.findings:
+        say(f"- {finding.text}")
+    say()
 
 
 def show_cautions(results: Results) -> None:

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from portrayal.metrics.card import Card
+from portrayal.metrics.label_origin import caption_words, unannotated
 from portrayal.results import HUMAN, Measurement, join_cautions
 from portrayal.study import Study
-from portrayal.study.cautions import GROUPS, IMAGES, LENGTH, REFERENCES, Caution, cautions
+from portrayal.study.cautions import (
+    GROUPS,
+    IMAGES,
+    LENGTH,
+    OBJECTS,
+    REFERENCES,
+    SHORTENED,
+    UNANNOTATED,
+    Caution,
+    cautions,
+)
 from portrayal.study.study import COMBINED
+
+
+@lru_cache(maxsize=8)
+def study_cautions(study: Study) -> tuple[Caution, ...]:
+    """The study's own cautions, and those about its object labels, which take word lists to find."""
+    about_objects = ((OBJECTS, caption_words(study)), (UNANNOTATED, unannotated(study)))
+    return (*cautions(study), *(Caution(about, sentence) for about, sentence in about_objects if sentence))
 
 
 def cautioned(
@@ -19,7 +38,7 @@ def cautioned(
 
     `grouped`: labels split the metric's numbers, though it does not need them.
     """
-    found = cautions(study)
+    found = study_cautions(study)
     if not found:
         return tuple(measurements)
     made = []
@@ -41,6 +60,10 @@ def concerns(caution: Caution, m: Measurement, card: Card, grouped: bool) -> boo
         return False
     if caution.about in (REFERENCES, LENGTH):
         return m.term in card.cautioned.get(caution.about, ())
+    if caution.about in (OBJECTS, UNANNOTATED):
+        return "objects" in card.needs or m.term in card.cautioned.get(caution.about, ())
+    if caution.about == SHORTENED:  # its system is the row's
+        return True
     if caution.about == IMAGES:
         return m.system != HUMAN
     if m.attribute is None or caution.attribute not in m.attribute.split(COMBINED):

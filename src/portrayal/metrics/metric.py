@@ -15,14 +15,12 @@ from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
 from portrayal.metrics.attribute_names import resolve_attribute
 from portrayal.metrics.card import Card
-from portrayal.metrics.cautioning import cautioned
+from portrayal.metrics.cautioning import cautioned, study_cautions
 from portrayal.metrics.findings import Findings
-from portrayal.metrics.language import cautions as language_cautions
-from portrayal.metrics.language import unread, with_cautions
+from portrayal.metrics.language import cautions, unread, with_cautions
 from portrayal.metrics.preconditions import unmet_precondition
 from portrayal.results import HUMAN, Results, command_line, provenance
 from portrayal.study import Study
-from portrayal.study.cautions import cautions
 
 DEFAULT_ATTRIBUTE = "gender"  # of metrics that need no labels, on a study that has none
 Compute = Callable[..., Findings]
@@ -148,7 +146,7 @@ class Metric:
         if not set(voices) & set(study.speakers) or self._own_words(options):
             return tuple(voices), {}
         if isinstance(self._english, tuple):  # some of its terms: these have a caution
-            return tuple(voices), unread(study, voices, None) | language_cautions(study, voices, None)
+            return tuple(voices), unread(study, voices, None) | cautions(study, voices, None)
         lexicon = None
         if not self._english:
             asked: str | Lexicon | None = options.get("lexicon")
@@ -160,7 +158,7 @@ class Metric:
         left = tuple(source for source in voices if source not in refused)
         if refused and not any(source != HUMAN for source in left):
             raise Undefined(next(iter(refused.values())))
-        return left, refused | language_cautions(study, left, lexicon)
+        return left, refused | cautions(study, left, lexicon)
 
     def _own_words(self, options: Mapping[str, Any]) -> bool:
         """Whether the shipped lists do not matter: there are none, none is used, or the words are the user's."""
@@ -179,7 +177,7 @@ class Metric:
             study={"name": study.name, "digest": study.digest},
             cards={self.name: self.card.as_dict()},
             skipped=skipped,
-            cautions=[caution.as_dict() for caution in cautions(study)],
+            cautions=[caution.as_dict() for caution in study_cautions(study)],
         )
 
     @property

@@ -20,7 +20,7 @@ from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 from portrayal.stats import DRAWS
 from portrayal.study import Study
-from portrayal.study.cautions import LENGTH, REFERENCES
+from portrayal.study.cautions import LENGTH, OBJECTS, REFERENCES, UNANNOTATED
 
 _SCORES = {
     "bleu-1": "words of the caption that a reference has too",
@@ -128,9 +128,8 @@ CARD = Card(
         ),
     ),
     by_term=True,
-    cautioned=dict.fromkeys(
-        (REFERENCES, LENGTH), tuple(name + gap for name in _SCORES for gap in ("", GAP))
-    ),
+    cautioned=dict.fromkeys((REFERENCES, LENGTH), tuple(name + gap for name in _SCORES for gap in ("", GAP)))
+    | dict.fromkeys((OBJECTS, UNANNOTATED), tuple(name + gap for name in _FALSE for gap in ("", GAP))),
     responds_to={
         "rouge-l": "-amplification",
         "cider": "-amplification",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from portrayal.report.comparisons import Compared, compare_all
-from portrayal.report.layout import is_too_few
+from portrayal.report.layout import caution_sentences, is_too_few
 from portrayal.report.questions import OTHER, QUESTIONS, Question, question_of
 from portrayal.report.wording import interval, level, own_interval, signed
-from portrayal.results import HUMAN, Measurement, Results
+from portrayal.results import HUMAN, Measurement, Results, split_cautions
 from portrayal.statements import (
     GROUPS,
     IDEAL,
@@ -77,22 +77,21 @@ class Conclusions:
 
 def conclusions(results: Results) -> Conclusions:
     """Every sentence that the cards in the results allow."""
-    cards = results.provenance.get("cards")
-    known: Mapping[str, Any] = cards if isinstance(cards, Mapping) else {}
+    known = _cards(results.provenance)
     compared: list[Compared] = []
     listed: list[Conclusion] = []
     for metric in dict.fromkeys(m.metric for m in results.measurements):
         rows = [m for m in results.measurements if m.metric == metric]
         for statement in statements_of(known.get(metric)):
             if statement.against == ITEMS:
-                listed += _of_items(statement, rows, known)
+                listed += _of_items(statement, rows, results.provenance)
             else:
                 compared += compare_all(statement, metric, rows)
     tested = [one.p if one.statement.findings else None for one in compared]
     corrected = holm(tested)
     comparisons = sum(p is not None for p in tested)
     made = [
-        (one, _conclude(one, q, comparisons, results.measurements, known))
+        (one, _conclude(one, q, comparisons, results.measurements, results.provenance))
         for one, q in zip(compared, corrected, strict=True)
     ]
     order = [question.name for question in (*QUESTIONS, OTHER)]
@@ -104,6 +103,11 @@ def conclusions(results: Results) -> Conclusions:
         [*sentences, *listed], key=lambda one: (order.index(one.question), STATES.index(one.state))
     )
     return Conclusions(tuple(sentences), comparisons)
+
+
+def _cards(origin: Mapping[str, Any]) -> Mapping[str, Any]:
+    cards = origin.get("cards")
+    return cards if isinstance(cards, Mapping) else {}
 
 
 def _chosen(made: Sequence[tuple[Compared, Conclusion]]) -> list[tuple[Compared, Conclusion]]:
@@ -139,22 +143,22 @@ def _conclude(
     q: float | None,
     comparisons: int,
     rows: Sequence[Measurement],
-    cards: Mapping[str, Any],
+    origin: Mapping[str, Any],
 ) -> Conclusion:
     row, statement, gap = compared.row, compared.statement, compared.gap
     whether = f"whether {fill(statement.question, compared.values)}"
     if row.value is None:
         return _conclusion(
-            compared, UNDEFINED, f"Undefined: {whether}: {row.reason}".rstrip("."), None, cards
+            compared, UNDEFINED, f"Undefined: {whether}: {row.reason}".rstrip("."), None, origin
         )
     if is_too_few(row):
-        return _conclusion(compared, TOO_FEW, f"Too few images: {whether}: {row.reason}", None, cards)
+        return _conclusion(compared, TOO_FEW, f"Too few images: {whether}: {row.reason}", None, origin)
     numbers = _numbers(compared)
     apart = gap is not None and (gap.low > 0 or gap.high < 0)
     side = None if gap is None or not apart else MORE if gap.value > 0 else LESS
     explained = _explained_by_control(compared, rows) if side == MORE else None
     if explained is not None:
-        return _conclusion(compared, INCONCLUSIVE, f"{explained}: {numbers}", None, cards)
+        return _conclusion(compared, INCONCLUSIVE, f"{explained}: {numbers}", None, origin)
     sure = apart and (q is None or q <= ALPHA)
     sentence = (
         (statement.more if side == MORE or statement.against == GROUPS else statement.less) if side else ""
@@ -163,14 +167,14 @@ def _conclude(
         kind = "Not significant" if gap is not None else "Inconclusive"
         if apart:
             kind += f" after correction for {comparisons} comparisons"
-        return _conclusion(compared, INCONCLUSIVE, f"{kind}: {whether}: {numbers}", None, cards)
+        return _conclusion(compared, INCONCLUSIVE, f"{kind}: {whether}: {numbers}", None, origin)
     text = f"{fill(sentence, compared.values)}: {numbers}"
     if (MORE if statement.against == GROUPS else side) not in statement.findings:
         note = f" ({statement.note})" if statement.note else ""
-        return _conclusion(compared, OBSERVED, f"{text}{note}", side, cards)
+        return _conclusion(compared, OBSERVED, f"{text}{note}", side, origin)
     if not _matters(compared):
-        return _conclusion(compared, OBSERVED, f"{text} (too small to count as a finding)", side, cards)
-    return _conclusion(compared, FINDING, text, side, cards)
+        return _conclusion(compared, OBSERVED, f"{text} (too small to count as a finding)", side, origin)
+    return _conclusion(compared, FINDING, text, side, origin)
 
 
 def _matters(compared: Compared) -> bool:
@@ -288,7 +292,7 @@ def _side_of(m: Measurement) -> int | None:
 
 
 def _of_items(
-    statement: Statement, rows: Sequence[Measurement], cards: Mapping[str, Any]
+    statement: Statement, rows: Sequence[Measurement], origin: Mapping[str, Any]
 ) -> list[Conclusion]:
     """Which words or objects go with which group, and which of them do in human captions too."""
     scans: dict[tuple[str | None, str | None], list[Measurement]] = {}
@@ -305,7 +309,7 @@ def _of_items(
         compared = Compared(statement, (with_group or items)[0], values=values)
         if not with_group:
             text = f"Not significant: whether {fill(statement.question, values)}"
-            made.append(_conclusion(compared, INCONCLUSIVE, text, None, cards))
+            made.append(_conclusion(compared, INCONCLUSIVE, text, None, origin))
             continue
         parts, too = [], []
         for group in dict.fromkeys(m.group for m in with_group):
@@ -316,7 +320,7 @@ def _of_items(
         text = f"{fill(statement.more, values)}: {'; '.join(parts)}"
         if too:
             text += f" (in human captions too: {', '.join(too)})"
-        made.append(_conclusion(compared, OBSERVED, text, None, cards))
+        made.append(_conclusion(compared, OBSERVED, text, None, origin))
     return made
 
 
@@ -325,14 +329,19 @@ def _goes_with(m: Measurement) -> bool:
 
 
 def _conclusion(
-    compared: Compared, state: str, text: str, side: str | None, cards: Mapping[str, Any]
+    compared: Compared, state: str, text: str, side: str | None, origin: Mapping[str, Any]
 ) -> Conclusion:
     row = compared.row
-    card = cards.get(row.metric)
+    card = _cards(origin).get(row.metric)
     caveats = card.get("caveats") if isinstance(card, Mapping) else None
     caveat = str(caveats[0]) if isinstance(caveats, list | tuple) and caveats else None
-    cautions = dict.fromkeys(m.caution for m in (row, compared.versus) if m is not None and m.caution)
-    tail = "".join(f" Caution: {caution}" for caution in cautions)
+    rows = [m for m in (row, compared.versus) if m is not None]
+    cautions = dict.fromkeys(caution for m in rows for caution in split_cautions(m.caution))
+    about_study = caution_sentences(origin)
+    # A caution about the whole study stands above all sentences: repeated in each, nobody would read any of them.
+    tail = "".join(f" Caution: {caution}" for caution in cautions if caution not in about_study)
+    if any(caution in about_study for caution in cautions):
+        tail += " (See the cautions about this study.)"
     return Conclusion(
         question_of(row.metric).name, state, f"{text}.{tail}", row.id, row.metric, row.term, row.system,
         row.attribute, compared.group, side, caveat,

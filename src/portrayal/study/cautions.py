@@ -10,10 +10,12 @@ from typing import Any
 import polars as pl
 
 from portrayal.results import TOO_FEW
+from portrayal.study.shortening import shortenings
 from portrayal.study.study import Study
 
 # What a caution is about. A metric's card says which of its terms depend on the first two.
 REFERENCES, LENGTH, IMAGES, LABELS, GROUPS = "references", "length", "images", "labels", "groups"
+SHORTENED, OBJECTS, UNANNOTATED = "shortened", "objects", "unannotated"  # the last two are found by `metrics`
 
 UNLIKE = 2  # times as many references, or as long: from here on scores against references mislead
 SHORT = 1 / 3  # of the references' length: brevity is common, and penalised openly by the scores
@@ -39,7 +41,9 @@ class Caution:
 @lru_cache(maxsize=8)
 def cautions(study: Study) -> tuple[Caution, ...]:
     """What a reader of this study's numbers must know, one caution for each thing."""
-    return (*_references(study), *_images(study), *_lengths(study), *_labels(study), *_groups(study))
+    return (
+        *_references(study), *_images(study), *_lengths(study), *_labels(study), *_groups(study), *_cut(study),
+    )  # fmt: skip
 
 
 def _captioned(study: Study) -> pl.DataFrame:
@@ -143,6 +147,12 @@ def _groups(study: Study) -> Iterator[Caution]:
                     attribute=attribute,
                     group=group,
                 )
+
+
+def _cut(study: Study) -> Iterator[Caution]:
+    """Captions of which only the beginning is read."""
+    for source, sentence in shortenings(study).items():
+        yield Caution(SHORTENED, sentence, system=source)
 
 
 def _images_word(count: int) -> str:

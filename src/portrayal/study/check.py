@@ -6,17 +6,7 @@ import polars as pl
 
 from portrayal.errors import counted
 from portrayal.study.cautions import MANY
-from portrayal.study.shortening import MOST_CHARACTERS, MOST_WORDS
 from portrayal.study.study import Study
-
-
-def shortenings(study: Study) -> list[str]:
-    """Whose captions were too long to be read whole, one sentence for each source."""
-    return [
-        f"{f'1 caption of {source!r} is' if n == 1 else f'{n:,} captions of {source!r} are'} longer than "
-        f"{MOST_CHARACTERS:,} characters or {MOST_WORDS:,} words; only the beginning is read, up to that length."
-        for source, n in study.shortened.items()
-    ]
 
 
 def remarks(study: Study) -> list[str]:
@@ -26,7 +16,6 @@ def remarks(study: Study) -> list[str]:
         found.append("the study has no captions of a system.")
     if study.left_out:
         found.append(f"{counted(study.left_out, 'bad row', 'was')} left out when it was read.")
-    found += shortenings(study)
     for system in study.vocabularies:
         if system not in study.systems:
             found.append(f"a vocabulary is named for '{system}', which is no system of the study.")

@@ -52,3 +52,12 @@ def _cut(frame: pl.DataFrame, source: pl.Expr) -> tuple[pl.DataFrame, dict[str, 
     for row, text in suspects.select("row", "cut").iter_rows():
         texts[row] = text
     return frame.with_columns(caption=pl.Series(texts, dtype=pl.String)), dict(counts.iter_rows())
+
+
+def shortenings(study: Study) -> dict[str, str]:
+    """Whose captions were too long to be read whole: source -> sentence."""
+    return {
+        source: f"{f'1 caption of {source} is' if n == 1 else f'{n:,} captions of {source} are'} longer than "
+        f"{MOST_CHARACTERS:,} characters or {MOST_WORDS:,} words; only the beginning is read, up to that length."
+        for source, n in study.shortened.items()
+    }
