@@ -9,6 +9,7 @@ import pytest
 from portrayal.lexicon import Finder, load_lexicon, tokenize
 from portrayal.lexicon.identity import identity_words
 from portrayal.lexicon.labels import is_person_label
+from portrayal.lexicon.lexicon import parse_lexicon
 from portrayal.lexicon.people import person_mentioned
 from portrayal.lexicon.wordnet.grammar import content_words
 
@@ -90,3 +91,12 @@ def test_labels_of_people(label):
 @pytest.mark.parametrize("label", ["teddy bear", "cowboy hat", "mannequin", "pitcher", "hot dog", "dog"])
 def test_labels_of_things(label):
     assert not is_person_label(label)
+
+
+def test_rules_for_english_are_not_applied_to_other_languages():
+    """ "No" before a group word means nothing by itself in a list of another language."""
+    words = 'name = "lista"\nlanguage = "es"\n[groups]\nfemale = ["mujer"]\n'
+    spanish = Finder(parse_lexicon(words, "lista.toml"))
+    english = Finder(parse_lexicon(words.replace('language = "es"\n', ""), "lista.toml"))
+    assert spanish.groups("no mujer") == ("female",)
+    assert english.groups("no mujer") == ()

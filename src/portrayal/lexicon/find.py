@@ -54,7 +54,7 @@ class Finder:
         matches = list(self._naming.find(words))
         if not matches:
             return []
-        nobody = None if self.lexicon.as_listed else Nobody(words)
+        nobody = Nobody(words) if self.lexicon.reads_english_mentions else None
         things = {
             index
             for start, length, phrase, _ in matches

@@ -74,6 +74,11 @@ class Lexicon:
     also_naming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     as_listed: bool = False
 
+    @property
+    def reads_english_mentions(self) -> bool:
+        """Whether the rules for words that name nobody apply: they are English, and published counts know none."""
+        return not self.as_listed and self.language == ENGLISH
+
     @cached_property
     def naming(self) -> dict[str, tuple[str, ...]]:
         """The words that name each group, whether or not a mask hides them."""
@@ -85,7 +90,7 @@ class Lexicon:
     @cached_property
     def digest(self) -> str:
         """Changes when the words do, so that results tell one list from another of the same name."""
-        if self.as_listed:
+        if not self.reads_english_mentions:
             return _digest(self._listed)
         more = {group: list(words) for group, words in self.also_naming.items()}
         return _digest([*self._listed, _RULES, more, {**self.swap}, {**self.plain}])

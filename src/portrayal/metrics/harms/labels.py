@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from portrayal.lexicon import tokenize
+from portrayal.lexicon.labels import is_person_label
 from portrayal.lexicon.wordnet.grammar import content_words
 from portrayal.lexicon.wordnet.graph import wordnet
 from portrayal.metrics.harms.reading import Telling
-from portrayal.metrics.harms.scenes import PERSON
 
 
 @cache
@@ -30,7 +30,7 @@ def names(telling: Telling, label: str) -> bool:
     """
     if any(match.value == label for match in telling.objects):
         return True
-    if label.casefold() == PERSON and telling.person is not None:
+    if is_person_label(label) and telling.person is not None:
         return True
     return any(
         sense in wordnet().ancestors(said) for sense in label_senses(label) for said in telling.meanings
