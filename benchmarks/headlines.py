@@ -47,9 +47,9 @@ CAUSES = {
     "neutral": {"naming-ratio:ratio", "quality:cider"},
     "erasure": {"harms:demeaning.people-not-mentioned", "naming-ratio:ratio", "quality:cider"},
     "demeaning": {"harms:demeaning.words", "quality:cider"},
-    "hallucination": {"quality:chair-i", "quality:chair-s", "quality:cider", "leakage:difference"},
+    "hallucination": {"quality:chair-i", "quality:cider", "leakage:difference"},
     "ranking_lean": {"retrieval-skew:maxskew"},
-    "amplification": {"amplification:ba", "leakage:difference", "quality:chair-s", "quality:cider"},
+    "amplification": {"amplification:ba", "leakage:difference", "quality:chair-i", "quality:cider"},
     "guessed_group": {"error:error", "amplification:t-to-a", "amplification:ba", "naming-ratio:ratio"},
 }
 WITHOUT_GROUP = ("amplification", "guessed_group")

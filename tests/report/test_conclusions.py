@@ -94,6 +94,7 @@ def test_what_human_captions_show_as_clearly_is_no_finding():
     assert [state for state, _ in said(*groups)] == [FINDING]
     ((state, text),) = said(*groups, *humans)
     assert state == INCONCLUSIVE
+    assert text.startswith("Not beyond human captions: whether")
     assert text.endswith("human captions 0.700 and 0.900.")
 
 
@@ -253,6 +254,19 @@ def test_a_search_names_the_group_it_ranks_first():
     assert group == "male"
     assert "ranks male first more often than its share" in text
     assert text.endswith("0.540 (95 % CI [0.380, 0.720]), against 0.200.")
+
+
+def test_what_human_captions_reveal_as_much_is_no_finding():
+    """Human captions of COCO name objects that reveal gender more than those in the image do."""
+    ours = row("leakage", "difference", 0.051, 0.022, 0.080)
+    human = row("leakage", "difference", 0.045, 0.020, 0.070, system="human")
+    assert [state for state, _ in said(ours)] == [FINDING]
+    ((state, text),) = said(ours, human)
+    assert state == INCONCLUSIVE
+    assert text.startswith("Not beyond human captions: whether the objects that oscar names reveal gender")
+    assert text.endswith("+5.1 points (95 % CI [2.2, 8.0]); human captions +4.5 points.")
+    far = row("leakage", "difference", 0.201, 0.18, 0.222)
+    assert [state for state, _ in said(far, human)] == [FINDING]
 
 
 def test_worst_first():

@@ -111,7 +111,9 @@ def contradictions(text, state, row, rows):
     claims = state in ("finding", "observed")
     check(row.system in text, "the system is not named")
     check(
-        claims == (not text.startswith(("Not significant", "Inconclusive", "Undefined", "Too few"))), "state"
+        claims
+        == (not text.startswith(("Not significant", "Not beyond", "Inconclusive", "Undefined", "Too few"))),
+        "state",
     )
     groups, human, ideal = _GROUPS.search(text), _HUMAN.search(text), _IDEAL.search(text)
     found = groups or human or ideal

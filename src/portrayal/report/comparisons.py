@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from portrayal.report.layout import is_too_few
@@ -11,6 +11,7 @@ from portrayal.results import HUMAN, Measurement
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, IDEAL, Statement
 from portrayal.stats import Interval, difference
 
+ALPHA = 0.05
 _APART = (
     "kind",
     "attack",
@@ -23,7 +24,8 @@ class Compared:
     """One statement about one system: the number, what it is compared with, and the test of their difference.
 
     `gap` is the number less what it is compared with; None where it cannot be tested. `human` holds the rows of human
-    captions that stand beside a comparison of groups. `others` are rows of the same number under other settings.
+    captions that stand beside a comparison of groups or with an ideal; `beyond_human` is false where the number is not
+    significantly beyond theirs. `others` are rows of the same number under other settings.
     """
 
     statement: Statement
@@ -32,6 +34,7 @@ class Compared:
     gap: Interval | None = None
     p: float | None = None
     human: tuple[Measurement, ...] = ()
+    beyond_human: bool = True
     others: tuple[Measurement, ...] = ()
     beside: tuple[Measurement, ...] = ()
     group: str | None = None
@@ -74,10 +77,9 @@ def _with_context(compared: Compared, others: list[Measurement], rows: Sequence[
         "group": group or "one group",
         "other": compared.versus.group if compared.versus is not None else "another",
     }
-    return Compared(
-        statement, row, compared.versus, compared.gap, compared.p, compared.human, tuple(others), beside, group,
-        remainder, values,
-    )  # fmt: skip
+    return replace(
+        compared, others=tuple(others), beside=beside, group=group, remainder=remainder, values=values
+    )
 
 
 def _fits(statement: Statement, m: Measurement) -> bool:
@@ -87,13 +89,30 @@ def _fits(statement: Statement, m: Measurement) -> bool:
     )
 
 
-def _against_ideal(statement: Statement, row: Measurement, _: Sequence[Measurement]) -> Compared:
+def _against_ideal(statement: Statement, row: Measurement, rows: Sequence[Measurement]) -> Compared:
+    """The value less its ideal. It is significant where it is by itself, and beyond that of human captions."""
     interval = _interval(row)
     if interval is None:
         return Compared(statement, row)
-    ideal = row.ideal or 0.0
-    gap = Interval(interval.value - ideal, interval.low - ideal, interval.high - ideal)
-    return Compared(statement, row, gap=gap, p=row.p if row.p is not None else gap.p())
+    gap = _from_ideal(row, interval)
+    p = row.p if row.p is not None else gap.p()
+    human = _human(row, rows)
+    theirs = None if human is None else _interval(human)
+    if human is None or theirs is None:
+        return Compared(statement, row, gap=gap, p=p)
+    beyond = _p_beyond(gap, _from_ideal(human, theirs))
+    return Compared(statement, row, gap=gap, p=max(p, beyond), human=(human,), beyond_human=beyond < ALPHA)
+
+
+def _from_ideal(m: Measurement, interval: Interval) -> Interval:
+    ideal = m.ideal or 0.0
+    return Interval(interval.value - ideal, interval.low - ideal, interval.high - ideal)
+
+
+def _p_beyond(gap: Interval, theirs: Interval) -> float:
+    """p of a difference against that of human captions; 1 where theirs is larger."""
+    beyond = difference(gap, theirs)
+    return beyond.p() if beyond.value * gap.value > 0 else 1.0
 
 
 def _against_human(statement: Statement, row: Measurement, rows: Sequence[Measurement]) -> Compared | None:
@@ -122,13 +141,10 @@ def _between_groups(statement: Statement, row: Measurement, rows: Sequence[Measu
     p = min(1.0, gap.p() * sum(range(len(groups))))
     human = tuple(_human(m, rows) for m in (worst, best))
     known = tuple(m for m in human if m is not None and _interval(m) is not None)
-    if len(known) == 2:
-        theirs = _gap(*known)
-        beyond = difference(gap, theirs)
-        p = max(p, beyond.p()) if beyond.value * gap.value > 0 else 1.0
-    else:
-        known = ()
-    return Compared(statement, worst, best, gap, p, known, group=worst.group)
+    if len(known) < 2:
+        return Compared(statement, worst, best, gap, p, group=worst.group)
+    beyond = _p_beyond(gap, _gap(*known))
+    return Compared(statement, worst, best, gap, max(p, beyond), known, beyond < ALPHA, group=worst.group)
 
 
 _COMPARE = {IDEAL: _against_ideal, HUMAN_CAPTIONS: _against_human, GROUPS: _between_groups}

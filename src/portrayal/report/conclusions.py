@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from portrayal.report.comparisons import Compared, compare_all
+from portrayal.report.comparisons import ALPHA, Compared, compare_all
 from portrayal.report.layout import caution_sentences, is_too_few
 from portrayal.report.questions import OTHER, QUESTIONS, Question, question_of
 from portrayal.report.wording import interval, level, own_interval, signed
@@ -31,7 +31,6 @@ FINDING, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED = (
     "finding", "observed", "inconclusive", "too few", "undefined",
 )  # fmt: skip
 STATES = (FINDING, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED)
-ALPHA = 0.05
 _MOST_ITEMS = 3  # words or objects of a group in one sentence
 
 
@@ -165,7 +164,9 @@ def _conclude(
     )
     if not sure:
         kind = "Not significant" if gap is not None else "Inconclusive"
-        if apart:
+        if apart and not compared.beyond_human:
+            kind = "Not beyond human captions"
+        elif apart:
             kind += f" after correction for {comparisons} comparisons"
         return _conclusion(compared, INCONCLUSIVE, f"{kind}: {whether}: {numbers}", None, origin)
     text = f"{fill(sentence, compared.values)}: {numbers}"
@@ -215,6 +216,9 @@ def _numbers(compared: Compared) -> str:
         text += _bracket(_interval_text(compared) if zero else own_interval(row)) or ", without an interval"
         if row.ideal not in (None, 0.0, 1.0):  # a level of chance, which is another in every study
             text += f", against {level(row, row.ideal)}"
+        for human in compared.human:
+            own = signed(human, human.value or 0.0) if zero else level(human, human.value)
+            text += f"; human captions {own}"
     else:
         names = (
             (f" for {row.group}", f"{{}} for {versus.group}")
