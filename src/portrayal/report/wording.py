@@ -47,10 +47,16 @@ def own_interval(m: Measurement) -> str:
 
 def _change(m: Measurement, value: float) -> tuple[str, str]:
     if m.unit == "share":
-        return f"{100 * value:.{_digits(value)}f}", _POINTS
-    if m.unit == "percent":
-        return number(value, m.unit), _POINTS
-    return number(value, m.unit), ""
+        return _without_minus_zero(f"{100 * value:.{_digits(value)}f}"), _POINTS
+    return _without_minus_zero(number(value, m.unit)), _POINTS if m.unit == "percent" else ""
+
+
+def _without_minus_zero(text: str) -> str:
+    """
+    >>> _without_minus_zero("-0.00"), _without_minus_zero("-0.01")
+    ('0.00', '-0.01')
+    """
+    return text.removeprefix("-") if not text.strip("-0.") else text
 
 
 def _digits(value: float) -> int:
