@@ -30,9 +30,10 @@ class Statement:
     Only a side in `findings` is a finding; on the other side, or where `findings` is empty, the sentence is an
     observation, and `note` says why. A difference below `smallest`, or by a factor below `factor`, is too small to be a
     finding. Of statements with the same `choice`, one is made: the first that is a finding, else the first.
-    `beside` are terms whose agreement is told in the same sentence. `group_term` has the group rows that say which
-    group {group} is. `remainder` is the term that says how much of the value is left after a control; `no_remainder`
-    and `open_remainder` replace the sentence where that is nothing, or cannot be said.
+    `beside` are terms whose agreement is told in the same sentence. `gap_term` is the metric's own difference between
+    groups, whose interval is then the sentence's too. `group_term` has the group rows that say which group {group} is.
+    `remainder` is the term that says how much of the value is left after a control; `no_remainder` and
+    `open_remainder` replace the sentence where that is nothing, or cannot be said.
     """
 
     term: str
@@ -49,6 +50,7 @@ class Statement:
     settings: Mapping[str, Any] = field(default_factory=dict)
     choice: str = ""
     beside: tuple[str, ...] = ()
+    gap_term: str = ""
     group_term: str = ""
     remainder: str = ""
     no_remainder: str = ""

@@ -11,6 +11,7 @@ from portrayal.report.conclusions import (
     FINDING,
     INCONCLUSIVE,
     OBSERVED,
+    SUGGESTIVE,
     TOO_FEW,
     UNDEFINED,
     conclusions,
@@ -83,7 +84,7 @@ def test_a_ratio_of_all_people_does_not_hide_a_group_that_is_named_less():
     )
     ((group, text),) = findings(*rows)
     assert group == "female"
-    assert text.startswith("oscar names female less often, compared with human captions, than male: 0.684 ")
+    assert text.startswith("Relative to human captions, oscar names female less often than male: 0.684 times")
     assert "1.308 times for male" in text
 
 
@@ -95,7 +96,7 @@ def test_what_human_captions_show_as_clearly_is_no_finding():
     ((state, text),) = said(*groups, *humans)
     assert state == INCONCLUSIVE
     assert text.startswith("Not beyond human captions: whether")
-    assert text.endswith("human captions 0.700 and 0.900.")
+    assert text.endswith("human captions 0.700 and 0.900, 0.000 beyond them (95 % CI [-0.040, 0.040]).")
 
 
 def harm(system, value, low, high, term="demeaning.people-not-mentioned", **more):
@@ -106,8 +107,8 @@ def harm(system, value, low, high, term="demeaning.people-not-mentioned", **more
 def test_harms_are_findings_where_they_differ_from_human_captions_by_enough_to_matter():
     human = harm("human", 0.001, 0.0, 0.002)
     assert said(harm("oscar", 0.037, 0.028, 0.047), human) == [
-        (FINDING, "oscar leaves people out more often than human captions do (share of images with a person): 3.7 %, "
-         "human captions 0.1 %; difference +3.6 points (95 % CI [2.7, 4.6]).")
+        (FINDING, "oscar leaves people out more often than human captions do (share of images with a person of whom "
+         "captions say nothing): 3.7 %, human captions 0.1 %; difference +3.6 points (95 % CI [2.7, 4.6]).")
     ]  # fmt: skip
     ((state, text),) = said(harm("oscar", 0.003, 0.0025, 0.0035), human)
     assert (state, text[-38:]) == (OBSERVED, "[0.1, 0.3]) (too small to count as a finding)."[-38:])
@@ -147,7 +148,7 @@ def test_an_interval_that_reaches_the_ideal_is_not_significant(low, high):
 def test_without_an_interval_nothing_is_concluded():
     ((state, text),) = said(row("leakage", "difference", 0.2))
     assert state == INCONCLUSIVE
-    assert text.startswith("Inconclusive: whether the objects")
+    assert text.startswith("Inconclusive: whether a classifier predicts gender better")
     assert text.endswith("+20.0 points, without an interval.")
 
 
@@ -177,11 +178,39 @@ def test_findings_are_corrected_for_every_comparison_that_could_have_become_one(
         row("leakage", "difference", 0.0, -0.02, 0.02, system=f"s{number}", p=0.9) for number in range(9)
     ]
     state, text = next(pair for pair in said(one, *others) if "oscar" in pair[1])
-    assert state == INCONCLUSIVE
+    assert state == SUGGESTIVE
     assert text.startswith(
-        "Not significant after correction for 10 comparisons: whether the objects that oscar"
+        "Suggestive, not significant after correction for 10 comparisons: whether a classifier"
     )
     assert conclusions(results(one, *others)).comparisons == 10
+
+
+def test_a_permutation_at_its_floor_is_as_sure_as_its_interval():
+    """1,000 permutations give no p below .001, which no correction for a hundred comparisons survives."""
+    rows = [row("retrieval-skew", "maxskew", 0.54, 0.38, 0.72, ideal=0.2, p=1 / 1001)]
+    others = [
+        row("retrieval-skew", "maxskew", 0.2, 0.1, 0.3, ideal=0.2, p=0.9, system=f"s{number}")
+        for number in range(99)
+    ]
+    assert [one.system for one in conclusions(results(*rows, *others)).findings] == ["oscar"]
+    unsure = row("retrieval-skew", "maxskew", 0.1, 0.05, 0.15, ideal=0.2, p=0.97)
+    assert said(unsure)[0][1].startswith("Not significant: whether oscar ranks")  # its own test decides
+
+
+def test_the_interval_of_a_difference_is_the_tables_where_there_is_one():
+    rows = by_group("quality", "cider", (0.88, 0.86, 0.9), female=(0.80, 0.78, 0.82), male=(0.95, 0.93, 0.97))
+    own = row("quality", "cider-gap", 0.15, 0.11, 0.2, p=0.001)
+    ((_, text),) = findings(*rows, own)
+    assert "difference -0.150 (95 % CI [-0.200, -0.110])" in text
+
+
+def test_systems_without_a_finding_are_named():
+    rows = [
+        row("leakage", "difference", 0.2, 0.1, 0.3),
+        row("leakage", "difference", 0.0, -0.1, 0.1, system="sat"),
+    ]
+    assert conclusions(results(*rows)).without_finding == ["sat"]
+    assert "No finding for sat." in render(results(*rows))
 
 
 def test_of_several_groups_the_pair_was_chosen_among_all():
@@ -205,8 +234,7 @@ def test_the_terms_of_amplification_speak_in_one_sentence():
     assert state == FINDING
     assert text == (
         "oscar ties objects to gender more strongly than the images do (ba): +4.1 points (95 % CI [2.0, 6.2]); "
-        "a-to-t-named agrees; t-to-a is the other way, -2.6 points (95 % CI [-4.0, -1.0]); multi-signed not "
-        "significant."
+        "a-to-t-named agrees; t-to-a is the other way, -2.6 points (95 % CI [-4.0, -1.0])."
     )
 
 
@@ -214,7 +242,7 @@ def test_where_only_the_other_direction_is_a_finding_it_leads():
     ((state, text),) = said(*amplified((0.01, -0.02, 0.04), (0.05, 0.03, 0.07)))
     assert state == FINDING
     assert text.startswith("oscar takes gender from the objects")
-    assert "ba and multi-signed not significant" in text
+    assert "a-to-t-named agrees; ba not significant" in text
 
 
 def test_of_several_settings_the_first_speaks_and_tells_if_others_differ():
@@ -263,8 +291,10 @@ def test_what_human_captions_reveal_as_much_is_no_finding():
     assert [state for state, _ in said(ours)] == [FINDING]
     ((state, text),) = said(ours, human)
     assert state == INCONCLUSIVE
-    assert text.startswith("Not beyond human captions: whether the objects that oscar names reveal gender")
-    assert text.endswith("+5.1 points (95 % CI [2.2, 8.0]); human captions +4.5 points.")
+    assert text.startswith("Not beyond human captions: whether a classifier predicts gender better")
+    assert text.endswith(
+        "+5.1 points (95 % CI [2.2, 8.0]); human captions +4.5 points, +0.6 points beyond them (95 % CI [-3.2, 4.4])."
+    )
     far = row("leakage", "difference", 0.201, 0.18, 0.222)
     assert [state for state, _ in said(far, human)] == [FINDING]
 
@@ -376,7 +406,7 @@ def test_names_in_sentences_are_text_on_the_page():
     page = render(results(row("leakage", "difference", 0.2, 0.1, 0.3, system="<img src=x onerror=alert(1)>")))
     assert "<img src=x" not in page
     assert "What was found" in page
-    assert "The objects that &lt;img src=x onerror=alert(1)&gt; names reveal gender" in page
+    assert "from the objects &lt;img src=x onerror=alert(1)&gt; names than from" in page
 
 
 def test_a_page_without_a_finding_says_so_first():

@@ -36,8 +36,16 @@ _HUMAN = re.compile(
 _IDEAL = re.compile(
     rf": (?P<a>[+-]?{_NUMBER})(?: points| times)? \(95 % CI \[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\]\)"
 )
-_ABOVE = (" more often", " more strongly", " more than", "easier to classify", "takes ", "first more often")
-_BELOW = (" less often", " less strongly", " less than", " less like", "harder to classify")
+_ABOVE = (
+    " more often",
+    " more strongly",
+    " more than",
+    " better from",
+    "easier to classify",
+    "takes ",
+    "first more often",
+)
+_BELOW = (" less often", " less strongly", " less than", " less like", " worse from", "harder to classify")
 
 
 def study_results(number):
@@ -112,7 +120,11 @@ def contradictions(text, state, row, rows):
     check(row.system in text, "the system is not named")
     check(
         claims
-        == (not text.startswith(("Not significant", "Not beyond", "Inconclusive", "Undefined", "Too few"))),
+        == (
+            not text.startswith(
+                ("Not significant", "Suggestive", "Not beyond", "Inconclusive", "Undefined", "Too few")
+            )
+        ),
         "state",
     )
     groups, human, ideal = _GROUPS.search(text), _HUMAN.search(text), _IDEAL.search(text)

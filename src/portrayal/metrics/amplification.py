@@ -152,7 +152,7 @@ CARD = Card(
             "{system} ties objects to {attribute} less strongly than the images do (ba)",
             smallest=0.005,
             choice="amplification",
-            beside=("a-to-t-named", "multi-signed", "t-to-a"),
+            beside=("a-to-t-named", "t-to-a"),
         ),
         Statement(
             "t-to-a",
@@ -163,7 +163,7 @@ CARD = Card(
             "The objects predict the group that {system} names less than the group shown (t-to-a)",
             smallest=0.005,
             choice="amplification",
-            beside=("ba", "a-to-t-named", "multi-signed"),
+            beside=("ba", "a-to-t-named"),
         ),
     ),
     responds_to={

@@ -85,9 +85,9 @@ CARD = Card(
         Statement(
             "difference",
             IDEAL,
-            "The objects that {system} names reveal {attribute} more than the objects in the image do",
-            "the objects that {system} names reveal {attribute} more than the objects in the image do",
-            "The objects that {system} names reveal {attribute} less than the objects in the image do",
+            "A classifier predicts {attribute} better from the objects {system} names than from those in the image",
+            "a classifier predicts {attribute} better from the objects {system} names than from those in the image",
+            "A classifier predicts {attribute} worse from the objects {system} names than from those in the image",
             smallest=0.005,
         ),
     ),

@@ -45,8 +45,8 @@ CARD = Card(
         Statement(
             "ratio",
             GROUPS,
-            "{system} names {group} less often, compared with human captions, than {other}",
-            "{system} names one group less often, compared with human captions, than another",
+            "Relative to human captions, {system} names {group} less often than {other}",
+            "relative to human captions, {system} names one group less often than another",
             worse="lower",
             smallest=0.03,
             factor=1.05,

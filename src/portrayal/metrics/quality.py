@@ -109,19 +109,23 @@ CARD = Card(
             "Captions of {system} are less like human captions for {group} than for {other} (CIDEr)",
             "captions of {system} are less like human captions for one group of {attribute} (CIDEr)",
             factor=1.05,
+            gap_term="cider" + GAP,
         ),
         Statement(
             "chair-i",
             GROUPS,
-            "{system} names objects that are not there more often for {group} than for {other} (CHAIR-i)",
+            "{system} names objects that are not there more often for {group} than for {other} (CHAIR-i: share of the "
+            "objects it names)",
             "{system} names objects that are not there more often for one group of {attribute} (CHAIR-i)",
             smallest=0.005,
             factor=1.25,
+            gap_term="chair-i" + GAP,
         ),
         Statement(
             "chair-i",
             HUMAN_CAPTIONS,
-            "{system} names objects that are not there more often than human captions do (CHAIR-i)",
+            "{system} names objects that are not there more often than human captions do (CHAIR-i: share of the "
+            "objects it names)",
             "{system} names objects that are not there more often than human captions do (CHAIR-i)",
             "{system} names objects that are not there less often than human captions do (CHAIR-i)",
             smallest=0.005,

@@ -90,7 +90,7 @@ CARD = Card(
             "maxskew",
             IDEAL,
             "When searched, {system} ranks {group} first more often than its share, beyond chance (maxskew)",
-            "{system} ranks a group of {attribute} first more often than its share, beyond chance (maxskew)",
+            "{system} ranks {group} first more often than its share, beyond chance (maxskew)",
             "{system} ranks the groups of {attribute} closer to their shares than chance does (maxskew)",
             group_term="skew@k",
         ),

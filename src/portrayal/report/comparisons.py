@@ -12,6 +12,7 @@ from portrayal.statements import GROUPS, HUMAN_CAPTIONS, IDEAL, Statement
 from portrayal.stats import Interval, difference
 
 ALPHA = 0.05
+_FEWEST_PERMUTATIONS = 1 / 200  # the smallest p that a quick audit's permutations can give
 _APART = (
     "kind",
     "attack",
@@ -24,8 +25,8 @@ class Compared:
     """One statement about one system: the number, what it is compared with, and the test of their difference.
 
     `gap` is the number less what it is compared with; None where it cannot be tested. `human` holds the rows of human
-    captions that stand beside a comparison of groups or with an ideal; `beyond_human` is false where the number is not
-    significantly beyond theirs. `others` are rows of the same number under other settings.
+    captions that stand beside a comparison of groups or with an ideal, `beyond_human` how far the gap is from theirs.
+    `others` are rows of the same number under other settings.
     """
 
     statement: Statement
@@ -34,7 +35,7 @@ class Compared:
     gap: Interval | None = None
     p: float | None = None
     human: tuple[Measurement, ...] = ()
-    beyond_human: bool = True
+    beyond_human: Interval | None = None
     others: tuple[Measurement, ...] = ()
     beside: tuple[Measurement, ...] = ()
     group: str | None = None
@@ -95,13 +96,22 @@ def _against_ideal(statement: Statement, row: Measurement, rows: Sequence[Measur
     if interval is None:
         return Compared(statement, row)
     gap = _from_ideal(row, interval)
-    p = row.p if row.p is not None else gap.p()
+    p = _p(row, gap)
     human = _human(row, rows)
     theirs = None if human is None else _interval(human)
     if human is None or theirs is None:
         return Compared(statement, row, gap=gap, p=p)
-    beyond = _p_beyond(gap, _from_ideal(human, theirs))
-    return Compared(statement, row, gap=gap, p=max(p, beyond), human=(human,), beyond_human=beyond < ALPHA)
+    beyond = difference(gap, _from_ideal(human, theirs))
+    return Compared(
+        statement, row, gap=gap, p=max(p, _p_beyond(gap, beyond)), human=(human,), beyond_human=beyond
+    )
+
+
+def _p(row: Measurement, gap: Interval) -> float:
+    """The row's own p; where permutations could not have given a smaller one, that of its interval."""
+    if row.p is None or row.p <= _FEWEST_PERMUTATIONS:
+        return gap.p() if row.p is None else min(row.p, gap.p())
+    return row.p
 
 
 def _from_ideal(m: Measurement, interval: Interval) -> Interval:
@@ -109,9 +119,8 @@ def _from_ideal(m: Measurement, interval: Interval) -> Interval:
     return Interval(interval.value - ideal, interval.low - ideal, interval.high - ideal)
 
 
-def _p_beyond(gap: Interval, theirs: Interval) -> float:
-    """p of a difference against that of human captions; 1 where theirs is larger."""
-    beyond = difference(gap, theirs)
+def _p_beyond(gap: Interval, beyond: Interval) -> float:
+    """p of being beyond human captions; 1 where theirs is larger."""
     return beyond.p() if beyond.value * gap.value > 0 else 1.0
 
 
@@ -137,14 +146,20 @@ def _between_groups(statement: Statement, row: Measurement, rows: Sequence[Measu
     ordered = sorted(groups, key=lambda m: m.value or 0.0, reverse=higher)
     worst, best = ordered[0], ordered[-1]
     gap = _gap(worst, best)
-    # The pair was chosen among all pairs.
-    p = min(1.0, gap.p() * sum(range(len(groups))))
+    p = min(1.0, gap.p() * sum(range(len(groups))))  # the pair was chosen among all pairs
+    own = next((m for m in _same(row, rows, term=statement.gap_term) if m.group is None), None)
+    if own is not None and own.low is not None and own.high is not None and own.value is not None:
+        low, high = (own.low, own.high) if gap.value > 0 else (-own.high, -own.low)
+        gap = Interval(gap.value, min(low, gap.value), max(high, gap.value))
+        p = _p(own, gap)
     human = tuple(_human(m, rows) for m in (worst, best))
     known = tuple(m for m in human if m is not None and _interval(m) is not None)
     if len(known) < 2:
         return Compared(statement, worst, best, gap, p, group=worst.group)
-    beyond = _p_beyond(gap, _gap(*known))
-    return Compared(statement, worst, best, gap, max(p, beyond), known, beyond < ALPHA, group=worst.group)
+    beyond = difference(gap, _gap(*known))
+    return Compared(
+        statement, worst, best, gap, max(p, _p_beyond(gap, beyond)), known, beyond, group=worst.group
+    )
 
 
 _COMPARE = {IDEAL: _against_ideal, HUMAN_CAPTIONS: _against_human, GROUPS: _between_groups}

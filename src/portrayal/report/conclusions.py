@@ -27,10 +27,10 @@ from portrayal.statements import (
 )
 from portrayal.stats import holm
 
-FINDING, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED = (
-    "finding", "observed", "inconclusive", "too few", "undefined",
+FINDING, SUGGESTIVE, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED = (
+    "finding", "suggestive", "observed", "inconclusive", "too few", "undefined",
 )  # fmt: skip
-STATES = (FINDING, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED)
+STATES = (FINDING, SUGGESTIVE, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED)
 _MOST_ITEMS = 3  # words or objects of a group in one sentence
 
 
@@ -52,7 +52,6 @@ class Conclusion:
     attribute: str | None
     group: str | None
     side: str | None
-    caveat: str | None
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,12 @@ class Conclusions:
             for question in (*QUESTIONS, OTHER)
             if (own := [one for one in self.sentences if one.question == question.name])
         ]
+
+    @property
+    def without_finding(self) -> list[str]:
+        """The systems that something was tested of and nothing was found."""
+        named = dict.fromkeys(one.system for one in self.sentences if one.system is not None)
+        return [system for system in named if all(one.system != system for one in self.findings)]
 
     @property
     def findings(self) -> list[Conclusion]:
@@ -162,15 +167,18 @@ def _conclude(
     sentence = (
         (statement.more if side == MORE or statement.against == GROUPS else statement.less) if side else ""
     )
+    alone = apart and compared.p is not None and compared.p < ALPHA
+    is_finding = (MORE if statement.against == GROUPS else side) in statement.findings
+    if not sure and alone and is_finding and _matters(compared):
+        kind = f"Suggestive, not significant after correction for {comparisons} comparisons"
+        return _conclusion(compared, SUGGESTIVE, f"{kind}: {whether}: {numbers}", None, origin)
     if not sure:
         kind = "Not significant" if gap is not None else "Inconclusive"
-        if apart and not compared.beyond_human:
+        if apart and compared.human and not alone:
             kind = "Not beyond human captions"
-        elif apart:
-            kind += f" after correction for {comparisons} comparisons"
         return _conclusion(compared, INCONCLUSIVE, f"{kind}: {whether}: {numbers}", None, origin)
     text = f"{fill(sentence, compared.values)}: {numbers}"
-    if (MORE if statement.against == GROUPS else side) not in statement.findings:
+    if not is_finding:
         note = f" ({statement.note})" if statement.note else ""
         return _conclusion(compared, OBSERVED, f"{text}{note}", side, origin)
     if not _matters(compared):
@@ -218,7 +226,7 @@ def _numbers(compared: Compared) -> str:
             text += f", against {level(row, row.ideal)}"
         for human in compared.human:
             own = signed(human, human.value or 0.0) if zero else level(human, human.value)
-            text += f"; human captions {own}"
+            text += f"; human captions {own}{_beyond_human(compared)}"
     else:
         names = (
             (f" for {row.group}", f"{{}} for {versus.group}")
@@ -230,8 +238,16 @@ def _numbers(compared: Compared) -> str:
             text += f"; difference {signed(row, gap.value)} ({interval(row, gap)})"
         if compared.human:
             first, second = (level(m, m.value) for m in compared.human)
-            text += f"; human captions {first} and {second}"
+            text += f"; human captions {first} and {second}{_beyond_human(compared)}"
     return text + _beside(compared) + _other_settings(compared)
+
+
+def _beyond_human(compared: Compared) -> str:
+    """How far it is from human captions, where that decides: the difference itself is clear and theirs is near."""
+    gap, beyond = compared.gap, compared.beyond_human
+    if gap is None or beyond is None or not (gap.low > 0 or gap.high < 0) or beyond.p() < ALPHA / 100:
+        return ""
+    return f", {signed(compared.row, beyond.value)} beyond them ({interval(compared.row, beyond)})"
 
 
 def _interval_text(compared: Compared) -> str:
@@ -244,25 +260,24 @@ def _bracket(text: str) -> str:
 
 def _beside(compared: Compared) -> str:
     """How the other terms of the same question stand to the first: which agree, and which are the other way."""
-    agree, contrary, open_ = [], [], []
+    gap = compared.gap
+    lead = 0 if gap is None else 1 if gap.low > 0 else -1 if gap.high < 0 else 0
+    agree, parts, unsure = [], [], []
     for m in compared.beside:
-        if m.value is None or m.low is None or m.high is None or is_too_few(m):
+        side = _side_of(m)
+        if side is None or m.value is None:
             continue
-        ideal = m.ideal or 0.0
-        side = 1 if m.low > ideal else -1 if m.high < ideal else 0
-        own = 1 if (compared.gap and compared.gap.value > 0) else -1
         if side == 0:
-            open_.append(m.term)
-        elif side == own:
+            unsure.append(m.term)
+        elif side == lead:
             agree.append(m.term)
         else:
-            contrary.append(f"{m.term} is the other way, {signed(m, m.value)} ({own_points(m)})")
-    parts = []
+            what = "is the other way, " if lead else ""
+            parts.append(f"{m.term} {what}{signed(m, m.value)} ({own_points(m)})")
     if agree:
-        parts.append(f"{_listed(agree)} {'agrees' if len(agree) == 1 else 'agree'}")
-    parts += contrary
-    if open_:
-        parts.append(f"{_listed(open_)} not significant")
+        parts.insert(0, f"{_listed(agree)} {'agrees' if len(agree) == 1 else 'agree'}")
+    if unsure:
+        parts.append(f"{_listed(unsure)} not significant")
     return f"; {'; '.join(parts)}" if parts else ""
 
 
@@ -336,9 +351,6 @@ def _conclusion(
     compared: Compared, state: str, text: str, side: str | None, origin: Mapping[str, Any]
 ) -> Conclusion:
     row = compared.row
-    card = _cards(origin).get(row.metric)
-    caveats = card.get("caveats") if isinstance(card, Mapping) else None
-    caveat = str(caveats[0]) if isinstance(caveats, list | tuple) and caveats else None
     rows = [m for m in (row, compared.versus) if m is not None]
     cautions = dict.fromkeys(caution for m in rows for caution in split_cautions(m.caution))
     about_study = caution_sentences(origin)
@@ -348,5 +360,5 @@ def _conclusion(
         tail += " (See the cautions about this study.)"
     return Conclusion(
         question_of(row.metric).name, state, f"{text}.{tail}", row.id, row.metric, row.term, row.system,
-        row.attribute, compared.group, side, caveat,
+        row.attribute, compared.group, side,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from portrayal.results import Measurement
 from portrayal.stats import Interval
 
 _POINTS = " points"
+_ROUNDING = 1e-12  # what subtracting equal numbers may leave
 
 
 def share(value: float | None) -> str:
@@ -29,7 +30,7 @@ def level(m: Measurement, value: float | None) -> str:
 def signed(m: Measurement, value: float) -> str:
     """A difference, with its sign and unit."""
     text, unit = _change(m, value)
-    return f"{'+' if value > 0 else ''}{text}{unit}"
+    return f"{'+' if value > _ROUNDING else ''}{text}{unit}"
 
 
 def interval(m: Measurement, gap: Interval) -> str:
@@ -46,6 +47,8 @@ def own_interval(m: Measurement) -> str:
 
 
 def _change(m: Measurement, value: float) -> tuple[str, str]:
+    if abs(value) < _ROUNDING:
+        value = 0.0
     if m.unit == "share":
         return _without_minus_zero(f"{100 * value:.{_digits(value)}f}"), _POINTS
     return _without_minus_zero(number(value, m.unit)), _POINTS if m.unit == "percent" else ""

@@ -43,7 +43,12 @@ def _pair(term: str, item: str | None, does: str, of: str) -> tuple[Statement, S
 
 
 _FOLLOWS_A_FAULT = (
-    *_pair("demeaning.people-not-mentioned", None, "leaves people out", "share of images with a person"),
+    *_pair(
+        "demeaning.people-not-mentioned",
+        None,
+        "leaves people out",
+        "share of images with a person of whom captions say nothing",
+    ),
     *_pair("demeaning.words", _MENTIONING, "uses demeaning words", "share of captions that mention somebody"),
 )
 # erasure.ignoring is 0 of human captions by how it is counted, so it has nothing to be compared with.
