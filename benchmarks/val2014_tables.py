@@ -188,17 +188,20 @@ def harms(setup: Setup) -> str:
 
 
 def amplification(setup: Setup) -> str:
-    """Bias amplification of the six captioners: docs have no table of it, and texts quote it."""
+    """docs/quality.md: bias amplification, against images whose captions name one group and against all images."""
     study = captioners(setup.images)
-    rows: Rows = []
-    for source in SOURCES:
-        rows += setup.task(
-            f"amplification.{source}",
-            lambda source=source: metrics.amplification(  # type: ignore[misc]
-                study, attribute="gender", speakers=[source], draws=setup.draws
-            ),
-        )
-    return layout.terms(rows, SOURCES)
+    tables = []
+    for images in ("named", "all"):
+        rows: Rows = []
+        for source in SOURCES:
+            rows += setup.task(
+                f"amplification.{images}.{source}",
+                lambda source=source, images=images: metrics.amplification(  # type: ignore[misc]
+                    study, attribute="gender", speakers=[source], draws=setup.draws, images=images
+                ),
+            )
+        tables.append(f"--images {images}:\n\n{layout.terms(rows, SOURCES)}")
+    return "\n\n".join(tables)
 
 
 def mitigation(setup: Setup) -> str:
