@@ -284,6 +284,25 @@ def test_before_and_after_by_hand():
     ]  # fmt: skip
 
 
+def test_images_are_not_balanced_by_labels_of_people():
+    """Annotators marked a person where a man is shown and none where a woman is: a person is no object beside her."""
+    rows = [(str(number), "male" if number < 30 else "female", "a man") for number in range(60)]
+    people = pl.DataFrame(
+        {"image_id": [image for image, group, _ in rows if group == "male"], "label": "person"}
+    )
+    kite = pl.DataFrame({"image_id": ["0"], "label": "kite"})
+    study = replace(
+        small_study(rows),
+        objects=Study.from_frames(
+            captions=pl.DataFrame({"image_id": ["0"], "system": ["s"], "caption": ["a man"]}),
+            objects=pl.concat([people, kite]),
+        ).objects,
+    )
+    made = remedied(study, remedies=["balanced"], metrics=["error"], draws=20)
+    assert len(made.images["balanced"]) == 60
+    assert not [m for m in made.results.measurements if m.item == "person"]
+
+
 @pytest.fixture(scope="module")
 def lab() -> Study:
     return make_study(scenes=150, seed=3)

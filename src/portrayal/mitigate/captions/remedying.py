@@ -21,7 +21,7 @@ from portrayal.lexicon import Lexicon
 from portrayal.metrics import Metric, find_metric
 from portrayal.metrics.attribute_names import resolve_attribute
 from portrayal.metrics.findings import Findings
-from portrayal.metrics.speech import choose_lexicon, labelled_objects
+from portrayal.metrics.speech import choose_lexicon, labelled_objects, without_people
 from portrayal.mitigate.captions.balancing import Balance, balance, drawn
 from portrayal.mitigate.captions.card import CARD
 from portrayal.mitigate.captions.changes import changes
@@ -257,7 +257,7 @@ def _balanced(study: Study, attribute: str, seed: int) -> Iterator[tuple[str, Ba
     groups = {image: group for image, group in study.labels(attribute).iter_rows() if image in told}
     seen, source = labelled_objects(study)
     objects: dict[str, set[str]] = {}
-    for image, label in seen.select("image_id", "label").iter_rows():
+    for image, label in without_people(seen).select("image_id", "label").iter_rows():
         objects.setdefault(image, set()).add(label)
     made = balance(groups, objects, seed)
     settings = {"remedy": BALANCED, "objects": source, "images": len(groups), "drawn_by_seed": seed}
