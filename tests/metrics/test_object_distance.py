@@ -11,7 +11,8 @@ import pytest
 import portrayal
 from portrayal.errors import Undefined
 from portrayal.lexicon import tokenize
-from portrayal.metrics.object_distance import closeness
+from portrayal.metrics.object_distance import closeness, labels_by_image
+from portrayal.metrics.relating.context import visual_context
 from portrayal.models.packaged import located
 from portrayal.models.words import load_vectors
 from portrayal.study import Study
@@ -186,3 +187,15 @@ def test_people_are_no_objects_and_half_a_label_is_unknown(level):
     assert "cell phone" not in items
     unknown = rows(results, "unknown")[None]
     assert (unknown.value, unknown.n) == (3, 6)
+
+
+def test_a_line_of_several_labels_is_people_only_where_each_word_is():
+    """The authors' files have lines such as 'ski person': the ski stays, and 'ballplayer man' holds no object."""
+    lines = ["ski person", "ballplayer man", "ski"]
+    objects = pl.DataFrame({"image_id": range(3), "label": lines, "confidence": [0.5] * 3})
+    captions = pl.DataFrame({"image_id": range(3), "system": "s", "caption": ["a man"] * 3})
+    for source, kept in (("visual context", {"0": "ski person", "2": "ski"}), ("a model", {"2": "ski"})):
+        study = Study.from_frames(captions=captions, objects=objects.with_columns(source=pl.lit(source)))
+        seen = visual_context(study, None)
+        assert {image: seen.of(image)[0].text for image in seen.things} == kept
+        assert labels_by_image(study) == {image: [label] for image, label in kept.items()}

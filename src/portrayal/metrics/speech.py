@@ -25,12 +25,14 @@ from portrayal.lexicon import (
     name_key,
     read_synonyms,
     synonyms_label,
+    tokenize,
 )
 from portrayal.lexicon.labels import is_person_label
 from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study
 from portrayal.study.formats.raw import NOTHING
+from portrayal.study.tables import SEVERAL_LABELS
 
 
 @dataclass(frozen=True)
@@ -169,9 +171,17 @@ def labelled_images(study: Study) -> frozenset[str]:
 
 
 def without_people(objects: pl.DataFrame) -> pl.DataFrame:
-    """The labels of objects that are no people: who is shown is no object beside them."""
-    people = [label for label in objects["label"].unique() if is_person_label(label)]
-    return objects.filter(~pl.col("label").is_in(people))
+    """The labels of objects that are no people: who is shown is no object beside them.
+
+    A line of several labels is people only where each of its words is: "ski person" still holds a ski.
+    """
+    labels = objects["label"].unique()
+    people = [label for label in labels if is_person_label(label)]
+    nothing_else = [label for label in people if all(map(is_person_label, tokenize(label)))]
+    several = pl.col("source") == SEVERAL_LABELS
+    return objects.filter(
+        ~pl.when(several).then(pl.col("label").is_in(nothing_else)).otherwise(pl.col("label").is_in(people))
+    )
 
 
 def object_finder(labels: Sequence[str], synonyms: str | None) -> tuple[ObjectFinder, str]:

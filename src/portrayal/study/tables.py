@@ -40,6 +40,9 @@ OBJECTS = {
 }
 RANKINGS = {"query": pl.String(), "system": pl.String(), "image_id": pl.String(), "score": pl.Float64()}
 FROM_CAPTIONS = "captions"  # the source of labels that are words found in captions: no ground truth
+SEVERAL_LABELS = (
+    "visual context"  # the source of lines that hold several labels each: french loaf conch person
+)
 CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
 
 MOST_GROUPS = 50  # different values of a column that is taken for groups without being named

@@ -23,7 +23,6 @@ from portrayal.study.importers import Imported, Request
 from portrayal.study.importers.assemble import assemble
 from portrayal.study.importers.sources import system_files
 
-SOURCE = "visual context"
 _LEFT = ("lm", "belief", "score", "output")  # parts of names of files that hold results, not data
 
 
@@ -142,7 +141,13 @@ def _read(system: str, files: _Aligned, problems: Problems) -> tuple[pl.DataFram
         seen.append((images[0 if several else number], label.strip(), confidence))
     said = [(image, system, 0, text.strip()) for image, text in zip(images, captions, strict=True) if image]
     rows = [
-        {"image_id": image, "label": label, "kind": "object", "source": SOURCE, "confidence": confidence}
+        {
+            "image_id": image,
+            "label": label,
+            "kind": "object",
+            "source": tables.SEVERAL_LABELS,
+            "confidence": confidence,
+        }
         for image, label, confidence in seen
         if image and label and confidence is not None  # an empty line: nothing was seen there
     ]
