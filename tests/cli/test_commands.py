@@ -61,9 +61,9 @@ def test_audit_takes_some_systems_and_metrics(command, demo, tmp_path):
         "audit", demo / "study", "--out", tmp_path / "a", "--systems", "faithful", "--metrics", "error"
     )
     assert code == 0
-    assert "[6/6] error · " in err
+    assert "error · " in err
     assert {m.system for m in Results.load(tmp_path / "a").measurements} == {"faithful", "human"}
-    assert "Not measured: error, skin. No shipped lexicon" in out
+    assert "Findings (Holm" in out or "No finding (Holm" in out
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,15 @@ def test_score_gives_the_evidence_when_the_results_are_a_file(command, demo, tmp
 def test_score_without_an_attribute_measures_every_one(command, demo):
     code, out, _ = command("score", "error", demo / "study", "--format", "json")
     assert code == 0
-    assert {m["attribute"] for m in json.loads(out)["measurements"]} == {"gender", "age"}
+    assert {m["attribute"] for m in json.loads(out)["measurements"]} == {"gender", "age", "skin"}
 
 
 def test_narrow_terminals_keep_every_number(command, demo, monkeypatch):
     monkeypatch.setenv("COLUMNS", "38")
     code, out, _ = command("score", "error", demo / "study", "--attribute", "gender", "--systems", "faithful")
     assert code == 0
-    assert max(map(len, out.splitlines())) <= 38
+    table = [line for line in out.splitlines() if not line.startswith("Caution")]  # terminals fold sentences
+    assert max(map(len, table)) <= 38
     assert out.count("0.") > 20
 
 

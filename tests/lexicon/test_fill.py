@@ -83,6 +83,6 @@ def test_a_filled_caption_names_the_group_and_no_other(words):
     "lexicon", [one for one in shipped_lexicons() if one.plain], ids=lambda one: one.name
 )
 def test_plain_words_name_no_group(lexicon):
-    named = {word for words in lexicon.groups.values() for word in words}
+    named = {word for words in lexicon.naming.values() for word in words}
     assert set(lexicon.plain) <= named
     assert not {other for others in lexicon.plain.values() for other in others} & named

@@ -22,7 +22,7 @@ NAMED = {
     "a man-made lake": (),
     "snowman and manhole": (),
     "he said hello": ("male",),
-    "the ladies' room": ("female",),
+    "the ladies' room": (),
     "": (),
 }
 

@@ -203,7 +203,7 @@ def test_an_encoder_is_known_by_what_is_in_its_folder(tiny, tmp_path):
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(PortrayalError, match=r"The encoder '.*' could not be loaded: .*--encoder"):
+    with pytest.raises(PortrayalError, match=r"The encoder '.*' could not be loaded: .*Give another encoder"):
         list(encoder.train([task()], quick(str(tmp_path))))
 
 

@@ -64,7 +64,7 @@ def test_only_what_is_wanted_is_held(forms):
 def test_unknown_words_are_unknown(forms):
     vectors = load_vectors(forms[0])
     assert vectors.mean(["horse", "cow"]) is None
-    np.testing.assert_allclose(vectors.mean(["cat", "horse"]), ROWS["cat"])
+    assert vectors.mean(["cat", "horse"]) is None  # half a label is not the label
     np.testing.assert_allclose(
         vectors.mean(["cat", "Dog"]), np.mean([ROWS["cat"], ROWS["Dog"]], axis=0), rtol=1e-6
     )

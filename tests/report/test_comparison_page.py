@@ -165,4 +165,4 @@ def test_the_command_writes_it(tmp_path, capsys):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
     assert run(["compare", *pair, "--out", str(tmp_path / "full")]) == 2
-    assert "holds files but no results.json" in capsys.readouterr().err
+    assert "holds files (mine.txt) but no results.json" in capsys.readouterr().err

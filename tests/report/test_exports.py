@@ -98,7 +98,7 @@ def test_a_table_in_latex(tmp_path):
             "\\par\\smallskip",
             "{\\footnotesize\\raggedright",
             f"Undefined, nobody is \\textbraceleft{{}}x\\textbraceright{{}}: {system.removeprefix('{}')} x gap.\\par",
-            "\\dag{} Rests on fewer than 30 images: too few to rank.\\par",
+            f"\\dag{{}} Rests on fewer than 30 images: too few to rank (wrong {system.removeprefix('{}')} x 2).\\par",
             "Settings: split a\\_b.\\par",
             "}",
             "\\end{table}",
@@ -130,7 +130,7 @@ def test_a_table_in_markdown(tmp_path):
         f"| {system} | all | 0.250 \\[0.200, 0.300] | -0.500 \\[-0.600, -0.400] | 400 |\n"
         f"| {system} | x | 1.0e-07† | – | 2 |\n\n"
         f"Undefined, nobody is {{x}}: {system} x gap.\n\n"
-        "† Rests on fewer than 30 images: too few to rank.\n\n"
+        f"† Rests on fewer than 30 images: too few to rank (wrong {system} x 2).\n\n"
         "Settings: split a\\_b.\n"
     )
 

@@ -291,7 +291,7 @@ def test_the_page_of_a_comparison_draws_how_far_numbers_moved(opened):
     plot.locator("path[fill='#0072B2']").first.hover(force=True)
     tip = tab.locator("#vg-tooltip-element")
     expect(tip).to_contain_text(MARKUP)
-    expect(tip).to_contain_text("+0.200, 95 % interval 0.100 to 0.300")
+    expect(tip).to_contain_text("+0.200, 95 % CI [0.100, 0.300]")
 
 
 def test_drawings_in_the_page_are_those_of_its_tables():

@@ -113,6 +113,7 @@ def test_captions_show_which_words_gave_the_group_away(opened):
 
 def test_a_finding_opens_its_captions(opened):
     tab = opened(make_study(scenes=80))
+    tab.locator(".verdict details").evaluate_all("all => all.forEach((one) => (one.open = true))")
     finding = tab.locator(".verdict li button").first
     sentence = finding.locator("xpath=..").inner_text()
     finding.click()

@@ -40,7 +40,7 @@ def test_markdown():
         "| a\\|b | all | 0.250 | 0.500† \\[0.400, 0.600] | 400 |\n"
         "| a\\|b | x | – |  | 0 |\n\n"
         "Undefined, too few: a\\|b x wrong.\n\n"
-        "† Rests on fewer than 30 images: too few to rank.\n"
+        "† Rests on fewer than 30 images: too few to rank (error a\\|b 2).\n"
     )
 
 

@@ -69,8 +69,8 @@ def test_cocos_instances_are_read_as_they_are(imported):
 
 def test_an_image_with_no_object_is_labelled_all_the_same(imported):
     """An empty list says that nothing is there; an image that is not listed says nothing."""
-    assert imported({"1": ["dog"], "3": []})[0] == 0
-    _, out, _, folder = imported({"1": ["dog"], "3": []})
+    code, out, _, folder = imported({"1": ["dog"], "3": []})
+    assert code == 0
     assert "Caution: 1 of 3 captioned images have no object label" in " ".join(out.split())
     study = read_study(folder)
     assert labelled_images(study) == {"1", "3"}

@@ -79,7 +79,8 @@ def claim(
     if held is None:
         if checkpoint is not None and checkpoint.is_dir():
             return []
-        others = sorted(path.name for path in out.iterdir() if path.name not in beside)
+        # Files of ours without results are what a command left that was killed while it wrote them.
+        others = sorted(path.name for path in out.iterdir() if path.name not in (*beside, *_FILES))
         if others:
             raise PortrayalError(
                 f"{out} holds files ({others[0]}) but no {RESULTS_FILE}; choose a new folder."

@@ -74,6 +74,8 @@ def main() -> NoReturn:
 
 def run(arguments: list[str] | None = None) -> int:
     finished()  # of a command that ran before in this process
+    if _said.locked():
+        _said.release()
     unusable = [one for one in (sys.argv[1:] if arguments is None else arguments) if not is_unicode(one)]
     if unusable:
         errors(f"Expected names in Unicode, found {shown(unusable[0])}: rename the file or folder.")
@@ -106,10 +108,10 @@ def run(arguments: list[str] | None = None) -> int:
         return EXIT_CODE
 
 
-_say_once = threading.Lock()  # the command that ends, or the thread that ends it
+_said = threading.Lock()  # by the command that ends, or by the thread that ends it: whoever is first
 
 
 def _stopped() -> None:
-    if _say_once.acquire(blocking=False):
+    if _said.acquire(blocking=False):
         show_cursor()
         errors(stopped())

@@ -40,17 +40,26 @@ class Nobody:
 
     def at(self, start: int, length: int = 1) -> bool:
         """Whether the word for a person that stands there names nobody."""
-        if not self._gone.isdisjoint(range(start, start + length)):
+        end = start + length
+        if not self._absent.isdisjoint(range(start, end)):
             return True
+        for first, last in self._phrases:
+            within = start <= first and last <= end and last - first < length
+            if (
+                first < end and start < last and not within
+            ):  # a longer word holds it: "5 year old" holds "year old"
+                return True
         return self._describes_what_follows(start, start + length) or self._is_a_statue(start)
 
     @cached_property
-    def _gone(self) -> frozenset[int]:
-        """Tokens of phrases that name nobody, and of who is said not to be there."""
-        phrases = lists().table.find(self._tokens)
-        return absent(self._tokens).union(
-            *(range(match.start, match.start + match.length) for match in phrases)
-        )
+    def _absent(self) -> frozenset[int]:
+        """Tokens of who is said not to be there."""
+        return frozenset(absent(self._tokens))
+
+    @cached_property
+    def _phrases(self) -> list[tuple[int, int]]:
+        """Phrases that name nobody, from token to token."""
+        return [(match.start, match.start + match.length) for match in lists().table.find(self._tokens)]
 
     def _describes_what_follows(self, start: int, end: int) -> bool:
         words, tokens = lists(), self._tokens

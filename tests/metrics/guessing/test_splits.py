@@ -139,9 +139,10 @@ def test_lists_say_whether_they_are_hidden_and_combined_attributes_have_one_each
     assert Mask.for_attribute("race", None, None).lists == ()
     assert Mask.for_attribute("race", None, True).read(["a black man"]) == [("a", "raceword", "man")]
     assert Mask.for_attribute("gender", None, False).lists == ()
-    assert Mask.for_attribute("shoe size", None, None).lists == ()
-    with pytest.raises(Undefined, match="nothing to hide"):
-        Mask.for_attribute("shoe size", None, True)
+    assert Mask.for_attribute("shoe size", None, False).lists == ()
+    for asked in (None, True):
+        with pytest.raises(Undefined, match="nothing can be hidden"):
+            Mask.for_attribute("shoe size", None, asked)
     with pytest.raises(PortrayalError, match="leave one out"):
         Mask.for_attribute("gender", "gender-broad", False)
     assert Mask.for_attribute("race", None, None, always=True).tokens == {"raceword"}
