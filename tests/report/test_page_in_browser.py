@@ -11,7 +11,9 @@ from playwright.sync_api import Page
 import portrayal
 from portrayal.lab import make_study
 from portrayal.lab.folder import Recipe, write_lab
+from portrayal.metrics import METRICS
 from portrayal.report import pictured_images, write_page
+from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
 from tests.report.finding import number_of
@@ -140,3 +142,21 @@ def test_the_results_can_be_saved_from_the_page(opened, tmp_path):
     saved = tmp_path / "saved.json"
     waiting.value.save_as(saved)
     assert json.loads(saved.read_text())["schema"] == "portrayal.results/1"
+
+
+def test_no_table_is_cut_off_in_a_window_of_1280_pixels(browser, tmp_path):
+    """Twelve numbers with intervals, and a table with a column for each of seven systems."""
+    given = {"attribute": "gender", "unit": "percent", "n": 10780, "value": 48.6, "low": 47.1, "high": 50.0}
+    terms = [Measurement("lic", f"lic_m_{number}", system="a_captioner_ft", **given) for number in range(12)]
+    harms = [
+        Measurement("harms", "demeaning.words", system=f"snowboard_baseline_{name}", settings={"stage": "4"}, **given)
+        for name in "abcdefg"
+    ]  # fmt: skip
+    cards = {"harms": METRICS["harms"].card.as_dict()}
+    path = write_page(Results((*terms, *harms), provenance={"cards": cards}), tmp_path)
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto(path.as_uri())
+    cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert tab.locator(".scroll").count() > 1
+    assert tab.locator(".scroll").evaluate_all(cut) == 0
+    tab.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 from portrayal.results import Measurement
 
-_COLUMNS = 7  # beside names and n
+_COLUMNS = 5  # beside names and n
 SUMMARY = "summary"  # the part that shows the headlines of a metric with many terms
 
 
