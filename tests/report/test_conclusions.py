@@ -8,6 +8,7 @@ from portrayal.metrics import CARDS
 from portrayal.mitigate.captions.card import CARD as REMEDY
 from portrayal.mitigate.card import CARD as MITIGATION
 from portrayal.report.conclusions import (
+    AS_HUMAN,
     FINDING,
     INCONCLUSIVE,
     OBSERVED,
@@ -94,7 +95,7 @@ def test_what_human_captions_show_as_clearly_is_no_finding():
               for group, numbers in (("female", (0.7, 0.68, 0.72)), ("male", (0.9, 0.88, 0.92)))]  # fmt: skip
     assert [state for state, _ in said(*groups)] == [FINDING]
     ((state, text),) = said(*groups, *humans)
-    assert state == INCONCLUSIVE
+    assert state == AS_HUMAN
     assert text.startswith("Not beyond human captions: whether")
     assert text.endswith("human captions 0.700 and 0.900, 0.000 beyond them (95 % CI [-0.040, 0.040]).")
 
@@ -213,6 +214,16 @@ def test_systems_without_a_finding_are_named():
     assert "No finding for sat." in render(results(*rows))
 
 
+def test_a_value_on_the_good_side_needs_no_correction_to_be_observed():
+    """It is no finding, so it is not one of those that are corrected for: -1.4 [-2.8, -0.05] is below, and said so."""
+    ours = row("quality", "chair-i", 0.040, 0.031, 0.049)
+    human = row("quality", "chair-i", 0.054, 0.044, 0.064, system="human")
+    others = [row("leakage", "difference", 0.0, -0.02, 0.02, system=f"s{number}") for number in range(40)]
+    state, text = next(pair for pair in said(ours, human, *others) if "CHAIR" in pair[1])
+    assert state == OBSERVED
+    assert "less often than human captions do" in text
+
+
 def test_of_several_groups_the_pair_was_chosen_among_all():
     """p of the pair is .029 (z = 2.19); of three pairs .086."""
     two = {"a": (0.10, 0.08, 0.12), "b": (0.07, 0.0524, 0.0876)}
@@ -280,7 +291,7 @@ def test_a_search_names_the_group_it_ranks_first():
     ]
     ((group, text),) = findings(*rows)
     assert group == "male"
-    assert "ranks male first more often than its share" in text
+    assert "ranks one group first more often than its share, beyond chance, mostly male (maxskew)" in text
     assert text.endswith("0.540 (95 % CI [0.380, 0.720]), against 0.200.")
 
 
@@ -290,7 +301,7 @@ def test_what_human_captions_reveal_as_much_is_no_finding():
     human = row("leakage", "difference", 0.045, 0.020, 0.070, system="human")
     assert [state for state, _ in said(ours)] == [FINDING]
     ((state, text),) = said(ours, human)
-    assert state == INCONCLUSIVE
+    assert state == AS_HUMAN
     assert text.startswith("Not beyond human captions: whether a classifier predicts gender better")
     assert text.endswith(
         "+5.1 points (95 % CI [2.2, 8.0]); human captions +4.5 points, +0.6 points beyond them (95 % CI [-3.2, 4.4])."

@@ -89,8 +89,9 @@ CARD = Card(
         Statement(
             "maxskew",
             IDEAL,
-            "When searched, {system} ranks {group} first more often than its share, beyond chance (maxskew)",
-            "{system} ranks {group} first more often than its share, beyond chance (maxskew)",
+            "When searched, {system} ranks one group first more often than its share, beyond chance, mostly {group} "
+            "(maxskew)",
+            "{system} ranks one group of {attribute} first more often than its share, beyond chance (maxskew)",
             "{system} ranks the groups of {attribute} closer to their shares than chance does (maxskew)",
             group_term="skew@k",
         ),

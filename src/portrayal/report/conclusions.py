@@ -27,10 +27,10 @@ from portrayal.statements import (
 )
 from portrayal.stats import holm
 
-FINDING, SUGGESTIVE, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED = (
-    "finding", "suggestive", "observed", "inconclusive", "too few", "undefined",
+FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED = (
+    "finding", "suggestive", "observed", "as human captions", "inconclusive", "too few", "undefined",
 )  # fmt: skip
-STATES = (FINDING, SUGGESTIVE, OBSERVED, INCONCLUSIVE, TOO_FEW, UNDEFINED)
+STATES = (FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED)
 _MOST_ITEMS = 3  # words or objects of a group in one sentence
 
 
@@ -163,19 +163,20 @@ def _conclude(
     explained = _explained_by_control(compared, rows) if side == MORE else None
     if explained is not None:
         return _conclusion(compared, INCONCLUSIVE, f"{explained}: {numbers}", None, origin)
-    sure = apart and (q is None or q <= ALPHA)
+    alone = apart and compared.p is not None and compared.p < ALPHA
+    is_finding = (MORE if statement.against == GROUPS else side) in statement.findings
+    sure = alone and q is not None and q <= ALPHA if is_finding else alone
     sentence = (
         (statement.more if side == MORE or statement.against == GROUPS else statement.less) if side else ""
     )
-    alone = apart and compared.p is not None and compared.p < ALPHA
-    is_finding = (MORE if statement.against == GROUPS else side) in statement.findings
-    if not sure and alone and is_finding and _matters(compared):
+    if not sure and alone and _matters(compared):
         kind = f"Suggestive, not significant after correction for {comparisons} comparisons"
         return _conclusion(compared, SUGGESTIVE, f"{kind}: {whether}: {numbers}", None, origin)
+    if not sure and apart and compared.human and not alone:
+        text = f"Not beyond human captions: {whether}: {numbers}"
+        return _conclusion(compared, AS_HUMAN, text, None, origin)
     if not sure:
         kind = "Not significant" if gap is not None else "Inconclusive"
-        if apart and compared.human and not alone:
-            kind = "Not beyond human captions"
         return _conclusion(compared, INCONCLUSIVE, f"{kind}: {whether}: {numbers}", None, origin)
     text = f"{fill(sentence, compared.values)}: {numbers}"
     if not is_finding:
