@@ -113,7 +113,7 @@ def test_a_term_in_two_units_has_two_columns():
 
 
 def test_a_page_promises_to_open_what_it_has(hostile_results):
-    promise = "Every underlined number opens {} behind it."
+    promise = 'Every underlined number, and each link "captions", opens {} behind it.'
     assert promise.format("the captions") in page.render(hostile_results)
     asked = dataclasses.replace(
         hostile_results, provenance={"study": {"name": "manifest"}}
