@@ -16,6 +16,7 @@ import portrayal
 from portrayal.cli.main import COMMANDS
 from portrayal.lab import make_study
 from portrayal.metrics import METRICS
+from portrayal.report.conclusions import conclusions
 from portrayal.results import Results
 from portrayal.study import write_study
 
@@ -61,9 +62,13 @@ def test_audit_takes_some_systems_and_metrics(command, demo, tmp_path):
         "audit", demo / "study", "--out", tmp_path / "a", "--systems", "faithful", "--metrics", "error"
     )
     assert code == 0
-    assert "error · " in err
+    assert "[6/6] error · " in err
     assert {m.system for m in Results.load(tmp_path / "a").measurements} == {"faithful", "human"}
-    assert "Findings (Holm" in out or "No finding (Holm" in out
+    concluded = conclusions(Results.load(tmp_path / "a"))
+    shown = " ".join(out.split())
+    assert f"(Holm, 5 %, {concluded.comparisons} comparisons)" in shown
+    assert all(finding.text in shown for finding in concluded.findings)
+    assert ("No finding (" in shown) == (not concluded.findings)
 
 
 @pytest.mark.parametrize(
