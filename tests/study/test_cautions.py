@@ -75,6 +75,19 @@ def test_long_captions_are_no_bare_cider():
     assert ("long", "cider") in told
     assert ("long", "length") not in told
     assert {system for system, _ in told} == {"long"}
+    rows = portrayal.metrics.harms(study, measurement="demeaning.words").measurements
+    assert {m.system for m in rows if m.caution} == {"long"}  # a longer caption has room for more words
+
+
+def test_the_more_a_caption_names_the_likelier_something_is_not_there():
+    """chair-s is a share of captions and depends on length; chair-i is a share of mentions and does not."""
+    long = captions("long", IMAGES, "a man rides a bike past a dog and a car in the long street of a city")
+    objects = pl.DataFrame({"image_id": IMAGES, "label": "bicycle", "kind": "object", "source": "human"})
+    study = Study.from_frames(captions=long, references=even(), objects=objects)
+    rows = portrayal.metrics.quality(study, draws=20).measurements
+    told = {m.term for m in rows if m.caution and m.system == "long"}
+    assert "chair-s" in told
+    assert "chair-i" not in told
 
 
 def test_unlabelled_images_concern_their_attribute_and_no_other():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal
 
@@ -47,6 +47,11 @@ _LIKE = (
     "more biased a stereotype is more often right, as the score should say"
 )
 _NONE = "where nothing is made up, no caption says anything false, so there is nothing to alarm at"
+
+
+def _with_gaps(terms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(term + gap for term in terms for gap in ("", GAP))
+
 
 CARD = Card(
     name="quality",
@@ -133,8 +138,11 @@ CARD = Card(
         ),
     ),
     by_term=True,
-    cautioned=dict.fromkeys((REFERENCES, LENGTH), tuple(name + gap for name in _SCORES for gap in ("", GAP)))
-    | dict.fromkeys((OBJECTS, UNANNOTATED), tuple(name + gap for name in _FALSE for gap in ("", GAP))),
+    cautioned={
+        REFERENCES: _with_gaps(_SCORES),
+        LENGTH: _with_gaps((*_SCORES, "chair-s")),  # the more objects a caption names, the likelier one is not there
+        **dict.fromkeys((OBJECTS, UNANNOTATED), _with_gaps(_FALSE)),
+    },
     responds_to={
         "rouge-l": "-amplification",
         "cider": "-amplification",

@@ -111,8 +111,8 @@ def _lengths(study: Study) -> Iterator[Caution]:
         yield Caution(
             LENGTH,
             f"Captions of {system} have {own:.1f} words on average and references {people:.1f}: they are "
-            f"{own / people:.1f} times as long, and scores against references measure that difference before "
-            "anything else.",
+            f"{own / people:.1f} times as long, and numbers that depend on length (scores against references, how "
+            "often people, words and objects are named) differ for that reason first.",
             system=system,
         )
 

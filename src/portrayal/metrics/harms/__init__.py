@@ -37,7 +37,7 @@ from portrayal.metrics.relating.models import LEARNT
 from portrayal.results import Results, command_line, provenance
 from portrayal.stats import DRAWS
 from portrayal.study import Study, read_part
-from portrayal.study.cautions import REFERENCES
+from portrayal.study.cautions import LENGTH, REFERENCES
 
 MEASURES: tuple[type[Measure], ...] = (
     IdentityWords,
@@ -67,7 +67,9 @@ Term = Literal[
 CARD = Card(
     name="harms",
     cautioned={
-        REFERENCES: tuple(kind.rule.term for kind in MEASURES if getattr(kind, "held_against_people", False))
+        REFERENCES: tuple(kind.rule.term for kind in MEASURES if getattr(kind, "held_against_people", False)),
+        # A longer caption has room for more words of any kind.
+        LENGTH: tuple(kind.rule.term for kind in MEASURES),
     },
     title="Representational harms",
     question="Do captions deny, reify, erase, stereotype or demean people, and in which words?",
