@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from portrayal.cli.main import COMMANDS, cli
 from portrayal.lab.curves import read_curves
 from portrayal.lab.curves.tables import SUMMARY, details, findings, summary
 from portrayal.lab.curves.write import chart_file
-from portrayal.lexicon import Lexicon, shipped_lexicons
+from portrayal.lexicon import shipped_lexicons
 from portrayal.lexicon.entities import entity_names
 from portrayal.lexicon.harms import demeaning_words, in_context
 from portrayal.lexicon.identity import identity_words
@@ -76,10 +77,10 @@ Negation is read for people only: *no cars* still names a car.
 """
 
 
-def _also_naming(lexicon: Lexicon) -> list[str]:
-    return [
-        word for group, words in lexicon.naming.items() for word in words if word not in lexicon.groups[group]
-    ]
+def _short(words: Sequence[str]) -> str:
+    """Words as a list, ages in years summed up: a list has hundreds of them."""
+    kept = [word for word in words if "year" not in word]
+    return ", ".join(kept if len(kept) == len(words) else [*kept, "ages in years"])
 
 
 def lexicons() -> str:
@@ -94,14 +95,20 @@ def lexicons() -> str:
         for group, words in lexicon.groups.items():
             parts.append(f"- **{group}**: {', '.join(words)}")
         for what, words in (
-            ("names a group beside these, not hidden by a mask", _also_naming(lexicon)),
+            *(
+                (
+                    f"names {group} too, not hidden by a mask",
+                    [word for word in lexicon.naming[group] if word not in words],
+                )
+                for group, words in lexicon.groups.items()
+            ),
             ("neutral", lexicon.neutral),
             ("hidden by a mask, naming no group", lexicon.mask_also),
             ("only before a word for a person", lexicon.before_person),
             *((f"labels that mean {group}", names) for group, names in lexicon.group_aliases.items()),
         ):
             if words:
-                parts.append(f"- {what}: {', '.join(words)}")
+                parts.append(f"- {what}: {_short(words)}")
         parts.append("")
     parts += ["## Words for social groups, entities and harms\n", _harm_lists()]
     return "\n".join(parts)

@@ -46,6 +46,8 @@ def test_groups_named(caption):
         ("a caucasian hiker", ("light",)),
         ("a white woman and a black woman", ("light", "dark")),
         ("white people", ("light",)),
+        ("a dark-skinned man and a fair skinned woman", ("light", "dark")),
+        ("a brown-skinned basketball", ()),
     ],
 )
 def test_colours_name_people_only_before_a_person(caption, groups):
@@ -63,6 +65,12 @@ def test_colours_name_people_only_before_a_person(caption, groups):
         ("a man", ()),
         ("an elderly couple", ("old",)),
         ("a child and an old woman", ("young", "old")),
+        # words that the published list lacks: they name a group, and a mask leaves them
+        ("an older man", ("old",)),
+        ("a middle aged man with a toddler", ("young", "old")),
+        ("an older building", ()),
+        ("a 5 year old girl", ("young",)),
+        ("a 70 year old woman", ("old",)),
     ],
 )
 def test_age_words(caption, groups):

@@ -19,7 +19,8 @@ def test_shipped_lexicons_say_where_they_come_from(lexicon):
     named = [word for words in lexicon.groups.values() for word in words]
     assert len(named) == len(set(named))
     if lexicon.before_person:
-        assert set(lexicon.before_person) <= set(named) | set(lexicon.mask_also)
+        also = {word for words in lexicon.also_naming.values() for word in words}
+        assert set(lexicon.before_person) <= set(named) | set(lexicon.mask_also) | also
 
 
 def test_defaults_by_attribute():
@@ -85,6 +86,10 @@ BAD = {
     "phrases that are no list": (
         'name = "x"\nnot_naming = "french fries"\n[groups]\na = ["french"]',
         "expected not_naming as a list of words, found 'french fries'",
+    ),
+    "a group that is not there": (
+        'name = "x"\nalso_naming = "age"\n[also_naming_as]\nmiddle = "b"\n[groups]\na = ["x"]',
+        r"expected a table \[also_naming_as\] of a listed group = one of a, found",
     ),
     "unknown key": ('name = "x"\nwords = 1\n[groups]\na = ["x"]', "found 'words'"),
     "a swap that is none": (

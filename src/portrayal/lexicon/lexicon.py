@@ -20,7 +20,7 @@ _KEYS = {
     "name", "attribute", "source", "licence", "version", "note",
     "groups", "neutral", "swap", "plain", "stand_in", "mask_also", "before_person", "not_naming", "hide",
     "language", "aliases", "group_aliases",
-    "also_naming", "as_listed",
+    "also_naming", "also_naming_as", "as_listed",
 }  # fmt: skip
 _LISTS = ("neutral", "mask_also", "before_person")
 _LATER_LISTS = ("not_naming",)  # in the digest only where they are used, so that older lists keep theirs
@@ -48,9 +48,9 @@ class Lexicon:
     captions, so aliases are no part of the digest.
 
     To hide words and to name groups are two things. `also_naming` words name a group and are not hidden, so that a
-    published list hides what it hid. A word of any list names nobody where the caption says that nobody is there, or
-    speaks of a thing ("no man", "cowboy hat"); with `as_listed` it names its group wherever it stands, as published
-    counts do.
+    published list hides what it hid; they may be those of a list of social groups (`also_naming_as` maps its groups to
+    the lexicon's). A word of any list names nobody where the caption says that nobody is there, or speaks of a thing
+    ("no man", "cowboy hat"); with `as_listed` it names its group wherever it stands, as published counts do.
     """
 
     name: str
@@ -220,7 +220,7 @@ def parse_lexicon(text: str, file: str) -> Lexicon:
         stand_in={group: word.lower() for group, word in data.get("stand_in", {}).items()},
         neutral=_lower(data.get("neutral", [])),
         mask_also=_lower(data.get("mask_also", [])),
-        before_person=_lower(data.get("before_person", [])),
+        before_person=_before_person(data),
         not_naming=_lower(data.get("not_naming", [])),
         source=data.get("source"),
         licence=data.get("licence"),
@@ -239,8 +239,21 @@ def _also(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """More words for the groups, listed here or in the list of social groups that is named."""
     more = data.get("also_naming", {})
     if isinstance(more, str):
-        more = {group: list(words) for group, words in load_listed(more).groups.items()}
+        own_group = data.get("also_naming_as", {})
+        listed: dict[str, list[str]] = {}
+        for group, words in load_listed(more).groups.items():
+            listed.setdefault(own_group.get(group, group), []).extend(words)
+        more = listed
     return {group: _lower(words) for group, words in more.items() if group in data.get("groups", {})}
+
+
+def _before_person(data: dict[str, Any]) -> tuple[str, ...]:
+    """Words that name their group only before a person: those listed here, and those of the list in `also_naming`."""
+    own, more = data.get("before_person", []), data.get("also_naming")
+    if isinstance(more, str):
+        anywhere = {word for words in data.get("groups", {}).values() for word in words} - set(own)
+        own = [*own, *(word for word in load_listed(more).before_person if word not in anywhere)]
+    return _lower(own)
 
 
 def _lower(words: list[str]) -> tuple[str, ...]:
@@ -278,6 +291,10 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         more = {}
     lists = {f"also_naming for '{group}'": words for group, words in more.items()}
     yield from _list_problems(lists, file)
+    renamed = data.get("also_naming_as", {})
+    if not isinstance(renamed, dict) or not set(renamed.values()) <= set(groups):
+        known = ", ".join(groups) or "the groups"
+        yield Problem(file, f"a table [also_naming_as] of a listed group = one of {known}", shown(renamed))
     yield from _shared_words((*groups.items(), *more.items()), data.get("not_naming", []), file)
     for table in _TABLES:
         yield from _table_problems(data.get(table, {}), table, file)
