@@ -3,7 +3,9 @@
 Each study has three captioners that differ in harmless habits (vocabulary, length, stock sentences). In half of the
 studies one of them has one fault of a random kind, strength and, where the fault has groups, group. A finding is right
 when it is about that captioner, names the group that the fault is about, and is of a kind that the fault causes.
-Gender alone is labelled: no dial is about age or skin. `python -m benchmarks.headlines [STUDIES]` (200 of each kind).
+Gender alone is labelled: no dial is about age or skin. Each study has a whole audit with `--quick`.
+`python -m benchmarks.headlines [STUDIES] [FIRST]`: 200 of each kind, numbered from 1000. The rules for findings were
+written looking at studies below 200.
 """
 
 from __future__ import annotations
@@ -17,28 +19,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from portrayal.auditing import audit
 from portrayal.lab.captioners import Captioner
 from portrayal.lab.make import make_study
 from portrayal.metrics import METRICS
 from portrayal.report.conclusions import Conclusion, conclusions
-from portrayal.results import Results
 from portrayal.study import Study
 
 SCENES = 1000
 GROUPS = ("female", "male")
 SYSTEMS = ("amber", "birch", "cedar")
 STRENGTH = (0.1, 0.5)
-# Only what findings are made of: an audit's other numbers are observations, whatever they are.
-MEASURED = {
-    "error": {},
-    "naming-ratio": {},
-    "amplification": {},
-    "leakage": {},
-    "quality": {},
-    "harms": {"stage": ("3", "4"), "measurement": ("demeaning.people-not-mentioned", "demeaning.words")},
-    "retrieval-skew": {},
-}
-DRAWS = 200
 LARGER = 8
 # What each fault causes: the terms that may become findings. Every one of them is compared with the same study without
 # the fault in the docs (response curves); quality falls with any fault that changes words.
@@ -96,14 +87,8 @@ def draw(
 
 
 def findings_of(study: Study) -> list[Conclusion]:
-    """What the page of an audit of this study would call a finding."""
-    parts, cards = [], {}
-    for name, options in MEASURED.items():
-        metric = METRICS[name]
-        cards[name] = metric.card.as_dict()
-        draws = {"draws": DRAWS} if "draws" in metric.options else {}
-        parts.append(metric(study, attribute="gender", **draws, **options))
-    return conclusions(Results.join(parts, {"cards": cards})).findings
+    """What the page of an audit of this study calls a finding."""
+    return conclusions(audit(study, quick=True)).findings
 
 
 def is_right(finding: Conclusion, planted: Planted | None, number: int) -> bool:
@@ -128,33 +113,36 @@ def run(number: int, faulty: bool) -> tuple[Planted | None, list[tuple[bool, str
     return planted, [(is_right(finding, planted, number), finding.text) for finding in findings_of(study)]
 
 
-def runs(studies: int, faulty: bool) -> Iterator[tuple[Planted | None, list[tuple[bool, str]]]]:
-    with ProcessPoolExecutor(2) as pool:
-        yield from pool.map(run, range(studies), [faulty] * studies)
+def runs(numbers: range, faulty: bool) -> Iterator[tuple[Planted | None, list[tuple[bool, str]]]]:
+    with ProcessPoolExecutor() as pool:
+        yield from pool.map(run, numbers, [faulty] * len(numbers))
 
 
-def main(studies: int = 200) -> None:
+def main(studies: int = 200, first: int = 1000) -> None:
+    numbers = range(first, first + studies)
     made, right, found = Counter[str](), Counter[str](), Counter[str]()
     faults = Counter[str]()
-    for planted, findings in runs(studies, True):
+    for number, (planted, findings) in zip(numbers, runs(numbers, True), strict=True):
         assert planted is not None
         faults[planted.fault] += 1
         found[planted.fault] += any(good for good, _ in findings)
         made[planted.fault] += len(findings)
         right[planted.fault] += sum(good for good, _ in findings)
+        if not any(good for good, _ in findings):
+            print(f"not found in study {number}: {planted}", flush=True)
         for good, text in findings:
             if not good:
-                print(f"wrong: {planted}: {text}", flush=True)
+                print(f"wrong in study {number}: {planted}: {text}", flush=True)
     print("| fault | studies | found | findings | right |\n| --- | --- | --- | --- | --- |")
     for fault, count in sorted(faults.items()):
         correct = _share(right[fault], made[fault])
         print(f"| {fault.replace('_', '-')} | {count} | {found[fault]} | {made[fault]} | {correct} |")
     print(f"| all | {studies} | {found.total()} | {made.total()} | {_share(right.total(), made.total())} |")
     silent = 0
-    for _, findings in runs(studies, False):
+    for number, (_, findings) in zip(numbers, runs(numbers, False), strict=True):
         silent += not findings
         for _, text in findings:
-            print(f"without a fault: {text}", flush=True)
+            print(f"without a fault, study {number}: {text}", flush=True)
     print(f"Without a fault: {silent} of {studies} studies say nothing ({_share(silent, studies)}).")
 
 
