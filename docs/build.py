@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,7 +81,8 @@ Negation is read for people only: *no cars* still names a car.
 def _short(words: Sequence[str]) -> str:
     """Words as a list, ages in years summed up: a list has hundreds of them."""
     kept = [word for word in words if "year" not in word]
-    return ", ".join(kept if len(kept) == len(words) else [*kept, "ages in years"])
+    years = [int(age[0]) for word in words if "year" in word and (age := re.match(r"\d+", word))]
+    return ", ".join(kept if not years else [*kept, f"ages in years from {min(years)} to {max(years)}"])
 
 
 def lexicons() -> str:

@@ -48,6 +48,8 @@ def test_groups_named(caption):
         ("white people", ("light",)),
         ("a dark-skinned man and a fair skinned woman", ("light", "dark")),
         ("a brown-skinned basketball", ()),
+        ("dark skinned grapes", ()),
+        ("an african-american man", ("dark",)),
     ],
 )
 def test_colours_name_people_only_before_a_person(caption, groups):
@@ -71,6 +73,13 @@ def test_colours_name_people_only_before_a_person(caption, groups):
         ("an older building", ()),
         ("a 5 year old girl", ("young",)),
         ("a 70 year old woman", ("old",)),
+        ("a 5 yr old boy", ("young",)),
+        ("a 5-6 year old boy", ("young",)),
+        ("a 3 month old baby", ("young",)),
+        ("an older boy with the oldest girl", ("young",)),
+        ("a two year old horse", ()),
+        ("a 2-year-old dog", ()),
+        ("an old doll", ()),
     ],
 )
 def test_age_words(caption, groups):

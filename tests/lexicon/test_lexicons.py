@@ -65,6 +65,28 @@ def test_phrases_that_name_nobody_are_part_of_the_digest(tmp_path):
     assert read_lexicon(path).mask_label == f"x@{DIGEST_BEFORE_THERE_WERE_SUCH_PHRASES}"
 
 
+def test_words_that_name_a_group_and_are_not_hidden_are_part_of_the_digest_in_any_language(tmp_path):
+    digests = set()
+    for more in ("", '[also_naming]\nalt = ["rentner"]\n'):
+        path = tmp_path / "x.toml"
+        path.write_text(f'name = "x"\nlanguage = "de"\n[groups]\nalt = ["alt"]\n{more}')
+        digests.add(read_lexicon(path).digest)
+    assert len(digests) == 2
+
+
+def test_a_word_listed_here_stays_in_its_group(tmp_path):
+    """The list of ages has "adult" among the middle ones and "teen" among the young."""
+    path = tmp_path / "x.toml"
+    path.write_text(
+        'name = "x"\nalso_naming = "age"\n[also_naming_as]\nmiddle = "old"\n'
+        '[groups]\nyoung = ["kid", "adult"]\nold = ["teen"]\n'
+    )
+    lexicon = read_lexicon(path)
+    assert "adult" not in lexicon.naming["old"]
+    assert "teen" not in lexicon.naming["young"]
+    assert "elderly" in lexicon.naming["old"]
+
+
 BAD = {
     "not TOML": ("name = ", "expected TOML"),
     "no name": ('[groups]\na = ["x"]', "expected a name, found None"),
@@ -90,6 +112,26 @@ BAD = {
     "a group that is not there": (
         'name = "x"\nalso_naming = "age"\n[also_naming_as]\nmiddle = "b"\n[groups]\na = ["x"]',
         r"expected a table \[also_naming_as\] of a listed group = one of a, found",
+    ),
+    "groups as lists": (
+        'name = "x"\nalso_naming = "age"\n[also_naming_as]\nmiddle = ["a"]\n[groups]\na = ["x"]',
+        r"expected a table \[also_naming_as\] of a listed group = one of a, found",
+    ),
+    "a listed group that is not there": (
+        'name = "x"\nalso_naming = "age"\n[also_naming_as]\nmidle = "old"\n[groups]\nold = ["x"]',
+        r"expected \[also_naming_as\] for young, middle, old, found 'midle'",
+    ),
+    "a list that names no group of the file": (
+        'name = "x"\nalso_naming = "age"\n[groups]\nkid = ["kid"]\nadult = ["adult"]',
+        r"expected \[also_naming_as\] that says which groups the words of young, middle, old name",
+    ),
+    "a list that nothing names": (
+        'name = "x"\n[also_naming_as]\nmiddle = "a"\n[groups]\na = ["x"]',
+        r"expected also_naming as the name of a list beside \[also_naming_as\], found None",
+    ),
+    "an attribute that is no text": (
+        'name = "x"\nattribute = 3\n[groups]\na = ["x"]',
+        "expected attribute as text",
     ),
     "unknown key": ('name = "x"\nwords = 1\n[groups]\na = ["x"]', "found 'words'"),
     "a swap that is none": (

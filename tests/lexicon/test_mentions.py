@@ -80,15 +80,25 @@ def test_a_mask_hides_the_published_words_and_no_others():
     text = "A fireman in a cowboy hat, no man and his bride"
     assert GENDER.mask(text, "x") == PUBLISHED.mask(text, "x") == "A fireman in a x hat, no x and x bride"
     # as results of LIC have named it since it was published here
-    assert load_lexicon("gender").mask_label == "gender@lic-2022@ea42e81b"
+    labels = {name: load_lexicon(name).mask_label for name in ("gender", "age", "race")}
+    assert labels == {
+        "gender": "gender@lic-2022@ea42e81b",
+        "age": "age@relic-2023@90a5dd53",
+        "race": "race@lic-2022@981947e0",
+    }
 
 
-@pytest.mark.parametrize("label", ["person", "People", "woman", "rider", "baseball player", "pedestrian"])
+@pytest.mark.parametrize(
+    "label",
+    ["person", "People", "woman", "rider", "baseball player", "pedestrian", "Human face", "boy scout"],
+)
 def test_labels_of_people(label):
     assert is_person_label(label)
 
 
-@pytest.mark.parametrize("label", ["teddy bear", "cowboy hat", "mannequin", "pitcher", "hot dog", "dog"])
+@pytest.mark.parametrize(
+    "label", ["teddy bear", "cowboy hat", "mannequin", "pitcher", "hot dog", "dog", "human statue"]
+)
 def test_labels_of_things(label):
     assert not is_person_label(label)
 

@@ -59,6 +59,7 @@ def test_articles_follow_the_new_word():
     age = Swapper(load_lexicon("age"))
     assert age.swap("a young man and an old woman").text == "an old man and a young woman"
     assert age.swap("A child").text == "An adult"
+    assert age.swap("a senior man").text == "a young man"
 
 
 def test_groups_are_data():

@@ -100,6 +100,8 @@ def test_other_attributes():
     assert age.rewrite("an elderly woman").text == "a woman"
     assert age.rewrite("the elderly").left == ("elderly",)  # nobody is described, so it cannot be left out
     assert age.rewrite("a child and two teens").text == "a person and two people"
+    assert age.rewrite("a senior man and a toddler").text == "a man and a person"
+    assert race.rewrite("a dark skinned man and a light-skinned woman").text == "a man and a woman"
 
 
 def test_groups_are_data():

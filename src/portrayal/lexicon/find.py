@@ -67,11 +67,9 @@ class Finder:
             end = start + length
             if phrase in self._nobody:
                 continue
-            if phrase in self._conditional:
-                names = self._before_person(words, end, things, nobody)
-            else:
-                names = nobody is None or not nobody.at(start, length)
-            if names:
+            if nobody is not None and nobody.at(start, length):
+                continue
+            if phrase not in self._conditional or self._before_person(words, end, things, nobody):
                 found.append(Mention(group, phrase, spans[start][1], spans[end - 1][2]))
         return found
 

@@ -8,13 +8,17 @@ from portrayal.lexicon.lexicon import load_lexicon, load_listed
 from portrayal.lexicon.nobody import Nobody, lists
 from portrayal.lexicon.tokens import tokenize
 
+# Parts of a person, as Open Images labels them: "Human face".
+_PARTS = frozenset("arm beard body ear eye face foot hair hand head leg mouth nose".split())
+
 
 @cache
 def is_person_label(label: str) -> bool:
     """Whether a label names people: person, woman, baseball player; not teddy bear, cowboy hat or mannequin.
 
-    The last word decides, or the one before "of" and what follows it. Words that name a thing as often as a person
-    (pitcher, monarch) are objects: detectors and annotators label what they see.
+    The last word decides, or the one before "of" and what follows it; or the whole label where it is listed (boy scout)
+    or a part of a person (human face). Words that name a thing as often as a person (pitcher, monarch) are objects:
+    detectors and annotators label what they see.
 
     >>> [label for label in ("Person", "baseball player", "crowd of people", "cowboy hat", "pitcher", "groom")
     ...  if is_person_label(label)]
@@ -24,6 +28,8 @@ def is_person_label(label: str) -> bool:
     if not tokens:
         return False
     last = len(tokens) - 1
+    if " ".join(tokens) in _people() or (tokens[0] == "human" and tokens[last] in _PARTS):
+        return True
     return tokens[last] in _people() and not Nobody(tokens).at(last)
 
 

@@ -90,10 +90,11 @@ class Lexicon:
     @cached_property
     def digest(self) -> str:
         """Changes when the words do, so that results tell one list from another of the same name."""
-        if not self.reads_english_mentions:
+        if not self.reads_english_mentions and not self.also_naming:
             return _digest(self._listed)
+        rules = _RULES if self.reads_english_mentions else ""
         more = {group: list(words) for group, words in self.also_naming.items()}
-        return _digest([*self._listed, _RULES, more, {**self.swap}, {**self.plain}])
+        return _digest([*self._listed, rules, more, list(self.before_person), {**self.swap}, {**self.plain}])
 
     @property
     def _listed(self) -> list[Any]:
@@ -104,10 +105,11 @@ class Lexicon:
             {word: others for word, others in table.items() if word not in also}
             for table in (self.swap, self.plain)
         )
+        lists = {key: [word for word in getattr(self, key) if word not in also] for key in _LISTS}
         return [
             {group: list(listed) for group, listed in self.groups.items()},
             {word: list(others) for word, others in swap.items()},
-            *(list(getattr(self, key)) for key in _LISTS),
+            *lists.values(),
             *([plain, {**self.stand_in}] if plain or self.stand_in else []),
             *({key: list(getattr(self, key))} for key in _LATER_LISTS if getattr(self, key)),
         ]
@@ -243,7 +245,13 @@ def _also(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
         listed: dict[str, list[str]] = {}
         for group, words in load_listed(more).groups.items():
             listed.setdefault(own_group.get(group, group), []).extend(words)
-        more = listed
+        own = {
+            word.strip().lower(): group for group, words in data.get("groups", {}).items() for word in words
+        }
+        more = {
+            group: [word for word in words if own.get(word, group) == group]
+            for group, words in listed.items()
+        }
     return {group: _lower(words) for group, words in more.items() if group in data.get("groups", {})}
 
 
@@ -265,6 +273,9 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         yield Problem(file, f"the keys {', '.join(sorted(_KEYS))}", repr(key))
     if not isinstance(data.get("name"), str) or not data["name"].strip():
         yield Problem(file, "a name", shown(data.get("name")))
+    for key in ("attribute", "source", "licence", "note"):
+        if not isinstance(data.get(key, ""), str):
+            yield Problem(file, f"{key} as text", shown(data[key]))
     for key in ("hide", "as_listed"):
         if not isinstance(data.get(key, True), bool):
             yield Problem(file, f"{key} as true or false", shown(data[key]))
@@ -291,10 +302,7 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         more = {}
     lists = {f"also_naming for '{group}'": words for group, words in more.items()}
     yield from _list_problems(lists, file)
-    renamed = data.get("also_naming_as", {})
-    if not isinstance(renamed, dict) or not set(renamed.values()) <= set(groups):
-        known = ", ".join(groups) or "the groups"
-        yield Problem(file, f"a table [also_naming_as] of a listed group = one of {known}", shown(renamed))
+    yield from _renaming_problems(data, groups, file)
     yield from _shared_words((*groups.items(), *more.items()), data.get("not_naming", []), file)
     for table in _TABLES:
         yield from _table_problems(data.get(table, {}), table, file)
@@ -308,6 +316,32 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
             yield Problem(file, f"[stand_in] for {', '.join([*groups, NEUTRAL])}", repr(group))
         if not isinstance(word, str) or not tokenize(word):
             yield Problem(file, f"a word that stands for '{group}'", shown(word))
+
+
+def _renaming_problems(data: dict[str, Any], groups: dict[str, Any], file: str) -> Iterator[Problem]:
+    """Of the list of social groups in `also_naming`: each of its groups that is renamed is there, and one is shared."""
+    renamed, more = data.get("also_naming_as", {}), data.get("also_naming")
+    good = isinstance(renamed, dict) and all(isinstance(group, str) for group in renamed.values())
+    if not good or not set(renamed.values()) <= set(groups):
+        known = ", ".join(groups) or "the groups"
+        yield Problem(file, f"a table [also_naming_as] of a listed group = one of {known}", shown(renamed))
+        return
+    if not isinstance(more, str):
+        if renamed:
+            yield Problem(file, "also_naming as the name of a list beside [also_naming_as]", shown(more))
+        return
+    if more not in _SOCIAL_LISTS:
+        return
+    listed = load_listed(more).groups
+    for group in renamed:
+        if group not in listed:
+            yield Problem(file, f"[also_naming_as] for {', '.join(listed)}", repr(group))
+    if groups and not {renamed.get(group, group) for group in listed} & set(groups):
+        yield Problem(
+            file,
+            f"[also_naming_as] that says which groups the words of {', '.join(listed)} name",
+            f"the groups {', '.join(groups)}",
+        )
 
 
 def _list_problems(lists: dict[str, Any], file: str) -> Iterator[Problem]:

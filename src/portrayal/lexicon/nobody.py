@@ -71,7 +71,8 @@ class Nobody:
         last = tokens[end - 1]
         if head in words.things_of_roles and last not in words.somebody and _is_singular(last):
             return True
-        return end - start == 1 and tokens[start] in words.of_animals and self._before_animal(end)
+        of_animals = end - start == 1 and tokens[start] in words.of_animals
+        return (of_animals or last.endswith("old")) and self._before_animal(end)  # a two year old horse
 
     def _before_animal(self, place: int) -> bool:
         """Whether an animal follows, and nobody who has to do with it: "a male lion", not "a male lion tamer"."""
