@@ -372,6 +372,8 @@ def test_rules_of_a_file_and_of_the_command_line(gate, tmp_path):
     ("text", "sentence"),
     [
         ("[[rule]\n", "rules.toml: expected TOML, found"),
+        (f"a = {'9' * 5_000}", "rules.toml: expected TOML, found Exceeds the limit"),
+        (f"a = {'[' * 100_000}", "rules.toml: expected TOML, found lists or tables nested too deeply"),
         ("", "rules.toml: expected [[rule]] tables and nothing else"),
         ("on = 'high'\n[[rule]]\ncheck = 'a:b <= 1'", "found the key 'on'"),
         ("[rule]\ncheck = 'a:b <= 1'", "rules.toml: expected [[rule]] tables"),

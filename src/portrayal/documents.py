@@ -67,11 +67,15 @@ def read_json(path: Path) -> Any:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The document in a file of TOML."""
+    """The document in a file of TOML, all of which can be written again."""
     try:
-        return parse_toml(_text(path))
+        found = parse_toml(_text(path))
     except Unreadable as error:
         raise InputError([Problem(str(path), "TOML", error.found, error.place)]) from None
+    fault = unwritable(found)  # hexadecimal numbers may have any length, and a float may be nan
+    if fault:
+        raise InputError([Problem(str(path), "TOML", fault)])
+    return found
 
 
 def json_object(text: str | None) -> dict[str, Any] | None:

@@ -201,6 +201,9 @@ def test_an_assignment_that_means_nothing_is_refused(assignment, says, command, 
         ("confidence = true", "a number"),
         ("attribute = 3", "as text"),
         ("confidence = = 3", "TOML"),
+        (f"confidence = {'9' * 5_000}", "expected TOML, found Exceeds the limit"),
+        (f"confidence = 0x{'f' * 5_000}", "expected TOML, found a whole number with hundreds of digits"),
+        ("confidence = nan", "expected TOML, found nan, which is no finite number"),
     ],
 )
 def test_a_settings_file_with_an_unknown_key_is_refused(text, says, command, tmp_path):

@@ -10,6 +10,8 @@ from PIL import Image
 
 import portrayal
 from portrayal.cli import caption as caption_command
+from portrayal.cli.folders import OWNER_FILE, claim
+from portrayal.errors import PortrayalError
 from portrayal.metrics import METRICS
 from portrayal.study import Study, write_study
 
@@ -110,6 +112,17 @@ def test_an_unfinished_audit_of_another_study_is_not_dropped(studies, command, m
     assert everything(studies / "out") == before
     assert command("audit", studies / "two", *AUDIT, "--out", studies / "out", "--force")[0] == 0
     assert not (studies / "out" / ".journal").exists()
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5_000, "3", "{}", '{"kind": ""}'])
+def test_a_checkpoint_whose_owner_cannot_be_read(text, tmp_path):
+    (tmp_path / "journal" / "entry").mkdir(parents=True)
+    (tmp_path / "journal" / OWNER_FILE).write_text(text)
+    if text.startswith("{"):
+        with pytest.raises(PortrayalError, match="holds results of another study"):
+            claim(tmp_path, {"kind": "audit"}, False, checkpoint=tmp_path / "journal")
+    else:
+        assert claim(tmp_path, {"kind": "audit"}, False, checkpoint=tmp_path / "journal") == []
 
 
 def test_an_audit_writes_beside_nothing_that_is_not_its_own(studies, command):

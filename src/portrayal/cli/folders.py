@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from portrayal.cli.options import F
+from portrayal.documents import json_object
 from portrayal.errors import PortrayalError
 from portrayal.results import (
     EVIDENCE_FILE,
@@ -158,14 +159,15 @@ def _checkpointed(folder: Path) -> dict[str, Any] | None:
     if not _entries(folder):
         return None
     try:
-        held = json.loads((folder / OWNER_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return json_object((folder / OWNER_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
         return None
-    return held if isinstance(held, dict) else None
 
 
 def _told(held: Mapping[str, Any]) -> str:
-    kind = str(held["kind"])
+    kind = str(
+        held.get("kind") or "results"
+    )  # a checkpoint's owner is read from a file, which may say anything
     return kind if kind == "results" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 

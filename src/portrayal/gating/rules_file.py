@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from portrayal.documents import read_toml
 from portrayal.errors import InputError, PortrayalError, Problem, find_name, shown, unknown_name
 from portrayal.gating.rules import BOUNDS, EXAMPLE, Rule, parse_rule
 
@@ -48,15 +48,9 @@ def read_rules(path: Path | str) -> list[Rule]:
 
 def _tables(path: Path) -> list[Any]:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = read_toml(path)
     except FileNotFoundError:
         raise PortrayalError(f"There is no file of rules at {path}.") from None
-    except UnicodeDecodeError:
-        raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError([Problem(str(path), "TOML", shown(str(error), 120))]) from None
-    except (RecursionError, ValueError):  # nested thousands deep, or a number of thousands of digits
-        raise InputError([Problem(str(path), "TOML of rules", "a value too deep or too long")]) from None
     tables = data.get("rule")
     if set(data) != {"rule"} or not isinstance(tables, list) or not tables:
         other = sorted(set(data) - {"rule"})

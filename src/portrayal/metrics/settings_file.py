@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from portrayal.errors import InputError, PortrayalError, Problem, shown, unknown_name
+from portrayal.documents import read_toml
+from portrayal.errors import InputError, PortrayalError, shown, unknown_name
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.metrics.options import GENERAL
 from portrayal.metrics.values import option_name, option_value
@@ -50,10 +50,7 @@ def read_settings(study: Path) -> AuditSettings:
     path = (study if study.is_dir() else study.parent) / SETTINGS_FILE
     if not path.is_file():
         return AuditSettings()
-    try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError([Problem(str(path), "TOML", str(error))]) from None
+    written = read_toml(path)
     general: dict[str, Any] = {}
     options: dict[str, dict[str, Any]] = {}
     attribute = None
