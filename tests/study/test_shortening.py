@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import polars as pl
 import pytest
 
@@ -49,6 +51,24 @@ def test_nothing_changes_where_nothing_is_long():
     study = of_captions("a man", "a dog" + " x" * 1_000)
     assert study.shortened == {}
     assert study.captions["caption"].to_list() == ["a man", "a dog" + " x" * 1_000]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_caption_of_a_table_may_have_any_length(ending, tmp_path, command):
+    """Lines inside quotes too. The limit of Python's csv, which is one for all programs in a process, stays as it was."""
+    before = csv.field_size_limit()
+    separator = {"csv": ",", "tsv": "\t"}[ending]
+    rows = (("image_id", "caption"), ("1", LONG.replace("rides", "rides\n")), ("2", "a dog"), ("3", LONG))
+    with (tmp_path / f"s.{ending}").open("w", newline="") as file:
+        csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL).writerows(rows)
+    code, _, err = command("import", "table", tmp_path / f"s.{ending}", "--out", tmp_path / "study")
+    assert (code, err) == (0, "")
+    assert csv.field_size_limit() == before
+    study = read_study(tmp_path / "study")
+    assert (study.captions.height, study.shortened) == (3, {"s": 2})
+    assert (
+        "2 captions of s are longer than 10,000 characters" in command("check-study", tmp_path / "study")[1]
+    )
 
 
 def test_no_command_cuts_in_silence(tmp_path, command):

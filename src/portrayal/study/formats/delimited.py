@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from portrayal.errors import Problems, shown
 from portrayal.study.formats.raw import RawTable, read_lines
 
 _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+_LIMIT = threading.Lock()  # of csv's limit, which all threads share
+_MOST = 2**31 - 1  # that it can be: it is held in a C long
 _ENDING = {",": ".csv", "\t": ".tsv"}
 
 
@@ -23,7 +28,26 @@ def read_tsv(path: Path, problems: Problems) -> RawTable:
 
 
 def _read(path: Path, problems: Problems, delimiter: str) -> RawTable:
-    lines = io.StringIO(read_lines(path, problems), newline="")
+    text = read_lines(path, problems)
+    with _fields_of(len(text)):  # no field is longer than its file
+        return _table(path, io.StringIO(text, newline=""), problems, delimiter)
+
+
+@contextlib.contextmanager
+def _fields_of(characters: int) -> Iterator[None]:
+    """Within it fields may be this long. By default csv refuses captions that we cut, and takes the rest of such a field
+    for further rows. The limit is of the whole process, so it is put back for whoever uses csv beside us.
+    """
+    with _LIMIT:
+        before = csv.field_size_limit()
+        csv.field_size_limit(min(max(characters, before), _MOST))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+def _table(path: Path, lines: io.StringIO, problems: Problems, delimiter: str) -> RawTable:
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
