@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,7 +16,7 @@ from portrayal.cli import caption as caption_command
 from portrayal.cli.folders import OWNER_FILE, claim
 from portrayal.errors import PortrayalError
 from portrayal.metrics import METRICS
-from portrayal.study import Study, write_study
+from portrayal.study import Study, read_study, write_study
 
 N = 12
 IMAGES = [str(number) for number in range(N)]
@@ -175,7 +178,77 @@ def test_import_and_lab_do_not_replace_a_study(tmp_path, command):
     assert code == 0
     assert "1 system, 12 images, 12 captions" in out
     assert set(everything(tmp_path / "study")) == {"study.toml", "captions.parquet", "notes.txt"}
+    assert not (tmp_path / "study" / "vocabularies").exists()
     assert command("lab", "make", "--scenes", 4, "--out", tmp_path / "lab")[0] == 0
     assert command("lab", "make", "--scenes", 4, "--out", tmp_path / "lab")[0] == 0  # the same one
     assert command("lab", "make", "--scenes", 5, "--out", tmp_path / "lab")[0] == 2
     assert command("lab", "make", "--scenes", 5, "--out", tmp_path / "lab", "--force")[0] == 0
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_import_that_fails_while_it_writes_changes_nothing(there, tmp_path, command, monkeypatch):
+    """Whichever file it is that cannot be put in its place, the old study is whole, and a new folder is not there."""
+    (tmp_path / "new.csv").write_text(
+        "image_id,caption,gender\n" + "".join(f"{n},a man,male\n" for n in IMAGES)
+    )
+    out = tmp_path / "deep" / "study"
+    if there:
+        pictures = out / "pictures"
+        write_study(study(vocabularies={"s": ["a"]}, images=pictures), out)
+        (out / "captions.csv").write_text("mine")
+        pictures.mkdir()
+    before, entries = everything(tmp_path), sorted(tmp_path.rglob("*"))
+    call = (
+        "import",
+        "table",
+        tmp_path / "new.csv",
+        "--attributes",
+        tmp_path / "new.csv",
+        "--attribute",
+        "gender",
+    )
+    call = (*call, "--out", out, *(["--force", "--images", out / "pictures"] if there else []))
+    rename = Path.replace
+    for failing in itertools.count():
+        calls = itertools.count()
+
+        def replace(path, target, calls=calls, failing=failing):
+            if next(calls) == failing:
+                raise OSError(errno.ENOSPC, "No space left on device", str(target))
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "replace", replace)
+        code, _, err = command(*call)
+        if code == 0:
+            break
+        assert "No space left on device" in err
+        assert (everything(tmp_path), sorted(tmp_path.rglob("*"))) == (before, entries)
+    assert failing >= 6  # three files are written and moved
+    mine = {"captions.csv"} if there else set()
+    assert set(everything(out)) == {"study.toml", "captions.parquet", "attributes.csv", *mine}
+    assert read_study(out).images == (out / "pictures" if there else None)
+    assert ('images = "pictures"' in (out / "study.toml").read_text()) == there
+
+
+def test_a_folder_of_the_users_that_is_in_the_way_stays(tmp_path, command):
+    """What was moved before it was met is moved back."""
+    (tmp_path / "new.csv").write_text("image_id,caption\n" + "".join(f"{n},a man\n" for n in IMAGES))
+    write_study(study(), tmp_path / "study")
+    (tmp_path / "study" / "references.parquet").mkdir()
+    (tmp_path / "study" / "references.parquet" / "notes.txt").write_text("mine")
+    before = everything(tmp_path)
+    call = ("import", "table", tmp_path / "new.csv", "--references", tmp_path / "new.csv")
+    assert command(*call, "--out", tmp_path / "study", "--force")[0] == 2
+    assert everything(tmp_path) == before
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path, command, monkeypatch):
+    def full(*_):
+        raise pl.exceptions.ComputeError("No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    (tmp_path / "c.csv").write_text("image_id,caption\n1,a man\n")
+    code, _, err = command("import", "table", tmp_path / "c.csv", "--out", tmp_path / "study")
+    assert code == 2
+    assert f"{tmp_path / 'study' / 'captions.parquet'} cannot be written: No space" in " ".join(err.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["c.csv"]

@@ -328,6 +328,21 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
         ["lic", "d", "--attribute", "gender"],
         "gender_val_sat_cap_mw_entries.pkl, entry 1: expected a caption under 'pred', found 5.",
     ),
+    "half a letter in a vocabulary": (
+        {
+            "d/gender_val_sat_cap_mw_entries.pkl": pickle.dumps(
+                [{"img_id": 1, "pred": "a man", "bb_gender": "Male"}]
+            ),
+            "d/sat_vocab.pkl": pickle.dumps(["man", "\ud800"]),
+        },
+        ["lic", "d", "--attribute", "gender"],
+        "sat_vocab.pkl: expected words in Unicode, found half of a character in '\\ud800'.",
+    ),
+    "half a letter in the age table": (
+        {"d/age.csv": "img_id,caption_list,bb_age,pred_sat\n1,\"['a \\ud800 man']\",Old,a man\n"},
+        ["lic", "d", "--attribute", "age"],
+        "age.csv, line 2: expected a list of captions under 'caption_list', found",
+    ),
     "no LIC labels": (
         {"d/readme.txt": "hello"},
         ["lic", "d", "--attribute", "race"],

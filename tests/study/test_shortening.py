@@ -55,7 +55,7 @@ def test_nothing_changes_where_nothing_is_long():
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
 def test_a_caption_of_a_table_may_have_any_length(ending, tmp_path, command):
-    """Lines inside quotes too. The limit of Python's csv, which is one for all programs in a process, stays as it was."""
+    """Lines inside quotes too. The limit of Python's csv, which whoever imports us may use, stays as it was."""
     before = csv.field_size_limit()
     separator = {"csv": ",", "tsv": "\t"}[ending]
     rows = (("image_id", "caption"), ("1", LONG.replace("rides", "rides\n")), ("2", "a dog"), ("3", LONG))

@@ -16,7 +16,7 @@ from portrayal.errors import Problems, counted
 from portrayal.metrics.label_origin import caption_words, unannotated
 from portrayal.metrics.lexicon_use import aliases
 from portrayal.study import Study, importers, write_study
-from portrayal.study.folder import refuse_to_overwrite, remove_study
+from portrayal.study.folder import refuse_to_overwrite
 from portrayal.study.group_names import GroupNames, parse_maps
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -108,7 +108,6 @@ def command(
     imported = importers.run(kind, request, problems)
     problems.settle()
     tell_skipped(problems)
-    remove_study(out)  # only now: what was there stays until the new study is read
     write_study(replace(imported.study, left_out=problems.count), out)
     for line in told_mapping(imported.study):
         say(line)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from portrayal.study.study import TABLES, Study
 
 STUDY_FILE = "study.toml"
 SCHEMA = "portrayal.study/1"
+_FILES = {table: f"{table}.{'csv' if table in ('attributes', 'people') else 'parquet'}" for table in TABLES}
+_VOCABULARIES = "vocabularies"
 _FREE_TEXT = "leave the column out of the file"
 _KEYS = {"schema", "name", "images", "left_out", "vocabularies", "mapped", *TABLES}
 
@@ -143,37 +147,95 @@ def read_study_noting(
 
 
 def write_study(study: Study, folder: Path | str) -> Path:
-    """Write a study's folder: Parquet for the long tables, CSV for the labels people like to look at."""
+    """Write a study's folder: Parquet for the long tables, CSV for the labels people like to look at.
+
+    All of it is written to a temporary folder and then moved: when something goes wrong, a study that was there is
+    still whole, and a new folder is still not there. Else nothing stays of the old study; other files of the folder do.
+    """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    # What is moved must come from the same disk, which only the folder itself is sure to be on. A new one does not
+    # exist before it is whole: killed at any time, this leaves nothing that the next attempt would have to refuse.
+    place = folder.parent if missing else folder
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{STUDY_FILE}.", dir=place) as made:
+            _write(study, Path(made) / "new", home=folder)
+            _swap(Path(made) / "new", Path(made) / "old", folder)
+    except BaseException:
+        for one in missing:
+            with contextlib.suppress(OSError):  # not made yet, or in use by now
+                one.rmdir()
+        raise
+    return folder / STUDY_FILE
+
+
+def _write(study: Study, folder: Path, home: Path) -> None:
+    """The files of a study that will be moved to `home`."""
     lines = [f'schema = "{SCHEMA}"', f"name = {_toml_text(study.name)}"]
     for table in TABLES:
         frame: pl.DataFrame = getattr(study, table)
         if frame.height == 0:
             continue
-        name = f"{table}.csv" if table in ("attributes", "people") else f"{table}.parquet"
+        name = _FILES[table]
         with replacing(folder / name) as temporary:
-            if name.endswith(".csv"):
-                frame.write_csv(temporary)
-            else:
-                frame.write_parquet(temporary)
+            try:
+                (frame.write_csv if name.endswith(".csv") else frame.write_parquet)(temporary)
+            except (OSError, pl.exceptions.ComputeError) as error:  # either may say that a disk is full
+                raise PortrayalError(f"{home / name} cannot be written: {error}.") from None
         lines.append(f'{table} = "{name}"')
     if study.left_out:
         lines.append(f"left_out = {study.left_out}")
     if study.images is not None:
-        lines.append(f"images = {_toml_text(_as_seen_from(folder, study.images))}")
+        lines.append(f"images = {_toml_text(_as_seen_from(home, study.images))}")
     if study.vocabularies:
         lines.append("\n[vocabularies]")
         for number, (system, words) in enumerate(study.vocabularies.items()):
-            name = f"vocabularies/{number:02}.json"  # numbered: a system's name may not be a file's name
+            name = f"{_VOCABULARIES}/{number:02}.json"  # numbered: a system's name may not be a file's name
             write_text(folder / name, json.dumps(list(words), ensure_ascii=False, indent=0) + "\n")
             lines.append(f'{_toml_text(system)} = "{name}"')
     for attribute, names in study.mapped.items():
         lines.append(f"\n[mapped.{_toml_text(attribute)}]")
         lines += [f"{_toml_text(value)} = {_toml_text(group)}" for value, group in names.items()]
-    path = folder / STUDY_FILE
-    write_text(path, "\n".join(lines) + "\n")
-    return path
+    write_text(folder / STUDY_FILE, "\n".join(lines) + "\n")
+
+
+def _swap(new: Path, old: Path, folder: Path) -> None:
+    """Move a study's files to `old` and those of `new` in their place; if that fails, all back again."""
+    coming = {path.relative_to(new) for path in new.rglob("*") if path.is_file()}
+    moved: list[tuple[Path, Path]] = []
+
+    def move(source: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        moved.append((source, target))
+        source.replace(target)
+
+    try:
+        names = sorted(coming | _files_of_study(folder))
+        for name in sorted(
+            names, key=lambda name: name.name == STUDY_FILE
+        ):  # what names the others comes last
+            if (folder / name).is_file():
+                move(folder / name, old / name)
+            if name in coming:
+                move(new / name, folder / name)
+    except BaseException:
+        for source, target in reversed(moved):
+            if not source.exists():  # the one that could not be moved is where it was
+                target.replace(source)
+        raise
+    finally:
+        with contextlib.suppress(OSError):  # not there, or in use
+            (folder / _VOCABULARIES).rmdir()
+
+
+def _files_of_study(folder: Path) -> set[Path]:
+    """What `write_study` writes, where a study is, as seen from its folder."""
+    if not (folder / STUDY_FILE).is_file():
+        return set()
+    words = (folder / _VOCABULARIES).glob("*.json")
+    numbered = (path.relative_to(folder) for path in words if path.stem.isdigit())
+    return {Path(STUDY_FILE), *map(Path, _FILES.values()), *numbered}
 
 
 def refuse_to_overwrite(folder: Path) -> None:
@@ -182,21 +244,6 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise PortrayalError(f"{folder} holds files but no {STUDY_FILE}; choose a new folder for the study.")
     if folder.exists() and not folder.is_dir():
         raise PortrayalError(f"{folder} is a file; choose a folder for the study.")
-
-
-def remove_study(folder: Path) -> None:
-    """Remove the files that `write_study` writes, where a study is; other files of the folder stay."""
-    if not (folder / STUDY_FILE).is_file():
-        return
-    for table in TABLES:
-        for ending in ("csv", "parquet"):
-            (folder / f"{table}.{ending}").unlink(missing_ok=True)
-    words = folder / "vocabularies"
-    for file in words.glob("[0-9][0-9].json"):
-        file.unlink()
-    if words.is_dir() and not any(words.iterdir()):
-        words.rmdir()
-    (folder / STUDY_FILE).unlink()
 
 
 def _settings(path: Path) -> Mapping[str, Any]:

@@ -35,8 +35,8 @@ def _read(path: Path, problems: Problems, delimiter: str) -> RawTable:
 
 @contextlib.contextmanager
 def _fields_of(characters: int) -> Iterator[None]:
-    """Within it fields may be this long. By default csv refuses captions that we cut, and takes the rest of such a field
-    for further rows. The limit is of the whole process, so it is put back for whoever uses csv beside us.
+    """Within it fields may be this long. By default csv refuses captions that we cut, and takes the rest of such a
+    field for further rows. The limit is of the whole process, so it is put back for whoever uses csv beside us.
     """
     with _LIMIT:
         before = csv.field_size_limit()

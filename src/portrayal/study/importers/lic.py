@@ -146,6 +146,9 @@ def _gather(path: Path, wanted: Sequence[str], gathered: _Gathered, problems: Pr
         words = safe_pickle.load(path, problems)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise problems.stop(path, "a list of words", shown(words))
+        for word in words:
+            if not is_unicode(word):
+                raise problems.stop(path, "words in Unicode", f"half of a character in {shown(word)}")
         gathered.vocabularies[vocabulary.group(1)] = tuple(words)
     elif path.suffix == ".csv" and _is_age_table(path):
         if "age" in wanted:
@@ -230,7 +233,9 @@ def _list_literal(text: Any) -> list[str] | None:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     sound = (
-        isinstance(value, list) and value and all(isinstance(item, str) and item.strip() for item in value)
+        isinstance(value, list)
+        and value
+        and all(isinstance(item, str) and item.strip() and is_unicode(item) for item in value)
     )
     return value if sound else None
 
