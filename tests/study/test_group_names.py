@@ -62,6 +62,59 @@ def test_a_mapping_by_hand_goes_first_and_matches_any_case(tmp_path, capsys):
     assert "Labels of Gender were mapped: 0 -> Female; 1 -> x." in capsys.readouterr().out
 
 
+def test_one_table_may_hold_values_and_another_their_groups(tmp_path, command):
+    (tmp_path / "c.csv").write_text(CAPTIONS)
+    (tmp_path / "a.csv").write_text("image_id,gender\n" + "".join(f"{n},{n % 2}\n" for n in range(6)))
+    (tmp_path / "r.csv").write_text("query,item,score,Sex\n" + "".join(f"q,{n},1,female\n" for n in range(6)))
+    call = ("import", "table", tmp_path / "c.csv", "--attributes", tmp_path / "a.csv")
+    call = (*call, "--rankings", tmp_path / "r.csv", "--out", tmp_path / "study", "--map")
+    code, _, err = command(*call, "gender:0=female,1=male,2=x")
+    assert code == 2
+    assert "--map gender: no image has the value '2'; the values are 'female', '0', '1'." in err
+    code, out, err = command(*call, "gender:0=female,1=male")
+    assert (code, err) == (0, "")
+    assert "Labels of gender were mapped: 0 -> female; 1 -> male." in out
+    study = read_study(tmp_path / "study")
+    assert (study.groups("gender"), set(study.rankings["Sex"])) == (("female", "male"), {"female"})
+
+
+@pytest.mark.parametrize("name", ["sex", "gender", "GENDER", "Sex"])
+def test_columns_are_found_as_an_audit_finds_attributes(name, tmp_path):
+    """By any case and by any name that the lexicon has for them; `Sex_certainty` goes with `Sex`."""
+    rows = [f"n{n},{n % 2},1" for n in range(6)]
+    options = ("--attribute", name, "--map", f"{name}:0=female", "--map", "gender:1=male")
+    study = imported(tmp_path, "note,Sex,Sex_certainty", rows, *options)
+    assert (study.attributes.columns, study.attribute_names) == (
+        ["image_id", "Sex", "Sex_certainty"],
+        ("Sex",),
+    )
+    assert study.mapped == {"Sex": {"0": "female", "1": "male"}}
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "sentence"),
+    [
+        ("Sex,sex", ("--attribute", "GENDER"), "The attribute 'GENDER' can be 'Sex' or 'sex' of this study"),
+        ("Sex,x", ("--attribute", "age"), "expected a column 'age', found the columns Sex, x."),
+        ("Sex,x", ("--map", "age:a=b"), "--map age: there is no such column of labels; the columns are Sex, x."),
+        ("Sex,x", ("--map", "sex:a=x", "--map", "gender:A=y"), "--map Sex: the value 'a' is mapped to two groups"),
+        ("Sex,x", ("--map", "sex:a=b", "--map", "gender:b=a"), "Sex: 'a' is mapped to 'b', which is mapped to 'a'"),
+    ],
+)  # fmt: skip
+def test_names_that_mean_no_column_or_two(header, options, sentence, tmp_path, command):
+    (tmp_path / "c.csv").write_text(CAPTIONS)
+    (tmp_path / "a.csv").write_text(f"image_id,{header}\n" + "".join(f"{n},a,a\n" for n in range(6)))
+    call = ("import", "table", tmp_path / "c.csv", "--attributes", tmp_path / "a.csv", *options)
+    code, _, err = command(*call, "--out", tmp_path / "study")
+    assert (code, sentence in err) == (2, True)
+
+
+def test_a_column_that_is_spelt_as_typed_is_meant_alone(tmp_path):
+    values = ["0,0", "1,1"] * 3
+    study = imported(tmp_path, "gender,Gender", values, "--map", "Gender:0=female,1=male")
+    assert (study.groups("gender"), study.groups("Gender")) == (("0", "1"), ("female", "male"))
+
+
 def test_a_table_put_in_place_of_the_imported_one_is_mapped_when_it_is_read(tmp_path):
     imported(tmp_path, "gender", "M M M F F F".split())
     (tmp_path / "study" / "attributes.csv").write_text("image_id,gender\n0,M\n1,male\n2,F\n")

@@ -64,6 +64,14 @@ def test_the_file_name_decides_not_its_folder(tmp_path):
     assert made.notes == ["Not LIC data, left alone: gender_val_mystery_cap_entries.pkl."]
 
 
+def test_attributes_have_any_of_their_names_and_groups_those_that_are_given(tmp_path, command):
+    write(tmp_path / "d" / "race_val_sat_cap_entries.pkl", [entry(1, "a"), entry(2, "b", skin="Dark")])
+    call = ("import", "lic", tmp_path / "d", "--attribute", "Skin", "--map", "race:dark=darker")
+    assert command(*call, "--out", tmp_path / "study")[0] == 0
+    study = read_study(tmp_path / "study")
+    assert (study.groups("race"), study.mapped) == (("darker", "light"), {"race": {"dark": "darker"}})
+
+
 def test_unsure_and_empty_labels_are_dropped_and_counted(tmp_path):
     rows = [
         entry(1, "a", skin="Light"),

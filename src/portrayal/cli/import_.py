@@ -13,6 +13,7 @@ from portrayal.cli.options import out_option, skip_bad_option
 from portrayal.cli.studies import tell_skipped, told_mapping, told_objects, told_rankings
 from portrayal.documents import writable
 from portrayal.errors import Problems, counted
+from portrayal.metrics.attribute_names import resolve_attribute
 from portrayal.metrics.label_origin import caption_words, unannotated
 from portrayal.metrics.lexicon_use import aliases
 from portrayal.study import Study, importers, write_study
@@ -102,7 +103,7 @@ def command(
         rankings=rankings,
         images=images,
         attribute_names=names,
-        meaning=GroupNames(parse_maps(maps), aliases),
+        meaning=GroupNames(parse_maps(maps), aliases, resolve_attribute),
         name=name or writable(out.resolve().name),
     )
     imported = importers.run(kind, request, problems)

@@ -297,7 +297,7 @@ def _name_groups(table: Checked, names: Sequence[str], meaning: GroupNames | Non
     for name in names:
         if not name.endswith(CERTAINTY):
             if meaning is not None:
-                table.columns[name] = meaning.apply(name, table.columns[name])
+                table.columns[name] = meaning.apply(name, table.columns[name], names)
             table.one_spelling(name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,8 +24,12 @@ class Request:
     rankings: Sequence[str] = ()  # files, folders of them, or NAME=FILE, as for captions
     images: Path | None = None
     attribute_names: Sequence[str] = ()
-    meaning: GroupNames = field(default_factory=GroupNames)  # of the values in columns of labels
+    meaning: GroupNames = field(default_factory=GroupNames)  # of columns of labels and their values
     name: str = "study"
+
+    def named(self, columns: Collection[str]) -> list[str]:
+        """Which columns `attribute_names` means, each once."""
+        return list(dict.fromkeys(self.meaning.column(name, columns) for name in self.attribute_names))
 
 
 @dataclass

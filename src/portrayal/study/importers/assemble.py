@@ -37,7 +37,7 @@ def assemble(
     images = pl.concat(about).get_column("image_id").unique(maintain_order=True)
     if request.attributes is not None:
         raw = read_raw(request.attributes, problems)
-        read = tables.attributes(raw, problems, request.attribute_names, request.meaning)
+        read = tables.attributes(raw, problems, request.named(raw.columns), request.meaning)
         matching = _matching(read, images, request.attributes, "attributes", problems, notes)
         chosen = bool(request.attribute_names)
         attributes = tables.without_singletons(
@@ -76,10 +76,10 @@ def _rankings(request: Request, problems: Problems) -> pl.DataFrame | None:
     """The lists of every system whose file was named."""
     if not request.rankings:
         return None
-    parts = [
-        tables.rankings(read_raw(path, problems), system, problems, request.attribute_names, request.meaning)
-        for system, path in system_files(request.rankings, ENDINGS)
-    ]
+    parts = []
+    for system, path in system_files(request.rankings, ENDINGS):
+        raw = read_raw(path, problems)
+        parts.append(tables.rankings(raw, system, problems, request.named(raw.columns), request.meaning))
     joined = pl.concat(parts, how="diagonal")
     tables.refuse_repeats(joined, ", ".join(request.rankings), problems)
     return joined

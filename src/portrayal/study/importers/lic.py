@@ -15,6 +15,7 @@ from portrayal.documents import is_unicode
 from portrayal.errors import PortrayalError, Problems, shown, unknown_name
 from portrayal.study import tables
 from portrayal.study.formats import read_raw
+from portrayal.study.group_names import GroupNames
 from portrayal.study.identifiers import image_id
 from portrayal.study.importers import Imported, Request, safe_pickle
 from portrayal.study.importers.assemble import assemble
@@ -57,7 +58,7 @@ class _Gathered:
 
 
 def build(request: Request, problems: Problems) -> Imported:
-    wanted = tuple(dict.fromkeys(request.attribute_names))
+    wanted = request.named(_GROUPS)
     for attribute in wanted:
         if attribute not in _GROUPS:
             raise unknown_name("attribute of the LIC data", attribute, _GROUPS)
@@ -87,7 +88,7 @@ def build(request: Request, problems: Problems) -> Imported:
         request,
         problems,
         _captions_frame(gathered.captions),
-        attributes=_labels_frame(gathered.labels),
+        attributes=_labels_frame(gathered.labels, request.meaning),
         references=_references_frame(gathered.references) if gathered.references else None,
         vocabularies=_vocabularies(gathered.vocabularies, gathered.captions),
     )
@@ -305,11 +306,12 @@ def _captions_frame(captions: dict[str, dict[str, str]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=tables.CAPTIONS, orient="row")
 
 
-def _labels_frame(labels: dict[str, dict[str, str]]) -> pl.DataFrame:
+def _labels_frame(labels: dict[str, dict[str, str]], meaning: GroupNames) -> pl.DataFrame:
     labels = {attribute: labels[attribute] for attribute in _GROUPS if attribute in labels}
     images = list(dict.fromkeys(i for of_image in labels.values() for i in of_image))
     columns = {"image_id": images} | {
-        attribute: [of_image.get(i) for i in images] for attribute, of_image in labels.items()
+        attribute: meaning.apply(attribute, [of_image.get(i) for i in images], labels)
+        for attribute, of_image in labels.items()
     }
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String()))
 
