@@ -144,6 +144,39 @@ def test_two_spellings_are_one_problem_with_a_count():
     assert Study.from_frames(attributes=pl.DataFrame(labels), skip_bad=True).left_out == 8
 
 
+def test_a_group_that_two_files_spell_differently_is_one_problem(tmp_path, command):
+    """Also where both files label the same images, and for ranked items; what the problem says to do mends it."""
+    (tmp_path / "c.csv").write_text(CAPTIONS)
+    (tmp_path / "a.csv").write_text("image_id,gender,age\n" + "".join(f"{n},Male,old\n" for n in range(4)))
+    (tmp_path / "b.csv").write_text("image_id,gender\n" + "".join(f"{n},male\n" for n in range(2, 6)))
+    for name, group in (("r", "Male"), ("s", "male")):
+        (tmp_path / f"{name}.csv").write_text(f"query,item,score,gender\nq,1,1,{group}\nq,2,1,{group}\n")
+    both = 'attributes = ["a.csv", "b.csv"]\n[rankings]\nr = "r.csv"\ns = "s.csv"\n'
+    (tmp_path / "study.toml").write_text(f'captions = "c.csv"\n{both}')
+    with pytest.raises(InputError) as error:
+        read_study(tmp_path)
+    assert [(problem.file, problem.count) for problem in error.value.problems] == [
+        (str(tmp_path / "b.csv"), 4),
+        (str(tmp_path / "s.csv"), 2),
+    ]
+    mapped = '[mapped."gender"]', '"male" = "Male"'
+    assert "the group 'Male' of 'gender' spelt as in another file, found 'male' (4 such labels" in str(
+        error.value
+    )
+    assert f"in study.toml, {mapped[0]} with the line {mapped[1]} makes them one" in str(error.value)
+    left = read_study(tmp_path, skip_bad=True)
+    assert (left.left_out, left.groups("gender"), left.rankings["gender"].null_count()) == (6, ("Male",), 2)
+    assert left.labels("gender").height == 4
+    (tmp_path / "study.toml").write_text(f'captions = "c.csv"\n{both}{mapped[0]}\n{mapped[1]}\n')
+    study = read_study(tmp_path)
+    assert (study.groups("gender"), study.labels("gender").height) == (("Male",), 6)
+    call = ("import", "table", "--rankings", tmp_path / "r.csv", "--rankings", tmp_path / "s.csv")
+    code, _, err = command(*call, "--out", tmp_path / "new")
+    assert (code, "portrayal import --map gender:male=Male makes them one" in err) == (2, True)
+    assert command(*call, "--map", "gender:male=Male", "--out", tmp_path / "new")[0] == 0
+    assert set(read_study(tmp_path / "new").rankings["gender"]) == {"Male"}
+
+
 def test_a_free_text_column_can_be_left_out_by_naming_the_others(tmp_path):
     study = imported(tmp_path, "note,gender", [f"n{n},male" for n in range(6)], "--attribute", "gender")
     assert study.attribute_names == ("gender",)

@@ -133,8 +133,8 @@ class Checked:
         self.problems.note(
             self.raw.path,
             f"the group {first[value.casefold()]!r} of '{name}' spelt one way",
-            f"{shown(value)} ({len(others):,} such labels in all; portrayal import --map "
-            f"{name}:{value}={first[value.casefold()]} makes them one)",
+            f"{shown(value)} ({len(others):,} such labels in all; "
+            f"{mapped_by_import(name, value, first[value.casefold()])})",
             self.raw.place(others[0]),
             count=len(others),
         )
@@ -159,6 +159,11 @@ class Checked:
                 for name, values in self.columns.items()
             }
         return pl.DataFrame(kept, schema=schema)
+
+
+def mapped_by_import(name: str, value: str, group: str) -> str:
+    """What to do about a group that is spelt two ways."""
+    return f"portrayal import --map {name}:{value}={group} makes them one"
 
 
 def any_text(value: object) -> str | None:

@@ -101,6 +101,8 @@ def read_study_noting(
         if files:
             parts = [read(folder / file, system) for system, file in files]
             sources = [folder / file for _, file in files]
+            if table in ("attributes", "rankings"):
+                parts = tables.one_spelling(parts, sources, problems, _mapped_here)
             if table == "attributes":
                 made[table] = tables.joined_attributes(parts, sources, problems)
             else:
@@ -278,6 +280,12 @@ def _mapped(path: Path, tables_of: object) -> dict[str, dict[str, str]]:
             raise InputError([Problem(str(path), expected, shown(names))])
         check_mapping(names, f"{path}, [mapped.{attribute}]")
     return {attribute: dict(names) for attribute, names in tables_of.items()}
+
+
+def _mapped_here(attribute: str, value: str, group: str) -> str:
+    """What to do about a group that two files spell differently: an import may not be where they come from."""
+    table, line = f"[mapped.{_toml_text(attribute)}]", f"{_toml_text(value)} = {_toml_text(group)}"
+    return f"in {STUDY_FILE}, {table} with the line {line} makes them one"
 
 
 def _files(path: Path, table: str, named: object) -> list[tuple[str | None, str]]:

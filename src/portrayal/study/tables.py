@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -20,6 +20,7 @@ from portrayal.study.checked import (
     full_text,
     group_name,
     kind_name,
+    mapped_by_import,
     whole_number,
 )
 from portrayal.study.formats.raw import NOTHING, VALUES, RawTable
@@ -138,6 +139,38 @@ def without_singletons(
                 )
         labels = labels.with_columns(pl.when(~pl.col(name).is_in(list(alone))).then(pl.col(name)).alias(name))
     return labels
+
+
+def one_spelling(
+    parts: Sequence[pl.DataFrame],
+    paths: Sequence[object],
+    problems: Problems,
+    way_out: Callable[[str, str, str], str] = mapped_by_import,
+) -> list[pl.DataFrame]:
+    """The files of one table, less labels that an earlier file spells otherwise: one problem for a column of a file.
+
+    Within each file this was checked with its lines. `way_out` says what to do, by column, value and group.
+    """
+    first: dict[tuple[str, str], str] = {}
+    made = []
+    for part, path in zip(parts, paths, strict=True):
+        for name in part.columns:
+            if name in RANKINGS or name.endswith(CERTAINTY):
+                continue
+            groups = part[name].drop_nulls().unique(maintain_order=True)
+            others = [one for one in groups if first.setdefault((name, one.casefold()), one) != one]
+            if others:
+                group = first[name, others[0].casefold()]
+                count = int(part[name].is_in(others).sum())
+                problems.note(
+                    path,
+                    f"the group {group!r} of '{name}' spelt as in another file",
+                    f"{shown(others[0])} ({count:,} such labels in all; {way_out(name, others[0], group)})",
+                    count=count,
+                )
+                part = part.with_columns(pl.when(~pl.col(name).is_in(others)).then(pl.col(name)).alias(name))
+        made.append(part)
+    return made
 
 
 def joined_attributes(

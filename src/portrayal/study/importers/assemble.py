@@ -77,10 +77,11 @@ def _rankings(request: Request, problems: Problems) -> pl.DataFrame | None:
     if not request.rankings:
         return None
     parts = []
-    for system, path in system_files(request.rankings, ENDINGS):
+    files = system_files(request.rankings, ENDINGS)
+    for system, path in files:
         raw = read_raw(path, problems)
         parts.append(tables.rankings(raw, system, problems, request.named(raw.columns), request.meaning))
-    joined = pl.concat(parts, how="diagonal")
+    joined = pl.concat(tables.one_spelling(parts, [path for _, path in files], problems), how="diagonal")
     tables.refuse_repeats(joined, ", ".join(request.rankings), problems)
     return joined
 
