@@ -14,7 +14,16 @@ import portrayal
 from portrayal.comparing import compare, joint_error
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, make_study
-from portrayal.results import EVIDENCE_SCHEMA, REPLICATES_SCHEMA, Measurement, Results
+from portrayal.report.changed import sentences, verdict
+from portrayal.results import (
+    EVIDENCE_SCHEMA,
+    NOTHING_DIFFERS,
+    REPLICATES_SCHEMA,
+    Measurement,
+    Results,
+    join_cautions,
+    split_cautions,
+)
 from portrayal.stats import LEAST_P, holm
 
 
@@ -53,10 +62,32 @@ def test_two_systems_on_the_same_images_are_paired(audits):
     assert men.low <= 0 <= men.high
 
 
-def test_holm_is_taken_over_all_rows_that_are_shown(audits):
+def test_holm_is_taken_over_all_rows_that_are_tested(audits):
+    """Of everybody and of groups. The ratio of all people repeats that of the rarest group and counts once."""
     found = compare(audits["good"], audits["bad"]).measurements
-    assert [m.q for m in found] == holm([m.p for m in found])
+    repeat = {m.id: m for m in found if m.term == "ratio" and m.group is None and m.p is not None}
+    once = [m for m in found if m.id not in repeat]
+    assert [m.q for m in once] == holm([m.p for m in once])
+    assert repeat
+    for m in repeat.values():
+        same = [one.q for one in once if (one.term, one.attribute, one.p) == (m.term, m.attribute, m.p)]
+        assert [m.q] == same
     assert any(m.q is not None for m in found if m.group is not None)
+
+
+def test_what_is_equal_by_chance_counts_for_each_group():
+    """Two groups with the same numbers are two tests; that of all people, which has another n, is a third."""
+
+    def made(value: float) -> Results:
+        return Results(
+            tuple(
+                Measurement("m", "t", system="s", group=group, value=value, se_data=0.1, n=n)
+                for group, n in ((None, 200), ("a", 100), ("b", 100))
+            )
+        )
+
+    found = compare(made(0.5), made(0.8)).measurements
+    assert [m.q for m in found] == [pytest.approx(3 * m.p) for m in found]
 
 
 def outcomes_of(results: Results, term: str, group: str) -> set[str]:
@@ -86,6 +117,103 @@ def test_mcnemar_needs_all_outcomes_of_the_same_images(systems, audits):
 CARDS = {"m": {"terms": [{"name": "t", "depends_on_n": True}, {"name": "u", "depends_on_n": False}]}}
 
 
+TOO_FEW = "too few: 20 images, fewer than 30"
+
+
+def with_reasons(value: float, few: str | None, other: str | None) -> Results:
+    rows = (("few", "x", few), ("enough", None, other))
+    return Results(
+        tuple(
+            Measurement(
+                "m", term, system="s", group=group, value=value, se_data=0.1, better="lower", reason=why
+            )
+            for term, group, why in rows
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (TOO_FEW, None, f"{TOO_FEW}, in the first"),
+        (None, TOO_FEW, f"{TOO_FEW}, in the second"),
+        (TOO_FEW, TOO_FEW, TOO_FEW),
+        ("2 left out", TOO_FEW, f"{TOO_FEW}, in the second; 2 left out, in the first"),
+    ],
+)
+def test_what_rests_on_too_few_images_is_shown_and_not_tested(first, second, reason):
+    remark = "over 17 of 18 queries"
+    few, enough = compare(with_reasons(1.0, first, None), with_reasons(2.0, second, remark)).measurements
+    assert (few.value, few.low < 1 < few.high) == (1.0, True)
+    assert (few.p, few.q, few.better, few.reason) == (None, None, None, reason)
+    # A remark about a number that rests on enough is carried along, and the number is tested: alone, so q is p.
+    assert enough.reason == f"{remark}, in the second"
+    assert enough.better == "lower"
+    assert enough.q == enough.p < 0.001
+
+
+def test_a_group_of_20_images_is_no_finding():
+    def audited(word: str) -> Results:
+        images = range(220)
+        return portrayal.audit(
+            portrayal.Study.from_frames(
+                captions=pl.DataFrame(
+                    {
+                        "image_id": images,
+                        "system": "s",
+                        "caption": [word if i < 20 else "a man" for i in images],
+                    }
+                ),
+                attributes=pl.DataFrame(
+                    {"image_id": images, "gender": ["female" if i < 20 else "male" for i in images]}
+                ),
+            ),
+            metrics=["error"],
+            quick=True,
+        )
+
+    found = compare(audited("a woman"), audited("a man"))
+    wrong = row(found, "wrong", "female")
+    assert (wrong.value, wrong.p, wrong.q, wrong.reason) == (1.0, None, None, TOO_FEW)
+    assert verdict(wrong) == ""
+    (sentence,) = sentences(found)
+    assert "wrong for female" not in sentence
+
+
+def test_cautions_of_the_audits_stand_beside_the_difference():
+    """Once where both sides have it; else with the side, since both may have one name. The test is not dropped."""
+
+    def made(value: float | None, caution: str | None) -> Results:
+        return Results(
+            (
+                Measurement("m", "t", system="s", value=1.0, se_data=0.1, caution="Few are labelled."),
+                Measurement("m", "u", system="s", value=value, se_data=0.1, caution=caution, reason="none"),
+            )
+        )
+
+    both, one = compare(
+        made(1.0, "Few are labelled."), made(2.0, join_cautions(["Few are labelled.", "Long captions."]))
+    ).measurements
+    assert both.caution == "Few are labelled."
+    assert split_cautions(one.caution) == ["Few are labelled.", "In the second: Long captions."]
+    assert one.q < 0.001
+    assert compare(made(None, None), made(1.0, "Long captions.")).measurements[1].caution is None
+
+
+def test_nothing_is_tested_where_nothing_differs(audits):
+    """Nobody names a skin tone: a value of 0, an interval of how many images could differ, and no test."""
+    found = compare(audits["good"], audits["bad"]).measurements
+    same = [m for m in found if (m.reason or "").startswith(NOTHING_DIFFERS)]
+    assert {m.term for m in same} >= {"right", "wrong"}
+    for m in same:
+        assert (m.value, m.p, m.q, m.settings["detectable"]) == (0, None, None, None)
+        assert verdict(m) == NOTHING_DIFFERS
+        if m.settings["test"] == "McNemar, exact":
+            assert m.high == -m.low == pytest.approx(1 - 0.025 ** (1 / m.n))
+        else:
+            assert (m.low, m.high) == (None, None)
+
+
 def sized(term: str, n: int, value: float, unit: str = "percent") -> Results:
     m = Measurement(
         "m", term, system="a", value=value, se_data=0.1, n=n, n_unit="image", better="lower", unit=unit
@@ -109,6 +237,23 @@ def test_what_depends_on_the_number_of_images_is_not_compared_across_sizes():
     assert counted.caution is not None
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize(("images", "alike"), [(3000, False), (320, True)])
+def test_means_over_queries_depend_on_how_many_images_are_searched(recorded, images, alike):
+    """As many queries on both sides. Where no count of images was recorded, the longest list stands for it."""
+
+    def made(images: int, value: float) -> Results:
+        mean = Measurement("m", "t", system="s", value=value, se_data=0.01, n=18, n_unit="query")
+        listed = Measurement("m", "t", system="s", item="a nurse", value=value, n=images, n_unit="item")
+        study = {"images": images} if recorded else {}
+        return Results((mean, listed), provenance={"cards": CARDS, "study": study})
+
+    (found,) = compare(made(300, 0.164), made(images, 0.111)).measurements
+    assert (found.q is not None) == (found.caution is None) == alike
+    if not alike:
+        assert "how many images there are: 300 in the first, 3,000 in the second" in found.caution
+
+
 def test_cards_say_which_terms_depend_on_the_number_of_images():
     flagged = {
         f"{card.name}:{term.name}"
@@ -120,6 +265,9 @@ def test_cards_say_which_terms_depend_on_the_number_of_images():
         "lic:lic_m",
         "leakage:on-outputs",
         "amplification:multi",
+        "amplification:ba",
+        "retrieval-skew:ndkl",
+        "retrieval-skew:maxskew",
         "quality:vocabulary",
         "word-odds:z",
     } <= flagged
@@ -159,7 +307,7 @@ def test_another_seed_is_not_paired_and_says_so(audits):
 def test_the_same_audit_twice_differs_in_nothing(audits):
     for m in compare(audits["bad"], audits["bad"]).measurements:
         assert m.value in (0, None)
-        assert m.p in (1, None)
+        assert (m.p, m.q, m.settings["detectable"]) == (None, None, None)
 
 
 def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):

@@ -419,6 +419,17 @@ def test_a_comparison_is_gated_by_its_differences(command, tmp_path):
         assert command("gate", tmp_path / "changes", rule, "--on", "high")[0] == code, rule
 
 
+@pytest.mark.parametrize("bound", ["low", "high"])
+def test_a_comparison_in_which_nothing_differs_keeps_its_limits(command, tmp_path, bound):
+    """Resamples that are all alike give no bound: the value is what is judged, and said to be."""
+    row = Measurement("error", "error", system="s", group="female", value=0.0, se_data=0.0)
+    Results((row,)).save(tmp_path / "audit")
+    assert command("compare", tmp_path / "audit", tmp_path / "audit", "--out", tmp_path / "changes")[0] == 0
+    code, out, _ = command("gate", tmp_path / "changes", "error:error@group=female <= 0.01", "--on", bound)
+    assert code == 0
+    assert "Note: nothing differs" in out
+
+
 def test_the_gates_of_the_readme_run(command, tmp_path, monkeypatch):
     """The lines of the README in their order: oscar is good enough, but worse for women than before."""
     page = (ROOT / "README.md").read_text()

@@ -40,6 +40,7 @@ PICTURES_FILE = "pictures.parquet"
 HUMAN = "human"  # the system of rows about people's captions
 TOO_FEW = 30  # images; what rests on fewer is shown with its n and said to be too few, and is not ranked
 TOO_FEW_REASON = "too few"  # how the reason of such a row begins
+NOTHING_DIFFERS = "nothing differs"  # how the reason of a comparison begins in which there is nothing to test
 
 EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from portrayal.cli.main import run
+from portrayal.report.changed import cautions, verdict
 from portrayal.report.comparison import moved, render, sentences, write_comparison
 from portrayal.report.embedded import unpacked
 from portrayal.report.section import probability
@@ -57,7 +58,9 @@ def test_what_moved_is_said_once_for_each_metric():
         row("lic", 2.0, None),
         row("lic", None, None, reason="undefined in the first: one group"),
         row("lic", 0.0, 0.001),
-        row("lic", 2.0, 0.001, caution="It depends on how many images there are."),
+        row("lic", 2.0, None, caution="It depends on how many images there are."),
+        row("lic", 2.0, None, reason="too few: 20 images, fewer than 30"),
+        row("lic", 0.0, None, reason="nothing differs"),
     ],
 )
 def test_what_did_not_move_is_not_said(quiet):
@@ -72,7 +75,7 @@ def test_the_page_counts_the_others_and_says_why_some_cannot_be_compared():
     assert "What changed from old to new@system=oscar" in page
     assert "1 of 3 rows changed; 1 did not change significantly; 1 cannot be compared." in page
     assert page.count("<td>worse</td>") == page.count("<td>not significant</td>") == 1
-    assert '<p class="note">one group.</p>' in page
+    assert '<p class="note">One group (lic_d).</p>' in page
     assert "Only in old: 2 rows. Only in new@system=oscar: 0." in page
     assert "What do captions give away?" in page
 
@@ -119,7 +122,7 @@ def test_what_may_not_be_compared_is_cautioned_about(tmp_path, capsys):
     found = results(
         row("lic_m", 2.0, None, caution=caution), row("lic_m", 1.0, None, group="male", caution=caution)
     )
-    assert f"Caution (lic_m, lic_m for male): {caution}" in render(found)
+    assert f"Caution (lic_m): {caution}" in render(found)
     for name, n in (("a", 900), ("b", 90)):
         cards = {"lic": {"terms": [{"name": "lic_m", "depends_on_n": True}]}}
         m = Measurement(
@@ -128,6 +131,48 @@ def test_what_may_not_be_compared_is_cautioned_about(tmp_path, capsys):
         Results((m,), provenance={"cards": cards}).save(tmp_path / name)
     assert run(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert "Caution (lic_m): It depends on how many images there are" in capsys.readouterr().out
+
+
+def test_a_caution_does_not_silence_a_change():
+    """It is said, with a pointer to the caution, which stands once below the table for all rows that have it."""
+    caution = "Captions of oscar are 2.8 times as long."
+    found = results(
+        row("cider", 2.0, 0.01, caution=caution, group="male"),
+        row("bleu-4", 1.0, 0.4, caution=caution, group="male"),
+        row("cider", 1.0, 0.4, group="female"),
+        row("bleu-4", 1.0, 0.4, group="female"),
+    )
+    assert verdict(found.measurements[0]) == "worse"
+    (sentence,) = sentences(found)
+    assert sentence.endswith("paired). (See the cautions below its table.)")
+    assert cautions(found.measurements) == [f"Caution (cider, bleu-4 for male): {caution}"]
+    every = [row(term, 1.0, 0.4, caution=caution) for term in ("cider", "bleu-4")]
+    assert cautions(every) == [f"Caution (all rows): {caution}"]
+    others = [row("cider", 1.0, 0.4, system="sat"), row("bleu-4", 1.0, 0.4, system="sat")]
+    assert cautions([*every, *others]) == [f"Caution (all rows of oscar): {caution}"]
+    assert render(Results(tuple(every))).count(caution) == 1
+
+
+def test_what_rests_on_too_few_images_is_marked(tmp_path, capsys):
+    few = "too few: 20 images, fewer than 30"
+    page = render(results(row("wrong", 2.0, None, reason=few), row("right", 1.0, 0.4)))
+    assert "+2.0†" in page
+    assert f"† {few[0].upper()}{few[1:]} (wrong)." in page
+    assert "1 cannot be compared" in page
+    for name, value in (("a", 0.1), ("b", 0.9)):
+        m = Measurement("error", "wrong", system="s", group="x", value=value, se_data=0.1, n=20, reason=few)
+        Results((m,)).save(tmp_path / name)
+    assert run(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    out = capsys.readouterr().out
+    assert "0.800†" in out
+    assert f"† {few[0].upper()}{few[1:]} (wrong)." in out
+
+
+def test_what_does_not_differ_is_said_and_counted_as_unchanged():
+    page = render(results(row("wrong", 0.0, None, reason="nothing differs"), row("right", 1.0, 0.4)))
+    assert "<td>nothing differs</td>" in page
+    assert "0 of 2 rows changed; 2 did not change significantly." in page
+    assert "Nothing differs (" not in page
 
 
 def test_p_is_printed_as_far_as_it_is_known():

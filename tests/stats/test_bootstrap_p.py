@@ -72,11 +72,35 @@ def test_p_is_5_percent_at_the_end_of_the_interval(end):
 @given(st.integers(1, 400), st.integers(0, 30), st.integers(0, 30))
 def test_mcnemar_is_the_sign_test_and_its_interval_agrees(more, first, second):
     found = mcnemar_difference(first, second, first + second + more)
+    assert found.low <= found.value <= found.high
+    assert found.value == pytest.approx((second - first) / (first + second + more))
     if first + second:
         assert found.p == pytest.approx(max(stats.binomtest(first, first + second).pvalue, LEAST_P))
-    assert found.low <= found.value <= found.high
-    assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
-    assert found.value == pytest.approx((second - first) / (first + second + more))
+        assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+    else:
+        assert found.p is None
+
+
+def test_where_no_image_differs_the_interval_says_how_many_could():
+    """1 - .025^(1/40) = .0881: were so many to differ on one side, 40 images would show none in 1 of 40 studies."""
+    found = mcnemar_difference(0, 0, 40)
+    assert (found.value, found.p, found.detectable) == (0, None, None)
+    assert (found.low, found.high) == (pytest.approx(-0.0881, abs=1e-4), pytest.approx(0.0881, abs=1e-4))
+    assert stats.binomtest(0, 40, found.high, "less").pvalue == pytest.approx(0.025)
+    every = mcnemar_difference(0, 40, 40)
+    assert (every.value, every.high, every.detectable) == (1, 1, None)
+    assert every.p < 1e-5
+
+
+@pytest.mark.parametrize(("differ", "most"), [(5, 0.0), (10, 0.0215), (20, 0.0414)])
+def test_mcnemar_errs_on_the_careful_side(differ, most):
+    """How often it calls a difference of shuffled systems significant, summed over all ways they can fall."""
+    found = sum(
+        stats.binom.pmf(first, differ, 0.5)
+        for first in range(differ + 1)
+        if mcnemar_difference(first, differ - first, 100).p < 0.05
+    )
+    assert found == pytest.approx(most, abs=1e-4)
 
 
 def rate_of(p_values: list[float], level: float) -> float:

@@ -234,8 +234,18 @@ def test_a_paired_interval_covers_where_two_systems_share_most_of_their_images()
 def test_equal_measurements_do_not_differ():
     draws = np.random.default_rng(0).normal(size=100)
     same = paired_difference(1.0, 1.0, draws, draws)
-    assert (same.value, same.low, same.high, same.p) == (0.0, 0.0, 0.0, 1.0)
+    assert (same.value, same.low, same.high, same.p, same.detectable) == (0.0, None, None, None, None)
     assert unpaired_difference(1.0, 2.0, None, 0.1).low is None
+
+
+@pytest.mark.parametrize("second", [0.0, 1.0])
+def test_resamples_that_are_all_alike_give_no_interval(second):
+    """How far other images would differ is not known; that every resample differs is, as far as they are many."""
+    paired = paired_difference(0.0, second, np.zeros(1000), np.full(1000, second))
+    assert (paired.value, paired.low, paired.high, paired.detectable) == (second, None, None, None)
+    assert paired.p == (pytest.approx(2 / 1001) if second else None)
+    apart = unpaired_difference(0.0, second, 0.0, 0.0)
+    assert (apart.value, apart.low, apart.high, apart.p, apart.detectable) == (second, *[None] * 4)
 
 
 def test_draws_over_seeds_vary_both_and_count_neither_twice():

@@ -13,7 +13,7 @@ from portrayal.cli.folders import claim, clear, force_option, results_files, sub
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import find_name, unknown_name
-from portrayal.report.changed import cautions, counts, sentences, verdict
+from portrayal.report.changed import cautions, counts, notes, sentences, verdict
 from portrayal.report.comparison import write_comparison
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
@@ -39,8 +39,8 @@ def command(
     """What changes from FIRST to SECOND: two results files, or folders that hold one.
 
     PATH@system=NAME takes one system of a file, so that two systems of one audit can be compared. Where both were
-    measured on the same images with the same seed, differences are paired. p is corrected (Holm) over all rows, of
-    everybody and of groups. What is better for one group and worse for another comes first.
+    measured on the same images with the same seed, differences are paired. p is corrected (Holm) over all rows
+    that are tested, of everybody and of groups. What is better for one group and worse for another comes first.
     """
     differences = compare(_load(first), _load(second), (first, second))
     if json_file is not None:
@@ -89,8 +89,8 @@ def _show(differences: Results) -> None:
             ):
                 break
         show_table(lines[0], lines[1:], {place for place, index in enumerate(shown) if 2 <= index <= 7})
-        for caution in cautions(section):
-            say(caution)
+        for line in (*notes(section), *cautions(section)):
+            say(line)
     paired = [m.settings["paired"] for m in differences.measurements if m.settings["paired"] is not None]
     say()
     if all(paired):
@@ -110,7 +110,8 @@ def _say_what_changed(differences: Results) -> None:
     rows = changed + same + untold
     left = f"; {untold} cannot be compared" if untold else ""
     say(
-        f"{changed} of {rows} rows changed; {same} did not change significantly{left} (Holm over all rows, .05).",
+        f"{changed} of {rows} rows changed; {same} did not change significantly{left} (Holm over all rows that are "
+        "tested, .05).",
         "dim",
     )
 

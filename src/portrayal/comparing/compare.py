@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 
 from portrayal.comparing.joint import joint_error
 from portrayal.comparing.outcomes import Outcomes, only_on_one_side
-from portrayal.comparing.sizes import caution_about_sizes
+from portrayal.comparing.sizes import caution_about_sizes, images_of
 from portrayal.errors import PortrayalError
-from portrayal.results import HUMAN, Measurement, Results, command_line, provenance
+from portrayal.results import (
+    HUMAN,
+    NOTHING_DIFFERS,
+    TOO_FEW_REASON,
+    Measurement,
+    Results,
+    command_line,
+    join_cautions,
+    provenance,
+    split_cautions,
+)
 from portrayal.stats import (
     Difference,
     holm,
@@ -28,11 +38,12 @@ Key = tuple[Any, ...]
 
 
 def compare(first: Results, second: Results, names: tuple[str, str] = ("first", "second")) -> Results:
-    """second - first for every headline and group row that both have; p corrected by Holm over all of them.
+    """second - first for every headline and group row that both have; p corrected by Holm over all that are tested.
 
     Where both audits drew the same images in the same draws, the difference is paired. Where every image counts or
     does not, on the same images, McNemar's test takes the place of resamples. Where each speaks of one system only,
-    those two are compared whatever they are called. People's captions are not compared with themselves.
+    those two are compared whatever they are called. People's captions are not compared with themselves. What rests on
+    too few images is shown and not tested, as in an audit. What either audit cautions about, this does too.
     """
     started = time.time()
     renamed = _one_against_one(first, second)
@@ -55,15 +66,17 @@ def compare(first: Results, second: Results, names: tuple[str, str] = ("first", 
         Outcomes(second, [theirs[key] for key in shared]),
     )
     cards = {**_cards(first), **_cards(second)}
+    images = (images_of(first), images_of(second))
     rows = []
     for key in shared:
         a, b = ours[key], theirs[key]
         apart = only_on_one_side(outcomes[0], a, outcomes[1], b)
         row = _difference(a, b, draws, errors.get(key), apart)
-        caution = caution_about_sizes(cards, a, b)
-        rows.append(row if caution is None else replace(row, p=None, better=None, caution=caution))
-    corrected = holm([row.p for row in rows])
-    measurements = tuple(replace(row, q=q) for row, q in zip(rows, corrected, strict=True))
+        sizes = caution_about_sizes(cards, a, b, images) if row.value is not None else None
+        if sizes is not None:
+            row = replace(row, p=None, better=None, caution=join_cautions([sizes, row.caution]))
+        rows.append(row)
+    measurements = tuple(replace(row, q=q) for row, q in zip(rows, _corrected(rows), strict=True))
     origin = provenance(
         command=command_line(),
         seed=None,
@@ -134,6 +147,21 @@ def _whole_error(m: Measurement) -> float | None:
     return None if m.se_data is None else math.hypot(m.se_data, _seed_error(m))
 
 
+def _corrected(rows: Sequence[Measurement]) -> list[float | None]:
+    """q by Holm. A number of all people that is a group's own, as where there are two groups, is one test, not two."""
+    groups = {_number(row): place for place, row in enumerate(rows) if row.group is not None}
+    same = [groups.get(_number(row)) if row.group is None else None for row in rows]
+    corrected = holm([row.p if place is None else None for row, place in zip(rows, same, strict=True)])
+    return [q if place is None else corrected[place] for q, place in zip(corrected, same, strict=True)]
+
+
+def _number(row: Measurement) -> Key:
+    """What a row says, whoever it is about: rows that agree in all of it are of one number."""
+    settings = tuple(sorted((name, str(value)) for name, value in row.settings.items()))
+    about = (row.metric, row.term, row.system, row.attribute, row.unit, settings)
+    return (*about, row.value, row.low, row.high, row.se_data, row.p, row.n)
+
+
 def _row(
     a: Measurement, b: Measurement, found: Difference | None, paired: bool | None, reason: str | None
 ) -> Measurement:
@@ -147,6 +175,9 @@ def _row(
         "detectable": None if found is None else found.detectable,
         "test": None if found is None else found.test,
     }
+    reason = reason or _reason(a, b, found)
+    tested = found is not None and not (reason or "").startswith(TOO_FEW_REASON)
+    cautions = _of_either(a, b, lambda m: split_cautions(m.caution), "In the {side}: {text}") if found else []
     system = a.system if a.system == b.system else f"{a.system} → {b.system}"
     named = Measurement(
         a.metric, a.term, system=system, attribute=a.attribute, group=a.group, unit=a.unit, settings=compared
@@ -163,14 +194,37 @@ def _row(
         se_data=None if found is None else found.se,
         n=min(a.n, b.n) if a.n is not None and b.n is not None else None,
         n_unit=a.n_unit,
-        p=None if found is None else found.p,
+        p=found.p if found is not None and tested else None,
         ideal=None,
-        better=_better(a, b),
+        better=_better(a, b) if tested else None,
         unit=a.unit,
         reason=reason,
+        caution=join_cautions(cautions),
         id=named.id,
         settings=settings,
     )
+
+
+def _reason(a: Measurement, b: Measurement, found: Difference | None) -> str | None:
+    """Why a difference is not tested, and what either side says of its value: what is too few comes first."""
+    told = _of_either(a, b, lambda m: [m.reason] if m.reason else [], "{text}, in the {side}")
+    told.sort(key=lambda text: not text.startswith(TOO_FEW_REASON))
+    few = bool(told) and told[0].startswith(TOO_FEW_REASON)
+    if not few and found is not None and found.test is not None and found.p is None and found.value == 0:
+        told.insert(0, NOTHING_DIFFERS)
+    return "; ".join(told) or None
+
+
+def _of_either(
+    a: Measurement, b: Measurement, texts_of: Callable[[Measurement], Sequence[str]], one_sided: str
+) -> list[str]:
+    """What is said of both sides, then what is said of one, with the side: two versions may have the same name."""
+    ours, theirs = texts_of(a), texts_of(b)
+    both = [text for text in ours if text in theirs]
+    sides = (("first", ours), ("second", theirs))
+    return both + [
+        one_sided.format(side=side, text=text) for side, texts in sides for text in texts if text not in both
+    ]
 
 
 def _better(a: Measurement, b: Measurement) -> str | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from portrayal.results import Measurement
+from portrayal.results import Measurement, Results
 
 ALIKE = 1.1  # how many times as many images one side may have
+_QUERY = "query"  # a mean over queries has an n that says nothing of how many images are searched
 
 
 def depends_on_n(cards: Mapping[str, Any], m: Measurement) -> bool:
@@ -20,15 +21,30 @@ def depends_on_n(cards: Mapping[str, Any], m: Measurement) -> bool:
     return m.unit == "count" or any(flagged)
 
 
-def caution_about_sizes(cards: Mapping[str, Any], a: Measurement, b: Measurement) -> str | None:
-    """What a reader has to know where a term depends on how many images there are, and these are not as many."""
-    if a.n is None or b.n is None or not depends_on_n(cards, a):
+def images_of(results: Results) -> int | None:
+    """How many images were audited; where that was not recorded, the most that any number rests on."""
+    study = results.provenance.get("study")
+    known = study.get("images") if isinstance(study, dict) else None
+    if isinstance(known, int):
+        return known
+    return max((m.n for m in results.measurements if m.n and m.n_unit in ("image", "item")), default=None)
+
+
+def caution_about_sizes(
+    cards: Mapping[str, Any], a: Measurement, b: Measurement, images: tuple[int | None, int | None]
+) -> str | None:
+    """What a reader has to know where a term depends on how many images there are, and these are not as many.
+
+    `images`: how many the audit of either side has.
+    """
+    searched = a.n_unit == _QUERY
+    first, second = images if searched else (a.n, b.n)
+    if first is None or second is None or not depends_on_n(cards, a):
         return None
-    few, many = sorted((a.n, b.n))
-    if many <= ALIKE * few:
+    if max(first, second) <= ALIKE * min(first, second):
         return None
-    unit = f"{a.n_unit or 'image'}s"
+    unit = "images" if searched else f"{a.n_unit or 'image'}s"
     return (
-        f"It depends on how many {unit} there are: {a.n:,} in the first, {b.n:,} in the second. Compare equally many; "
-        "this difference is called neither better nor worse."
+        f"It depends on how many {unit} there are: {first:,} in the first, {second:,} in the second. Compare equally "
+        "many; this difference is called neither better nor worse."
     )

@@ -9,7 +9,7 @@ from portrayal.errors import PortrayalError, find_name
 from portrayal.gating.labels import as_text, labels
 from portrayal.gating.names import Catalogue, Names, Selection, skipped_metrics
 from portrayal.gating.rules import BOUNDS, Rule
-from portrayal.results import HUMAN, Measurement, Results
+from portrayal.results import HUMAN, NOTHING_DIFFERS, Measurement, Results
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ def _allowed(rule: Rule, allow_undefined: bool) -> bool:
 
 def _judge_row(rule: Rule, m: Measurement, on: str, allow_undefined: bool, label: dict[str, str]) -> Verdict:
     number = getattr(m, on)
+    if number is None and (m.reason or "").startswith(NOTHING_DIFFERS):
+        number, on = m.value, "value"  # resamples that are all alike have no bound, and nothing got worse
     if number is None:
         why = m.reason if m.value is None else f"it has no bound '{on}'"
         return Verdict(rule, m, allow_undefined, f"undefined: {why}", on, label)

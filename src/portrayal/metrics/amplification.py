@@ -101,7 +101,10 @@ CARD = Card(
         "Objects in captions are found by word (the label, its plural, common synonyms), not by meaning.",
     ),
     terms=(
-        Term("ba", "mean growth of the shares that lean to a group", "share", "closer", 0.0),
+        # A mean over objects: larger studies name more of them, and which way rare ones lean is less often chance.
+        Term(
+            "ba", "mean growth of the shares that lean to a group", "share", "closer", 0.0, depends_on_n=True
+        ),
         Term(
             "a-to-t",
             "how much more the group predicts the objects named than those present",

@@ -77,12 +77,19 @@ CARD = Card(
             "closer",
             0.0,
         ),
-        Term("maxskew", "the largest skew@k of any group (ideal: as by chance)", "log ratio", "lower"),
+        Term(
+            "maxskew",
+            "the largest skew@k of any group (ideal: as by chance)",
+            "log ratio",
+            "lower",
+            depends_on_n=True,
+        ),
         Term(
             "ndkl",
             "divergence from the reference over all places, the first ones counting most (ideal: as by chance)",
             "nats",
             "lower",
+            depends_on_n=True,
         ),
     ),
     statements=(
@@ -90,7 +97,7 @@ CARD = Card(
             "maxskew",
             IDEAL,
             "When searched, {system} ranks one group first more often than its share, beyond chance, mostly {group} "
-            "(maxskew)",
+            "(maxskew, mean of a natural logarithm over queries: .69 is twice its share)",
             "{system} ranks one group of {attribute} first more often than its share, beyond chance (maxskew)",
             "{system} ranks the groups of {attribute} closer to their shares than chance does (maxskew)",
             group_term="skew@k",

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from portrayal.report.layout import number
-from portrayal.results import Measurement, Results
+from portrayal.report.layout import is_too_few, number
+from portrayal.results import NOTHING_DIFFERS, Measurement, Results, split_cautions
 
-SIGNIFICANT = 0.05  # of p as corrected over all rows that are shown (Holm)
+SIGNIFICANT = 0.05  # of p as corrected over all rows that are tested (Holm)
 COUNT = "count"
 BETTER, WORSE, DIFFERENT, SAME = "better", "worse", "different", "not significant"
 
 
 def verdict(m: Measurement) -> str:
-    """What to call a difference: better, worse, different where neither end is good in itself, not significant.
+    """What to call a difference: better, worse, different where neither end is good in itself, not significant, or
+    that nothing differs.
 
-    Nothing where it is undefined, has not been tested, or a caution forbids to call it anything.
+    Nothing where it is undefined or has not been tested.
     """
-    if m.value is None or m.q is None or m.caution is not None:
+    if m.value is None:
+        return ""
+    if (m.reason or "").startswith(NOTHING_DIFFERS):
+        return NOTHING_DIFFERS
+    if m.q is None:
         return ""
     if m.q >= SIGNIFICANT or m.value == 0:
         return SAME
@@ -61,7 +66,8 @@ def sentences(differences: Results) -> list[str]:
         left = {name: _called(some) for name, some in terms.items() if name != term}
         more = [f"{name}{called}" for name, called in sorted(left.items(), key=lambda entry: not entry[1])]
         also = f"; also {', '.join(more)}" if more else ""
-        (divided if split else others).append(f"{metric}{by}, {system}: {text}{also}.")
+        caution = " (See the cautions below its table.)" if any(m.caution for m in rows) else ""
+        (divided if split else others).append(f"{metric}{by}, {system}: {text}{also}.{caution}")
     return [*divided, *others]
 
 
@@ -72,19 +78,65 @@ def divides(rows: Sequence[Measurement]) -> bool:
 
 
 def counts(differences: Results) -> tuple[int, int, int]:
-    """How many rows changed, how many did not significantly, and how many cannot be told."""
+    """How many rows changed, how many did not, or not significantly, and how many cannot be told."""
     named = [verdict(m) for m in differences.measurements]
-    same, open_ = named.count(SAME), named.count("")
+    same, open_ = named.count(SAME) + named.count(NOTHING_DIFFERS), named.count("")
     return len(named) - same - open_, same, open_
 
 
 def cautions(rows: Sequence[Measurement]) -> list[str]:
     """Each caution once, after the terms that it holds for."""
-    terms: dict[str, dict[str, None]] = {}
+    known = [m for m in rows if m.value is not None]
+    return [
+        f"Caution ({about}): {text}" for text, about in _by_text(known, lambda m: split_cautions(m.caution))
+    ]
+
+
+def notes(rows: Sequence[Measurement]) -> list[str]:
+    """Why rows have no value or no test, each reason once, before the terms that it holds for."""
+
+    def told(m: Measurement) -> list[str]:
+        text = (m.reason or "").removeprefix(NOTHING_DIFFERS).removeprefix("; ")  # the table says that
+        return [("† " if is_too_few(m) else "") + text[0].upper() + text[1:]] if text else []
+
+    return [f"{text} ({about})." for text, about in _by_text(rows, told)]
+
+
+def _by_text(
+    rows: Sequence[Measurement], texts_of: Callable[[Measurement], Sequence[str]]
+) -> list[tuple[str, str]]:
+    """Each text once, and which rows it holds for; the systems unless it holds for the same rows of all."""
+    concerned: dict[str, set[str]] = {}
     for m in rows:
-        if m.caution:
-            terms.setdefault(m.caution, {})[f"{m.term} for {m.group}" if m.group else m.term] = None
-    return [f"Caution ({', '.join(names)}): {caution}" for caution, names in terms.items()]
+        for text in texts_of(m):
+            concerned.setdefault(text, set()).add(m.id)
+    everybody = dict.fromkeys(m.system for m in rows)
+    made = []
+    for text, ids in concerned.items():
+        whose: dict[str, list[str]] = {}
+        for system in everybody:
+            own = [m for m in rows if m.system == system]
+            if some := [m for m in own if m.id in ids]:
+                whose.setdefault(_named(some, own), []).append(str(system))
+        if [len(names) for names in whose.values()] == [len(everybody)]:
+            made.append((text, next(iter(whose))))
+        else:
+            made.append((text, "; ".join(f"{terms} of {', '.join(names)}" for terms, names in whose.items())))
+    return made
+
+
+def _named(some: Sequence[Measurement], rows: Sequence[Measurement]) -> str:
+    """Some of a system's rows in few words: terms alone where all rows of a term are among them."""
+    if len(some) == len(rows) and len({label(m) for m in rows}) > 1:
+        return "all rows"
+    terms: dict[str, dict[str, None]] = {}
+    for m in some:
+        terms.setdefault(label(m), {})[m.group or "all"] = None
+    alike: dict[str, list[str]] = {}
+    for term, groups in terms.items():
+        whole = groups.keys() == {m.group or "all" for m in rows if label(m) == term}
+        alike.setdefault("" if whole else f" for {' and '.join(groups)}", []).append(term)
+    return "; ".join(f"{', '.join(names)}{whom}" for whom, names in alike.items())
 
 
 def _worst_first(m: Measurement) -> tuple[int, bool, float]:

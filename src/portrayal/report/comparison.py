@@ -12,12 +12,12 @@ import jinja2
 from markupsafe import Markup
 
 from portrayal.files import write_text
-from portrayal.report.changed import cautions, counts, difference, label, moved, sentences, verdict
+from portrayal.report.changed import cautions, counts, difference, label, moved, notes, sentences, verdict
 from portrayal.report.concept_specs import scale
 from portrayal.report.embedded import hash_of, packed, template_text
 from portrayal.report.interactive import Plots
 from portrayal.report.interval_specs import Line, ends, forest, room_for
-from portrayal.report.layout import DETECTABLE, number
+from portrayal.report.layout import DETECTABLE, is_too_few, number
 from portrayal.report.page import PAGE_FILE
 from portrayal.report.panel import Panel
 from portrayal.report.questions import OTHER, QUESTIONS, Question, question_of
@@ -59,6 +59,7 @@ def render(differences: Results) -> str:
     )
     environment.filters["number"] = number
     environment.filters["probability"] = probability
+    environment.tests["too_few"] = is_too_few
     style = template_text("page.css")
     names = differences.provenance.get("compared")
     first, second = names if isinstance(names, list | tuple) and len(names) == 2 else ("first", "second")
@@ -73,6 +74,7 @@ def render(differences: Results) -> str:
         counts=counts(differences),
         verdict=verdict,
         cautions=cautions,
+        notes=notes,
         questions=questions,
         plots=plots,
         detectable=lambda m: number(DETECTABLE * m.se_data if m.se_data else None, m.unit),
@@ -107,7 +109,7 @@ def _panel(rows: Sequence[Measurement], unit: str) -> Panel:
     """A point and its interval for each headline, and a line where nothing changed."""
     everybody = list(dict.fromkeys(m.system or "" for m in rows))
     lines = [
-        Line(label(m), m.value or 0.0, m.low, m.high, 0.0, m.system or "", False, _tip(m), m.system)
+        Line(label(m), m.value or 0.0, m.low, m.high, 0.0, m.system or "", is_too_few(m), _tip(m), m.system)
         for name in everybody
         for m in rows
         if (m.system or "") == name

@@ -19,7 +19,11 @@ NORMAL = "two standard errors"
 
 @dataclass(frozen=True)
 class Difference:
-    """second - first, with its interval, p, the smallest difference that could have been seen, and the test."""
+    """second - first, with its interval, p, the smallest difference that could have been seen, and the test.
+
+    Where nothing differs there is nothing to test: a value of 0 and no p. A standard error of 0 says that nothing was
+    seen to vary, and not how far other data would: nothing is said to be detectable then.
+    """
 
     value: float
     low: float | None
@@ -53,9 +57,11 @@ def paired_difference(
     known = draws[np.isfinite(draws)]
     if not np.isfinite(low):
         return Difference(value, None, None, None, None, None)
+    if np.ptp(known) == 0:  # an interval without width would say that other data could not differ
+        return Difference(value, None, None, 0.0, bootstrap_p(draws) if value else None, None, BOOTSTRAP)
     se = float(known.std(ddof=1))
     p = bootstrap_p(draws)
-    return Difference(value, float(low), float(high), se, p, minimum_detectable_effect(se), BOOTSTRAP)
+    return Difference(value, float(low), float(high), se, p, _detectable(se), BOOTSTRAP)
 
 
 def mcnemar_difference(only_first: int, only_second: int, images: int) -> Difference:
@@ -64,7 +70,8 @@ def mcnemar_difference(only_first: int, only_second: int, images: int) -> Differ
     Images that count on both sides or on neither say nothing of the difference. Of the others each side has half if
     nothing differs. The interval holds all values that the same test does not reject (Clopper and Pearson, of the
     images that differ), and those that chance in how many images differ leaves open (Wald). It excludes 0 exactly where
-    p is below .05, since near 0 the test's own part is the wider one.
+    p is below .05, since near 0 the test's own part is the wider one. Where no image differs, it holds all shares of
+    images that differ, on one side, of which as many images would show none once in 40 times.
 
     >>> round(mcnemar_difference(2, 12, 100).p, 4)
     0.0129
@@ -73,16 +80,21 @@ def mcnemar_difference(only_first: int, only_second: int, images: int) -> Differ
     value = (only_second - only_first) / images
     # The usual variance of a paired difference: of ones, minus ones and zeros.
     se = math.sqrt(max(apart - (only_second - only_first) ** 2 / images, 0.0)) / images
-    if apart == 0:
-        return Difference(value, 0.0, 0.0, 0.0, 1.0, 0.0, MCNEMAR)
-    p = min(1.0, 2 * float(bdtr(min(only_first, only_second), apart, 0.5)))
     tail = (1 - LEVEL) / 2
+    if apart == 0:
+        most = 1 - tail ** (1 / images)
+        return Difference(0.0, -most, most, 0.0, None, None, MCNEMAR)
+    p = min(1.0, 2 * float(bdtr(min(only_first, only_second), apart, 0.5)))
     low = float(betaincinv(only_second, only_first + 1, tail)) if only_second else 0.0
     high = float(betaincinv(only_second + 1, only_first, 1 - tail)) if only_first else 1.0
     half = float(ndtri((1 + LEVEL) / 2)) * se
     low = min((2 * low - 1) * apart / images, value - half)
     high = max((2 * high - 1) * apart / images, value + half)
-    return Difference(value, low, high, se, bounded_p(p), minimum_detectable_effect(se), MCNEMAR)
+    return Difference(value, low, high, se, bounded_p(p), _detectable(se), MCNEMAR)
+
+
+def _detectable(se: float) -> float | None:
+    return minimum_detectable_effect(se) if se else None
 
 
 def _as_wide_as(
@@ -113,8 +125,8 @@ def unpaired_difference(
     if se_first is None or se_second is None:
         return Difference(value, None, None, None, None, None)
     se = math.hypot(se_first, se_second)
-    if se == 0:
-        return Difference(value, value, value, 0.0, 1.0 if value == 0 else bounded_p(0.0), 0.0, NORMAL)
+    if se == 0:  # neither side was seen to vary: how sure either is, is not known
+        return Difference(value, None, None, 0.0, None, None, NORMAL)
     half = float(ndtri((1 + LEVEL) / 2)) * se
     p = normal_p(value / se)
-    return Difference(value, value - half, value + half, se, p, minimum_detectable_effect(se), NORMAL)
+    return Difference(value, value - half, value + half, se, p, _detectable(se), NORMAL)
