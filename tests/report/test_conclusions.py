@@ -11,6 +11,7 @@ from portrayal.report.conclusions import (
     AS_HUMAN,
     FINDING,
     INCONCLUSIVE,
+    NOT_COMPARABLE,
     OBSERVED,
     SUGGESTIVE,
     TOO_FEW,
@@ -60,8 +61,8 @@ def test_a_finding_about_groups_names_who_is_worse_off_both_values_and_the_diffe
         "error", "error", (0.091, 0.076, 0.109), female=(0.141, 0.117, 0.169), male=(0.039, 0.028, 0.053)
     )
     assert findings(*rows) == [
-        ("female", "oscar names the wrong gender more often for female than for male (share of the captions that name "
-         "one group): 14.1 % for female, 3.9 % for male; difference +10.2 points (95 % CI [7.4, 13.2]).")
+        ("female", "When oscar names one gender, it is the wrong one more often for female than for male: 14.1 % for "
+         "female, 3.9 % for male; difference +10.2 points (95 % CI [7.4, 13.2]).")
     ]  # fmt: skip
 
 
@@ -85,7 +86,9 @@ def test_a_ratio_of_all_people_does_not_hide_a_group_that_is_named_less():
     )
     ((group, text),) = findings(*rows)
     assert group == "female"
-    assert text.startswith("Relative to human captions, oscar names female less often than male: 0.684 times")
+    assert text.startswith(
+        "Relative to human captions (1 = as often as they do), oscar names female less often than male: 0.684 times"
+    )
     assert "1.308 times for male" in text
 
 
@@ -96,7 +99,7 @@ def test_what_human_captions_show_as_clearly_is_no_finding():
     assert [state for state, _ in said(*groups)] == [FINDING]
     ((state, text),) = said(*groups, *humans)
     assert state == AS_HUMAN
-    assert text.startswith("Not beyond human captions: whether")
+    assert text.startswith("Not shown to go beyond human captions: whether")
     assert text.endswith("human captions 0.700 and 0.900, 0.000 beyond them (95 % CI [-0.040, 0.040]).")
 
 
@@ -158,7 +161,7 @@ def test_undefined_and_too_few_are_no_findings():
     few = row("lic", "lic", 9.0, 5.0, 13.0, reason="too few: 12 images, fewer than 30", n=12, system="sat")
     whether = "whether captions of {} are easier to classify by gender than human captions"
     assert said(undefined, few) == [
-        (TOO_FEW, f"Too few images: {whether.format('sat')}: too few: 12 images, fewer than 30."),
+        (TOO_FEW, f"Too few to say {whether.format('sat')} (12 images, fewer than 30)."),
         (UNDEFINED, f"Undefined: {whether.format('oscar')}: all captions are of one group."),
     ]  # fmt: skip
 
@@ -168,7 +171,10 @@ def test_a_group_on_too_few_images_is_compared_with_nobody():
     rows.append(
         row("error", "error", 0.0, 0.0, 0.2, group="male", n=9, reason="too few: 9 images, fewer than 30")
     )
-    assert [state for state, _ in said(*rows)] == [TOO_FEW]
+    assert said(*rows) == [
+        (TOO_FEW, "Too few to say whether oscar names the wrong gender more often for one group, when it names one "
+         "(male: 9 images, fewer than 30).")
+    ]  # fmt: skip
 
 
 def test_findings_are_corrected_for_every_comparison_that_could_have_become_one():
@@ -225,13 +231,15 @@ def test_a_value_on_the_good_side_needs_no_correction_to_be_observed():
 
 
 def test_of_several_groups_the_pair_was_chosen_among_all():
-    """p of the pair is .029 (z = 2.19); of three pairs .086."""
+    """By hand: the pair's CI is 3.0 [.34, 5.66] points, p .029 (z = 2.21 of half / 1.96); of three pairs p is .086,
+    and the CI is wider by z(1 - .025 / 3) / z(.975) = 2.394 / 1.960 = 1.221: 3.0 -+ 3.25."""
     two = {"a": (0.10, 0.08, 0.12), "b": (0.07, 0.0524, 0.0876)}
-    assert [state for state, _ in said(*by_group("error", "error", (0.09, 0.08, 0.1), **two))] == [FINDING]
+    ((state, text),) = said(*by_group("error", "error", (0.09, 0.08, 0.1), **two))
+    assert (state, "difference +3.0 points (95 % CI [0.3, 5.7])." in text) == (FINDING, True)
     three = {**two, "c": (0.085, 0.07, 0.10)}
-    assert [state for state, _ in said(*by_group("error", "error", (0.09, 0.08, 0.1), **three))] == [
-        INCONCLUSIVE
-    ]
+    ((state, text),) = said(*by_group("error", "error", (0.09, 0.08, 0.1), **three))
+    assert state == INCONCLUSIVE
+    assert text.endswith("+3.0 points (95 % CI [-0.3, 6.3], holding for all 3 pairs of groups at once).")
 
 
 def amplified(ba, t_to_a, named=(0.03, 0.01, 0.05)):
@@ -245,7 +253,8 @@ def test_the_terms_of_amplification_speak_in_one_sentence():
     assert state == FINDING
     assert text == (
         "oscar ties objects to gender more strongly than the images do (ba): +4.1 points (95 % CI [2.0, 6.2]); "
-        "a-to-t-named agrees; t-to-a is the other way, -2.6 points (95 % CI [-4.0, -1.0])."
+        "a-to-t-named agrees; t-to-a (how much more the objects predict the group named than "
+        "the one shown) is the other way, -2.6 points (95 % CI [-4.0, -1.0])."
     )
 
 
@@ -262,8 +271,71 @@ def test_of_several_settings_the_first_speaks_and_tells_if_others_differ():
         for split, value in (("a", 4.0), ("b", 3.0), ("c", 1.0))
     ]
     few = row("lic", "lic", 1.0, -1.0, 3.0, settings={"split": "d"}, n=5, reason="too few: 5 images")
-    assert "; 1 of 3 other settings say otherwise" in said(*rows, few)[0][1]
-    assert "otherwise" not in said(*rows[:2])[0][1]
+    assert "; +1.0 points (95 % CI [-1.0, 3.0]) with split c (no finding" in said(*rows, few)[0][1]
+    assert "split" not in said(*rows[:2])[0][1]
+
+
+LENGTH = "Captions of oscar are 8 times as long as the references."
+
+
+def long(*rows):
+    """The same rows, with a caution that captions are several times as long as the references."""
+    careful = tuple(Measurement(**{**m.as_dict(), "caution": LENGTH}) for m in rows)
+    origin = {"cards": ALL_CARDS, "cautions": [{"about": "length", "sentence": LENGTH}]}
+    return [(one.state, one.text) for one in conclusions(Results(careful, provenance=origin)).sentences]
+
+
+def test_captions_of_another_length_are_not_held_against_references():
+    """Of captions this long hardly any of CIDEr is left, for any group; they name more objects, right and wrong."""
+    ours = row("quality", "chair-i", 0.2, 0.18, 0.22)
+    human = row("quality", "chair-i", 0.05, 0.04, 0.06, system="human")
+    assert [state for state, _ in said(ours, human)] == [FINDING]
+    assert long(ours, human) == [
+        (NOT_COMPARABLE, "Cannot be compared: whether oscar names objects that are not there more often than human "
+         "captions do (CHAIR-i): captions and references differ too much in length. (See the cautions about this "
+         "study.)")
+    ]  # fmt: skip
+    groups = {"female": (0.001, 0.0008, 0.0012), "male": (0.009, 0.008, 0.01)}
+    ((state, _),) = long(*by_group("quality", "cider", (0.004, 0.003, 0.005), **groups))
+    assert state == NOT_COMPARABLE
+    errors = by_group("error", "error", (0.1, 0.08, 0.12), female=(0.3, 0.27, 0.33), male=(0.1, 0.08, 0.12))
+    assert [state for state, _ in long(*errors)] == [FINDING]  # groups of one system, and no reference
+
+
+def test_a_test_that_the_interval_does_not_show_has_its_p_beside():
+    """Permutations may say what resamples do not: the sentence would else have an interval beyond 0 and no reason."""
+    ((state, text),) = said(row("leakage", "difference", 0.02, 0.005, 0.035, p=0.21))
+    assert (state, text.endswith("+2.0 points (95 % CI [0.5, 3.5]); p .210.")) == (INCONCLUSIVE, True)
+    assert "; p " not in said(row("leakage", "difference", 0.02, -0.005, 0.045, p=0.21))[0][1]
+
+
+def test_what_is_not_significant_by_itself_is_not_excused_by_human_captions():
+    ours = row("leakage", "difference", 0.02, 0.005, 0.035, p=0.21)
+    human = row("leakage", "difference", 0.02, 0.0, 0.04, system="human")
+    assert [state for state, _ in said(ours, human)] == [INCONCLUSIVE]
+
+
+def test_of_statements_about_one_question_the_surest_speaks():
+    """ba is not significant; that t-to-a is below 0 is no fault, but it is what can be said."""
+    ((state, text),) = said(*amplified((0.01, -0.02, 0.04), (-0.05, -0.07, -0.03)))
+    assert (state, "t-to-a" in text.partition(":")[0]) == (OBSERVED, True)
+
+
+def test_an_attribute_without_a_finding_is_named():
+    rows = [
+        row("leakage", "difference", 0.2, 0.1, 0.3),
+        row("leakage", "difference", 0, -0.1, 0.1, attribute="age"),
+    ]
+    assert conclusions(results(*rows)).attributes_without_finding == ["age"]
+    assert "No finding about age." in render(results(*rows))
+
+
+def test_a_comparison_has_sentences_of_its_own():
+    rows = by_group("error", "error", (0.1, 0.08, 0.12), female=(0.3, 0.27, 0.33), male=(0.1, 0.08, 0.12))
+    assert (
+        conclusions(Results(tuple(rows), provenance={"cards": ALL_CARDS, "compared": ["a", "b"]})).sentences
+        == ()
+    )
 
 
 def test_words_that_go_with_a_group_and_which_of_them_do_in_human_captions():
@@ -291,8 +363,8 @@ def test_a_search_names_the_group_it_ranks_first():
     ]
     ((group, text),) = findings(*rows)
     assert group == "male"
-    assert "ranks one group first more often than its share, beyond chance, mostly male (maxskew)" in text
-    assert text.endswith("0.540 (95 % CI [0.380, 0.720]), against 0.200.")
+    assert "ranks one group first more often than its share, beyond chance, mostly male (maxskew" in text
+    assert text.endswith("0.540 (95 % CI [0.380, 0.720]), where chance gives 0.200.")
 
 
 def test_what_human_captions_reveal_as_much_is_no_finding():
@@ -302,7 +374,9 @@ def test_what_human_captions_reveal_as_much_is_no_finding():
     assert [state for state, _ in said(ours)] == [FINDING]
     ((state, text),) = said(ours, human)
     assert state == AS_HUMAN
-    assert text.startswith("Not beyond human captions: whether a classifier predicts gender better")
+    assert text.startswith(
+        "Not shown to go beyond human captions: whether a classifier predicts gender better"
+    )
     assert text.endswith(
         "+5.1 points (95 % CI [2.2, 8.0]); human captions +4.5 points, +0.6 points beyond them (95 % CI [-3.2, 4.4])."
     )

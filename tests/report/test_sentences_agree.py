@@ -122,7 +122,15 @@ def contradictions(text, state, row, rows):
         claims
         == (
             not text.startswith(
-                ("Not significant", "Suggestive", "Not beyond", "Inconclusive", "Undefined", "Too few")
+                (
+                    "Not significant",
+                    "Suggestive",
+                    "Not shown",
+                    "Inconclusive",
+                    "Undefined",
+                    "Too few",
+                    "Cannot be",
+                )
             )
         ),
         "state",

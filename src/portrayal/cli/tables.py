@@ -51,6 +51,17 @@ def show_findings(results: Results) -> None:
     say(f"Findings {corrected}" if concluded.findings else f"No finding {corrected}.", style="bold")
     for finding in concluded.findings:
         say(f"- {finding.text}")
+    if concluded.findings:
+        nothing = [
+            f"{word} {', '.join(names)}"
+            for word, names in (
+                ("for", concluded.without_finding),
+                ("about", concluded.attributes_without_finding),
+            )
+            if names
+        ]
+        if nothing:
+            say(f"No finding {', and none '.join(nothing)}.", style="dim")
     say()
 
 

@@ -13,6 +13,7 @@ from portrayal.study import Study
 from portrayal.study.cautions import (
     GROUPS,
     IMAGES,
+    LABELS,
     LENGTH,
     OBJECTS,
     REFERENCES,
@@ -22,6 +23,8 @@ from portrayal.study.cautions import (
     cautions,
 )
 from portrayal.study.study import COMBINED
+
+LABELS_STAGE = "1"  # the stage of harms that reads the labels of images
 
 
 @lru_cache(maxsize=8)
@@ -61,14 +64,16 @@ def concerns(caution: Caution, m: Measurement, card: Card, grouped: bool) -> boo
     if caution.about in (REFERENCES, LENGTH):
         return m.term in card.cautioned.get(caution.about, ())
     if caution.about in (OBJECTS, UNANNOTATED):
-        return "objects" in card.needs or m.term in card.cautioned.get(caution.about, ())
+        from_labels = "objects" in card.needs or m.settings.get("stage") == LABELS_STAGE
+        return from_labels or m.term in card.cautioned.get(caution.about, ())
     if caution.about == SHORTENED:  # its system is the row's
         return True
     if caution.about == IMAGES:
         return m.system != HUMAN
     if m.attribute is None or caution.attribute not in m.attribute.split(COMBINED):
         return False
-    split_by_labels = "attributes" in card.needs or (grouped and m.group is not None)
+    of_groups = m.group is not None or m.term in card.cautioned.get(LABELS, ())
+    split_by_labels = "attributes" in card.needs or (grouped and of_groups)
     if caution.about == GROUPS:  # a row with a reason says itself that its group is too small
         return split_by_labels and m.group == caution.group and m.reason is None
     return split_by_labels

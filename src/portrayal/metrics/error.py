@@ -59,19 +59,17 @@ CARD = Card(
         Statement(
             "error",
             GROUPS,
-            "{system} names the wrong {attribute} more often for {group} than for {other} (share of the captions that "
-            "name one group)",
-            "{system} names the wrong {attribute} more often for one group",
+            "When {system} names one {attribute}, it is the wrong one more often for {group} than for {other}",
+            "{system} names the wrong {attribute} more often for one group, when it names one",
             smallest=0.005,
             factor=1.25,
         ),
         Statement(
             "error",
             HUMAN_CAPTIONS,
-            "{system} names the wrong {attribute} more often than human captions do (share of the captions that name "
-            "one group)",
-            "{system} names the wrong {attribute} more often than human captions do",
-            "{system} names the wrong {attribute} less often than human captions do",
+            "When {system} names one {attribute}, it is the wrong one more often than in human captions",
+            "{system} names the wrong {attribute} more often than human captions do, when it names one",
+            "When {system} names one {attribute}, it is the wrong one less often than in human captions",
             smallest=0.005,
             factor=1.25,
         ),

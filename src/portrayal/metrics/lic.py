@@ -100,7 +100,7 @@ CARD = Card(
             "captions of {system} are easier to classify by {attribute} than human captions",
             "Captions of {system} are harder to classify by {attribute} than human captions",
             findings=(),
-            note="no finding by itself: in the lab a truthful captioner can show it too",
+            note="no finding by itself: captions that say only what is in the images can differ as much",
         ),
     ),
     cautioned={LENGTH: ("lic", "lic_excess")},

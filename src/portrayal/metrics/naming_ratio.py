@@ -15,7 +15,7 @@ from portrayal.metrics.options import Draws, Words
 from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import Speech, choose_lexicon, listen
 from portrayal.results import HUMAN
-from portrayal.statements import GROUPS, IDEAL, Statement
+from portrayal.statements import GROUPS, Statement
 from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, resampler
 from portrayal.study import Study
 from portrayal.study.cautions import LENGTH
@@ -45,19 +45,11 @@ CARD = Card(
         Statement(
             "ratio",
             GROUPS,
-            "Relative to human captions, {system} names {group} less often than {other}",
-            "relative to human captions, {system} names one group less often than another",
+            "Relative to human captions (1 = as often as they do), {system} names {group} less often than {other}",
+            "relative to human captions, {system} names one group of {attribute} less often than another",
             worse="lower",
             smallest=0.03,
             factor=1.05,
-        ),
-        Statement(
-            "ratio",
-            IDEAL,
-            "{system} names a group of {attribute} more often than human captions do",
-            "{system} names a group of {attribute} as often as human captions do",
-            "{system} names a group of {attribute} less often than human captions do",
-            findings=(),
         ),
     ),
     cautioned={LENGTH: ("ratio",)},

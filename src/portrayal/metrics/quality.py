@@ -20,7 +20,7 @@ from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 from portrayal.stats import DRAWS
 from portrayal.study import Study
-from portrayal.study.cautions import LENGTH, OBJECTS, REFERENCES, UNANNOTATED
+from portrayal.study.cautions import LABELS, LENGTH, OBJECTS, REFERENCES, UNANNOTATED
 
 _SCORES = {
     "bleu-1": "words of the caption that a reference has too",
@@ -132,7 +132,8 @@ CARD = Card(
             "{system} names objects that are not there more often than human captions do (CHAIR-i: share of the "
             "objects it names)",
             "{system} names objects that are not there more often than human captions do (CHAIR-i)",
-            "{system} names objects that are not there less often than human captions do (CHAIR-i)",
+            "{system} names objects that are not there less often than human captions do (CHAIR-i: share of the "
+            "objects it names)",
             smallest=0.005,
             factor=1.25,
         ),
@@ -142,6 +143,7 @@ CARD = Card(
         REFERENCES: _with_gaps(_SCORES),
         LENGTH: _with_gaps((*_SCORES, "chair-s")),  # the more objects a caption names, the likelier one is not there
         **dict.fromkeys((OBJECTS, UNANNOTATED), _with_gaps(_FALSE)),
+        LABELS: tuple(f"{term}{GAP}" for term in (*_SCORES, *_FALSE, *_STYLE)),
     },
     responds_to={
         "rouge-l": "-amplification",

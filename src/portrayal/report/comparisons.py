@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,9 +25,11 @@ _APART = (
 class Compared:
     """One statement about one system: the number, what it is compared with, and the test of their difference.
 
-    `gap` is the number less what it is compared with; None where it cannot be tested. `human` holds the rows of human
-    captions that stand beside a comparison of groups or with an ideal, `beyond_human` how far the gap is from theirs.
-    `others` are rows of the same number under other settings.
+    `gap` is the number less what it is compared with; None where it cannot be tested. `p_itself` tests the gap, `p`
+    also whether it goes beyond that of human captions. `human` holds the rows of human captions that stand beside a
+    comparison of groups or with an ideal, `beyond_human` how far the gap is from theirs. `pairs` says among how many
+    pairs of groups the one compared was chosen: its interval holds for all of them at once. `others` are rows of the
+    same number under other settings, `beside` rows of other terms, and `meanings` says what each term is.
     """
 
     statement: Statement
@@ -34,10 +37,13 @@ class Compared:
     versus: Measurement | None = None
     gap: Interval | None = None
     p: float | None = None
+    p_itself: float | None = None
+    pairs: int = 1
     human: tuple[Measurement, ...] = ()
     beyond_human: Interval | None = None
     others: tuple[Measurement, ...] = ()
     beside: tuple[Measurement, ...] = ()
+    meanings: Mapping[str, str] = field(default_factory=dict)
     group: str | None = None
     remainder: Measurement | None = None
     values: Mapping[str, object] = field(default_factory=dict)
@@ -100,10 +106,16 @@ def _against_ideal(statement: Statement, row: Measurement, rows: Sequence[Measur
     human = _human(row, rows)
     theirs = None if human is None else _interval(human)
     if human is None or theirs is None:
-        return Compared(statement, row, gap=gap, p=p)
+        return Compared(statement, row, gap=gap, p=p, p_itself=p)
     beyond = difference(gap, _from_ideal(human, theirs))
     return Compared(
-        statement, row, gap=gap, p=max(p, _p_beyond(gap, beyond)), human=(human,), beyond_human=beyond
+        statement,
+        row,
+        gap=gap,
+        p=max(p, _p_beyond(gap, beyond)),
+        p_itself=p,
+        human=(human,),
+        beyond_human=beyond,
     )
 
 
@@ -132,7 +144,7 @@ def _against_human(statement: Statement, row: Measurement, rows: Sequence[Measur
     if ours is None or theirs is None:
         return Compared(statement, row, human)
     gap = difference(ours, theirs)
-    return Compared(statement, row, human, gap, gap.p())
+    return Compared(statement, row, human, gap, gap.p(), gap.p())
 
 
 def _between_groups(statement: Statement, row: Measurement, rows: Sequence[Measurement]) -> Compared | None:
@@ -145,21 +157,21 @@ def _between_groups(statement: Statement, row: Measurement, rows: Sequence[Measu
     higher = (statement.worse or ("higher" if row.better == "lower" else "lower")) == "higher"
     ordered = sorted(groups, key=lambda m: m.value or 0.0, reverse=higher)
     worst, best = ordered[0], ordered[-1]
-    gap = _gap(worst, best)
-    p = min(1.0, gap.p() * sum(range(len(groups))))  # the pair was chosen among all pairs
+    gap, pairs = _gap(worst, best), math.comb(len(groups), 2)
+    p = min(1.0, gap.p() * pairs)
+    gap = gap.simultaneous(pairs)
     own = next((m for m in _same(row, rows, term=statement.gap_term) if m.group is None), None)
     if own is not None and own.low is not None and own.high is not None and own.value is not None:
         low, high = (own.low, own.high) if gap.value > 0 else (-own.high, -own.low)
         gap = Interval(gap.value, min(low, gap.value), max(high, gap.value))
-        p = _p(own, gap)
+        p, pairs = _p(own, gap), 1  # the metric allows for the choice itself
     human = tuple(_human(m, rows) for m in (worst, best))
     known = tuple(m for m in human if m is not None and _interval(m) is not None)
     if len(known) < 2:
-        return Compared(statement, worst, best, gap, p, group=worst.group)
+        return Compared(statement, worst, best, gap, p, p, pairs, group=worst.group)
     beyond = difference(gap, _gap(*known))
-    return Compared(
-        statement, worst, best, gap, max(p, _p_beyond(gap, beyond)), known, beyond, group=worst.group
-    )
+    both = max(p, _p_beyond(gap, beyond))
+    return Compared(statement, worst, best, gap, both, p, pairs, known, beyond, group=worst.group)
 
 
 _COMPARE = {IDEAL: _against_ideal, HUMAN_CAPTIONS: _against_human, GROUPS: _between_groups}

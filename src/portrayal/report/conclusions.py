@@ -7,17 +7,17 @@ that matters and that is significant after correction for all comparisons that c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from portrayal.report.comparisons import ALPHA, Compared, compare_all
 from portrayal.report.layout import caution_sentences, is_too_few
 from portrayal.report.questions import OTHER, QUESTIONS, Question, question_of
-from portrayal.report.wording import interval, level, own_interval, signed
-from portrayal.results import HUMAN, Measurement, Results, split_cautions
+from portrayal.report.sentence_numbers import bracket, numbers
+from portrayal.report.wording import level, own_interval
+from portrayal.results import HUMAN, TOO_FEW_REASON, Measurement, Results, split_cautions
 from portrayal.statements import (
     GROUPS,
-    IDEAL,
     ITEMS,
     LESS,
     MORE,
@@ -27,10 +27,11 @@ from portrayal.statements import (
 )
 from portrayal.stats import holm
 
-FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED = (
-    "finding", "suggestive", "observed", "as human captions", "inconclusive", "too few", "undefined",
+FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_COMPARABLE = (
+    "finding", "suggestive", "observed", "as human captions", "inconclusive", "too few", "undefined", "not comparable",
 )  # fmt: skip
-STATES = (FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED)
+STATES = (FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_COMPARABLE)
+_LENGTH, _REFERENCES = "length", "references"  # what cautions about a study are about
 _MOST_ITEMS = 3  # words or objects of a group in one sentence
 
 
@@ -75,12 +76,23 @@ class Conclusions:
         return [system for system in named if all(one.system != system for one in self.findings)]
 
     @property
+    def attributes_without_finding(self) -> list[str]:
+        """The attributes that something was tested of and nothing was found, where another one has a finding."""
+        found = {one.attribute for one in self.findings}
+        named = dict.fromkeys(one.attribute for one in self.sentences if one.attribute is not None)
+        return [attribute for attribute in named if attribute not in found]
+
+    @property
     def findings(self) -> list[Conclusion]:
         return [one for one in self.sentences if one.state == FINDING]
 
 
 def conclusions(results: Results) -> Conclusions:
     """Every sentence that the cards in the results allow."""
+    if (
+        "compared" in results.provenance
+    ):  # rows of a comparison are differences, which have sentences of their own
+        return Conclusions((), 0)
     known = _cards(results.provenance)
     compared: list[Compared] = []
     listed: list[Conclusion] = []
@@ -90,7 +102,8 @@ def conclusions(results: Results) -> Conclusions:
             if statement.against == ITEMS:
                 listed += _of_items(statement, rows, results.provenance)
             else:
-                compared += compare_all(statement, metric, rows)
+                meanings = _meanings(known.get(metric))
+                compared += [replace(one, meanings=meanings) for one in compare_all(statement, metric, rows)]
     tested = [one.p if one.statement.findings else None for one in compared]
     corrected = holm(tested)
     comparisons = sum(p is not None for p in tested)
@@ -115,14 +128,14 @@ def _cards(origin: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _chosen(made: Sequence[tuple[Compared, Conclusion]]) -> list[tuple[Compared, Conclusion]]:
-    """Of statements that answer one question together, the first that is a finding, else the first."""
+    """Of statements that answer one question together, the surest one; of those that are as sure, the first."""
     groups: dict[tuple[Any, ...], list[tuple[Compared, Conclusion]]] = {}
     for number, pair in enumerate(made):
         choice = pair[0].statement.choice
         row = pair[0].row
         key = (row.metric, choice, row.system, row.attribute, str(row.settings)) if choice else (number,)
         groups.setdefault(key, []).append(pair)
-    return [next((pair for pair in pairs if pair[1].state == FINDING), pairs[0]) for pairs in groups.values()]
+    return [min(pairs, key=lambda pair: STATES.index(pair[1].state)) for pairs in groups.values()]
 
 
 def _worst_first(
@@ -156,14 +169,20 @@ def _conclude(
             compared, UNDEFINED, f"Undefined: {whether}: {row.reason}".rstrip("."), None, origin
         )
     if is_too_few(row):
-        return _conclusion(compared, TOO_FEW, f"Too few images: {whether}: {row.reason}", None, origin)
-    numbers = _numbers(compared)
+        few = (row.reason or "").removeprefix(TOO_FEW_REASON).removeprefix(": ")
+        text = f"Too few to say {whether} ({f'{row.group}: ' if row.group else ''}{few})"
+        return _conclusion(compared, TOO_FEW, text, None, origin)
+    if _differs_by_length(compared, origin):
+        text = f"Cannot be compared: {whether}: captions and references differ too much in length"
+        return _conclusion(compared, NOT_COMPARABLE, text, None, origin)
+    shown = numbers(compared)
     apart = gap is not None and (gap.low > 0 or gap.high < 0)
     side = None if gap is None or not apart else MORE if gap.value > 0 else LESS
     explained = _explained_by_control(compared, rows) if side == MORE else None
     if explained is not None:
-        return _conclusion(compared, INCONCLUSIVE, f"{explained}: {numbers}", None, origin)
-    alone = apart and compared.p is not None and compared.p < ALPHA
+        return _conclusion(compared, INCONCLUSIVE, f"{explained}: {shown}", None, origin)
+    itself = apart and compared.p_itself is not None and compared.p_itself < ALPHA
+    alone = itself and compared.p is not None and compared.p < ALPHA
     is_finding = (MORE if statement.against == GROUPS else side) in statement.findings
     sure = alone and q is not None and q <= ALPHA if is_finding else alone
     sentence = (
@@ -171,20 +190,49 @@ def _conclude(
     )
     if not sure and alone and _matters(compared):
         kind = f"Suggestive, not significant after correction for {comparisons} comparisons"
-        return _conclusion(compared, SUGGESTIVE, f"{kind}: {whether}: {numbers}", None, origin)
-    if not sure and apart and compared.human and not alone:
-        text = f"Not beyond human captions: {whether}: {numbers}"
+        return _conclusion(compared, SUGGESTIVE, f"{kind}: {whether}: {shown}", None, origin)
+    if not sure and itself and compared.human and not alone:
+        text = f"Not shown to go beyond human captions: {whether}: {shown}"
         return _conclusion(compared, AS_HUMAN, text, None, origin)
     if not sure:
         kind = "Not significant" if gap is not None else "Inconclusive"
-        return _conclusion(compared, INCONCLUSIVE, f"{kind}: {whether}: {numbers}", None, origin)
-    text = f"{fill(sentence, compared.values)}: {numbers}"
+        return _conclusion(compared, INCONCLUSIVE, f"{kind}: {whether}: {shown}", None, origin)
+    text = f"{fill(sentence, compared.values)}: {shown}"
     if not is_finding:
         note = f" ({statement.note})" if statement.note else ""
         return _conclusion(compared, OBSERVED, f"{text}{note}", side, origin)
     if not _matters(compared):
         return _conclusion(compared, OBSERVED, f"{text} (too small to count as a finding)", side, origin)
     return _conclusion(compared, FINDING, text, side, origin)
+
+
+def _differs_by_length(compared: Compared, origin: Mapping[str, Any]) -> bool:
+    """Whether captions that are several times as long as the references make a comparison with these pointless.
+
+    Groups can be compared all the same, since captions of all of them are as long, but for scores against references:
+    of captions this long hardly any of the score is left.
+    """
+    row = compared.row
+    listed = origin.get("cautions")
+    about_length = {
+        one.get("sentence")
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, Mapping) and one.get("about") == _LENGTH
+    }
+    if about_length.isdisjoint(split_cautions(row.caution)):
+        return False
+    cautioned = _object(_object(_cards(origin).get(row.metric)).get("cautioned"))
+    return compared.statement.against != GROUPS or row.term in (cautioned.get(_REFERENCES) or ())
+
+
+def _meanings(card: object) -> dict[str, str]:
+    terms = _object(card).get("terms")
+    listed = [_object(term) for term in terms] if isinstance(terms, list | tuple) else []
+    return {str(term.get("name")): str(term.get("meaning")) for term in listed}
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _matters(compared: Compared) -> bool:
@@ -213,102 +261,7 @@ def _explained_by_control(compared: Compared, rows: Sequence[Measurement]) -> st
         return None
     words = statement.no_remainder if left.high == 0 else statement.open_remainder
     value = level(left, left.value) if left.value is not None else "undefined"
-    return f"{fill(words, compared.values)} ({left.term} {value}{_bracket(own_interval(left))})"
-
-
-def _numbers(compared: Compared) -> str:
-    """The numbers of a sentence: both sides of the comparison, their difference, and its interval."""
-    row, versus, gap = compared.row, compared.versus, compared.gap
-    if versus is None:  # against the ideal
-        zero = not row.ideal
-        text = signed(row, row.value or 0.0) if zero else level(row, row.value)
-        text += _bracket(_interval_text(compared) if zero else own_interval(row)) or ", without an interval"
-        if row.ideal not in (None, 0.0, 1.0):  # a level of chance, which is another in every study
-            text += f", against {level(row, row.ideal)}"
-        for human in compared.human:
-            own = signed(human, human.value or 0.0) if zero else level(human, human.value)
-            text += f"; human captions {own}{_beyond_human(compared)}"
-    else:
-        names = (
-            (f" for {row.group}", f"{{}} for {versus.group}")
-            if compared.statement.against == GROUPS
-            else ("", "human captions {}")
-        )
-        text = f"{level(row, row.value)}{names[0]}, {names[1].format(level(versus, versus.value))}"
-        if gap is not None:
-            text += f"; difference {signed(row, gap.value)} ({interval(row, gap)})"
-        if compared.human:
-            first, second = (level(m, m.value) for m in compared.human)
-            text += f"; human captions {first} and {second}{_beyond_human(compared)}"
-    return text + _beside(compared) + _other_settings(compared)
-
-
-def _beyond_human(compared: Compared) -> str:
-    """How far it is from human captions, where that decides: the difference itself is clear and theirs is near."""
-    gap, beyond = compared.gap, compared.beyond_human
-    if gap is None or beyond is None or not (gap.low > 0 or gap.high < 0) or beyond.p() < ALPHA / 100:
-        return ""
-    return f", {signed(compared.row, beyond.value)} beyond them ({interval(compared.row, beyond)})"
-
-
-def _interval_text(compared: Compared) -> str:
-    return "" if compared.gap is None else interval(compared.row, compared.gap)
-
-
-def _bracket(text: str) -> str:
-    return f" ({text})" if text else ""
-
-
-def _beside(compared: Compared) -> str:
-    """How the other terms of the same question stand to the first: which agree, and which are the other way."""
-    gap = compared.gap
-    lead = 0 if gap is None else 1 if gap.low > 0 else -1 if gap.high < 0 else 0
-    agree, parts, unsure = [], [], []
-    for m in compared.beside:
-        side = _side_of(m)
-        if side is None or m.value is None:
-            continue
-        if side == 0:
-            unsure.append(m.term)
-        elif side == lead:
-            agree.append(m.term)
-        else:
-            what = "is the other way, " if lead else ""
-            parts.append(f"{m.term} {what}{signed(m, m.value)} ({own_points(m)})")
-    if agree:
-        parts.insert(0, f"{_listed(agree)} {'agrees' if len(agree) == 1 else 'agree'}")
-    if unsure:
-        parts.append(f"{_listed(unsure)} not significant")
-    return f"; {'; '.join(parts)}" if parts else ""
-
-
-def own_points(m: Measurement) -> str:
-    """The confidence interval of a number that is itself a difference."""
-    low, high = (
-        signed(m, bound).removeprefix("+").removesuffix(" points") for bound in (m.low or 0.0, m.high or 0.0)
-    )
-    return f"95 % CI [{low}, {high}]"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _other_settings(compared: Compared) -> str:
-    if not compared.others or compared.statement.against != IDEAL:
-        return ""
-    own = _side_of(compared.row)
-    sides = [side for m in compared.others if (side := _side_of(m)) is not None]
-    differ = sum(side != own for side in sides)
-    return f"; {differ} of {len(compared.others)} other settings say otherwise" if differ else ""
-
-
-def _side_of(m: Measurement) -> int | None:
-    """1 where the interval lies above the ideal, -1 below, 0 across; None where nothing can be said."""
-    if m.value is None or m.low is None or m.high is None or is_too_few(m):
-        return None
-    ideal = m.ideal or 0.0
-    return 1 if m.low > ideal else -1 if m.high < ideal else 0
+    return f"{fill(words, compared.values)} ({left.term} {value}{bracket(own_interval(left))})"
 
 
 def _of_items(

@@ -33,6 +33,23 @@ class Interval:
             return LEAST_P
         return bounded_p(float(2 * ndtr(-abs(distance) / half * ndtri((1 + LEVEL) / 2))))
 
+    def simultaneous(self, comparisons: int) -> Interval:
+        """Wider, so that the intervals of so many comparisons hold all at once (Bonferroni).
+
+        >>> Interval(2.0, 0.0, 4.0).simultaneous(1).low
+        0.0
+        >>> round(Interval(2.0, 0.0, 4.0).simultaneous(3).low, 3)
+        -0.443
+        """
+        if comparisons == 1:
+            return self
+        factor = float(ndtri(1 - (1 - LEVEL) / 2 / comparisons) / ndtri((1 + LEVEL) / 2))
+        return Interval(
+            self.value,
+            self.value - factor * (self.value - self.low),
+            self.value + factor * (self.high - self.value),
+        )
+
 
 def difference(a: Interval, b: Interval) -> Interval:
     """a - b of two independent numbers, by the method of variance estimates recovery (Zou and Donner 2008).
