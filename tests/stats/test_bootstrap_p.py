@@ -81,6 +81,20 @@ def test_mcnemar_is_the_sign_test_and_its_interval_agrees(more, first, second):
         assert found.p is None
 
 
+@pytest.mark.parametrize("differ", [1, 3, 5, 6, 8, 12])
+def test_resamples_are_no_surer_than_the_few_images_that_differ(differ):
+    """Of 1,000 images `differ` are worse in the second: the sign test's p is 2 / 2^differ, and the bootstrap alone
+    gave .013 where it is .031."""
+    resampler = Resampler(tuple(f"{i:04}" for i in range(1000)), draws=1000)
+    first = np.zeros(1000)
+    second = (np.arange(1000) < differ).astype(float)
+    draws = resampler.totals(np.column_stack([first, second])) / 1000
+    found = paired_difference(0.0, differ / 1000, draws[:, 0], draws[:, 1])
+    sign_test = stats.binomtest(0, differ).pvalue
+    print(found.p, sign_test)
+    assert (found.low > 0) == (found.p < 0.05) == (sign_test < 0.05)
+
+
 def test_where_no_image_differs_the_interval_says_how_many_could():
     """1 - .025^(1/40) = .0881: were so many to differ on one side, 40 images would show none in 1 of 40 studies."""
     found = mcnemar_difference(0, 0, 40)

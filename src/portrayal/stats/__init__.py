@@ -1,9 +1,15 @@
 """How sure a number is. These procedures know no metric: they take counts or scores per cluster."""
 
 from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
-from portrayal.stats.compare import Difference, mcnemar_difference, paired_difference, unpaired_difference
+from portrayal.stats.compare import (
+    Difference,
+    interval_difference,
+    mcnemar_difference,
+    paired_difference,
+    unpaired_difference,
+)
 from portrayal.stats.firth import Coefficient, firth
-from portrayal.stats.mover import Interval, difference
+from portrayal.stats.mover import Interval, correlation_of, difference
 from portrayal.stats.multiple import benjamini_hochberg, holm
 from portrayal.stats.power import minimum_detectable_effect
 from portrayal.stats.rates import clustered_wilson, rate, wilson, wilson_of_sums
@@ -50,12 +56,14 @@ __all__ = [
     "clustered_variance",
     "clustered_wilson",
     "column_sums",
+    "correlation_of",
     "dealings",
     "difference",
     "divide_columns",
     "draws_over_seeds",
     "firth",
     "holm",
+    "interval_difference",
     "learning_variance",
     "mcnemar_difference",
     "minimum_detectable_effect",
