@@ -95,6 +95,11 @@ def join_cautions(sentences: Iterable[str | None]) -> str | None:
     return _BETWEEN_CAUTIONS.join(dict.fromkeys(filter(None, sentences))) or None
 
 
+def one_spaced(sentence: str) -> str:
+    """A caution as it may be joined with others: names in it may have several spaces in a row."""
+    return " ".join(sentence.split())
+
+
 def split_cautions(text: str | None) -> list[str]:
     """The cautions that were joined.
 

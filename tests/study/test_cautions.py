@@ -64,6 +64,24 @@ def test_systems_on_different_images_though_as_many():
     assert not cautions(study.only(["a"]))
 
 
+def test_human_captions_of_other_images():
+    """A system of 40 images beside references of ten of them; of other images than any system's they are not read."""
+    study = Study.from_frames(
+        captions=captions("a", IMAGES), references=references(dict.fromkeys(IMAGES[:10], 5))
+    )
+    assert ("other images", "a") in found(study)
+    sentence = next(one.sentence for one in cautions(study) if one.about == "other images")
+    assert "Human captions are of 10 images and captions of a of 40 (10 of them the same)" in sentence
+    rows = portrayal.metrics.harms(study, measurement="demeaning.words").measurements
+    assert {m.system for m in rows if sentence in (m.caution or "")} == {"a"}
+    more = references(dict.fromkeys([*IMAGES, "100", "101", "102", "103", "104", "105"], 5))
+    both = Study.from_frames(captions=captions("a", IMAGES), references=more)
+    assert "other images" not in {about for about, _ in found(both)}
+    assert set(both.spoken("human")["image_id"]) == set(IMAGES)
+    alone = Study.from_frames(references=more)
+    assert alone.spoken("human")["image_id"].n_unique() == 46
+
+
 def test_long_captions_are_no_bare_cider():
     """One sentence for the system concerned, none for the other, and only where references are compared with."""
     both = pl.concat([captions("short", IMAGES), captions("long", IMAGES, "a man rides a bike " * 8)])

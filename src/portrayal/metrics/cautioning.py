@@ -16,6 +16,7 @@ from portrayal.study.cautions import (
     LABELS,
     LENGTH,
     OBJECTS,
+    OTHER_IMAGES,
     REFERENCES,
     SHORTENED,
     UNANNOTATED,
@@ -68,7 +69,7 @@ def concerns(caution: Caution, m: Measurement, card: Card, grouped: bool) -> boo
         return from_labels or m.term in card.cautioned.get(caution.about, ())
     if caution.about == SHORTENED:  # its system is the row's
         return True
-    if caution.about == IMAGES:
+    if caution.about in (IMAGES, OTHER_IMAGES):
         return m.system != HUMAN
     if m.attribute is None or caution.attribute not in m.attribute.split(COMBINED):
         return False

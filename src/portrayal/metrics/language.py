@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from portrayal.lexicon import ENGLISH, Coverage, Lexicon, coverage
-from portrayal.results import Results, join_cautions
+from portrayal.results import Results, join_cautions, one_spaced
 from portrayal.study import Study
 
 
@@ -27,7 +27,7 @@ def cautions(study: Study, sources: Iterable[str], lexicon: Lexicon | None) -> d
     for source in sources:
         known = covered(study, source, lexicon)
         if known.doubtful:
-            found[source] = f"{_estimate(source, known, lexicon)}; words in others are not found."
+            found[source] = one_spaced(f"{_estimate(source, known, lexicon)}; words in others are not found.")
     return found
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from portrayal.results import TOO_FEW
+from portrayal.results import HUMAN, TOO_FEW, one_spaced
 from portrayal.study.shortening import shortenings
 from portrayal.study.study import Study
 
 # What a caution is about. A metric's card says which of its terms depend on the first two.
 REFERENCES, LENGTH, IMAGES, LABELS, GROUPS = "references", "length", "images", "labels", "groups"
+OTHER_IMAGES = "other images"  # a system and human captions
 SHORTENED, OBJECTS, UNANNOTATED = "shortened", "objects", "unannotated"  # the last two are found by `metrics`
 
 UNLIKE = 2  # times as many references, or as long: from here on scores against references mislead
@@ -34,6 +35,9 @@ class Caution:
     attribute: str | None = None
     group: str | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sentence", one_spaced(self.sentence))
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -42,7 +46,8 @@ class Caution:
 def cautions(study: Study) -> tuple[Caution, ...]:
     """What a reader of this study's numbers must know, one caution for each thing."""
     return (
-        *_references(study), *_images(study), *_lengths(study), *_labels(study), *_groups(study), *_cut(study),
+        *_references(study), *_images(study), *_of_other_images(study), *_lengths(study), *_labels(study),
+        *_groups(study), *_cut(study),
     )  # fmt: skip
 
 
@@ -93,6 +98,25 @@ def _images(study: Study) -> Iterator[Caution]:
                 IMAGES,
                 f"The systems caption different images ({told}; {by_all:,} by all of them), so a difference between "
                 "systems may be one between images.",
+                system=system,
+            )
+
+
+def _of_other_images(study: Study) -> Iterator[Caution]:
+    """Systems of which human captions describe other images: each side's numbers are then of its own images."""
+    described = study.spoken(HUMAN).select("image_id").unique()
+    if not described.height:
+        return
+    for system in study.systems:
+        captioned = study.spoken(system).select("image_id").unique()
+        both = captioned.join(described, on="image_id").height
+        most = max(captioned.height, described.height)
+        if both < (1 - MANY) * most:
+            yield Caution(
+                OTHER_IMAGES,
+                f"Human captions are of {described.height:,} images and captions of {system} of {captioned.height:,} "
+                f"({both:,} of them the same), so a difference between them may be one between images; audited alone "
+                "(--systems), a system is held against human captions of its own images.",
                 system=system,
             )
 

@@ -192,10 +192,19 @@ class Study:
         return items.select(*tables.RANKINGS, pl.concat_str(parts, separator=COMBINED).alias(attribute))
 
     def spoken(self, speaker: str) -> pl.DataFrame:
-        """`image_id`, `sample`, `caption` of one system, or of people where the speaker is `human`."""
+        """`image_id`, `sample`, `caption` of one system, or the references where the speaker is `human`.
+
+        Where there are systems, references of images that none of them captions are left out: numbers of human captions
+        stand beside those of systems, and would be of other images.
+        """
         if speaker == HUMAN:
             number = pl.int_range(pl.len()).over("image_id").alias("sample")
-            return self.references.select("image_id", number, "caption")
+            references = self.references.select("image_id", number, "caption")
+            return (
+                references.join(self.captions, on="image_id", how="semi")
+                if self.captions.height
+                else references
+            )
         if speaker not in self.systems:
             raise unknown_name("system", speaker, self.systems)
         return self.captions.filter(pl.col("system") == speaker).select("image_id", "sample", "caption")
