@@ -67,8 +67,22 @@ def test_a_group_people_never_name_is_undefined():
     assert (male.value, male.reason) == (None, "no person names male on these images")
 
 
+def test_a_system_that_never_names_a_group_could_do_so_on_other_images():
+    """Every resample gives 0. By hand: Wilson's upper bound of 0 of 60 is z^2 / (60 + z^2) = .0602, and references
+    name women on half of the images: the ratio reaches as far as .0602 / .5 = .1204."""
+    ids = [str(n) for n in range(60)]
+    made = Study.from_frames(
+        captions=pl.DataFrame({"image_id": ids, "system": ["s"] * 60, "caption": ["a man"] * 60}),
+        references=pl.DataFrame({"image_id": ids, "caption": ["a man", "a woman"] * 30}),
+    )
+    female = next(m for m in naming_ratio(made, attribute="gender").measurements if m.group == "female")
+    assert (female.value, female.low) == (0.0, 0.0)
+    assert female.high == pytest.approx(0.1204, abs=1e-3)
+    assert female.p < 1e-4
+
+
 def test_a_system_that_copies_people_has_ratio_one():
-    references = pl.DataFrame({"image_id": [str(n) for n in range(50)], "caption": ["a man", "a woman"] * 25})
+    references = pl.DataFrame({"image_id": [str(n) for n in range(80)], "caption": ["a man", "a woman"] * 40})
     copied = Study.from_frames(captions=references.with_columns(system=pl.lit("s")), references=references)
     for m in naming_ratio(copied, attribute="gender").measurements:
         assert (m.value, m.low, m.high, m.p) == (1.0, 1.0, 1.0, 1.0)

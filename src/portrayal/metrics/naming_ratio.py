@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -16,7 +17,17 @@ from portrayal.metrics.preconditions import preconditions_met
 from portrayal.metrics.speech import Speech, choose_lexicon, listen
 from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, Statement
-from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, resampler
+from portrayal.stats import (
+    DRAWS,
+    Estimate,
+    Interval,
+    Resampler,
+    bootstrap,
+    bootstrap_p,
+    divide_columns,
+    rate,
+    resampler,
+)
 from portrayal.study import Study
 from portrayal.study.cautions import LENGTH
 
@@ -99,7 +110,7 @@ def naming_ratio(
             reason = (
                 None if heard[:, index].any() else f"no person names {group or 'a group'} on these images"
             )
-            estimate = None if reason else bootstrap(counts, divide_columns, draw)[0]
+            estimate, p = (None, None) if reason else _ratio(counts, draw)
             named = speech.names_any if group is None else speech.named[:, index]
             findings.add(
                 "ratio",
@@ -107,12 +118,28 @@ def naming_ratio(
                 system=system,
                 group=group,
                 n=len(shared),
+                support=int((counts > 0).any(axis=1).sum()),
                 reason=reason if shared else "no image has a caption and a reference",
-                p=None if estimate is None else bootstrap_p(estimate.replicates, null=1.0),
+                p=p,
                 evidence=speech.evidence(named),
                 resampler=draw,
             )
     return findings
+
+
+def _ratio(counts: NDArray[np.float64], draw: Resampler) -> tuple[Estimate, float | None]:
+    """Named by the system / named in references, and p of its being 1.
+
+    Where the system never names the group, resamples say nothing of how often it would on other images: the interval
+    then reaches as far as that of a share of 0 of these images.
+    """
+    (estimate,) = bootstrap(counts, divide_columns, draw)
+    said, heard = counts.T
+    most = rate(said, np.ones(len(said)), draw).high
+    if said.any() or most is None:
+        return estimate, bootstrap_p(estimate.replicates, null=1.0)
+    high = most / float(heard.mean())
+    return replace(estimate, high=high), Interval(0.0, 0.0, high).p(1.0)
 
 
 def _with_any(per_group: NDArray[np.float64], speech: Speech) -> NDArray[np.float64]:
