@@ -14,7 +14,7 @@ import portrayal
 from portrayal.comparing import compare, joint_error
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, make_study
-from portrayal.report.changed import sentences, verdict
+from portrayal.report.changed import labels, sentences, verdict
 from portrayal.results import (
     EVIDENCE_SCHEMA,
     NOTHING_DIFFERS,
@@ -114,7 +114,29 @@ def test_mcnemar_needs_all_outcomes_of_the_same_images(systems, audits):
     assert row(compare(audits["good"], fewer), "wrong", None).settings["test"] == "paired bootstrap"
 
 
-CARDS = {"m": {"terms": [{"name": "t", "depends_on_n": True}, {"name": "u", "depends_on_n": False}]}}
+def test_mcnemar_needs_as_many_images_on_both_sides(audits):
+    """The evidence may hold all images of both, and a number yet rest on fewer."""
+    other = tuple(replace(m, n=m.n - 1) if m.n else m for m in audits["bad"].measurements)
+    found = compare(audits["good"], replace(audits["bad"], measurements=other))
+    assert row(found, "wrong", "female").settings["test"] == "paired bootstrap"
+
+
+def test_better_for_one_group_by_one_term_and_worse_for_another_by_another_says_so():
+    def made(right: float, wrong: float) -> Results:
+        women = Measurement("m", "right", system="s", attribute="gender", group="female", value=right, se_data=0.01,
+                            n=500, better="higher", unit="share")  # fmt: skip
+        men = replace(women, term="wrong", group="male", value=wrong, better="lower")
+        return Results((women, men))
+
+    (text,) = sentences(compare(made(0.5, 0.1), made(0.7, 0.4)))
+    assert text.startswith(
+        "m by gender, s: better for female by right, worse for male by wrong: wrong for male rose from 0.100 to 0.400, "
+        "which is worse (+0.300, "
+    )
+
+
+SIZED = {"t": True, "u": False, "searched": "searched"}
+CARDS = {"m": {"terms": [{"name": name, "depends_on_n": how} for name, how in SIZED.items()]}}
 
 
 TOO_FEW = "too few: 20 images, fewer than 30"
@@ -237,13 +259,65 @@ def test_what_depends_on_the_number_of_images_is_not_compared_across_sizes():
     assert counted.caution is not None
 
 
+def test_a_mean_over_queries_depends_on_what_is_searched_whatever_its_card_says():
+    def made(images: int, value: float) -> Results:
+        mean = Measurement("m", "t", system="s", value=value, se_data=0.01, n=18, n_unit="query")
+        return Results((mean,), provenance={"cards": CARDS, "study": {"images": images}})
+
+    (found,) = compare(made(300, 0.164), made(3000, 0.111)).measurements
+    assert (found.p, "300 in the first, 3,000 in the second" in found.caution) == (None, True)
+    broken = replace(made(300, 0.164), provenance={"cards": {"m": {"terms": None}}, "study": {"images": 300}})
+    assert len(compare(broken, made(300, 0.111)).measurements) == 1
+
+
+def share(value: float, low: float, high: float, n: int, draws: list[float | None]) -> Results:
+    m = Measurement("m", "u", system="s", value=value, low=low, high=high, se_data=float(np.std(draws)), n=n,
+                    better="lower", unit="share")  # fmt: skip
+    table = pl.DataFrame([(m.id, f"{n} images", draws)], schema=REPLICATES_SCHEMA, orient="row")
+    return Results((m,), replicates=table, provenance={"cards": CARDS})
+
+
+def test_none_of_a_few_images_is_not_surely_less_than_a_few_of_many():
+    """0 of 30 and 25 of 1,000: Fisher's exact test says p = 1. That all resamples of the first are 0 is no surety."""
+    some = np.random.default_rng(0).binomial(1000, 0.025, 500) / 1000
+    (found,) = compare(share(0.0, 0.0, 0.1135, 30, [0.0] * 500), share(0.025, 0.017, 0.0367, 1000, some.tolist())
+                       ).measurements  # fmt: skip
+    assert found.value == pytest.approx(0.025)
+    assert found.low < 0 < found.high
+    assert found.p > 0.5
+    assert verdict(found) not in ("worse", "better")
+    # 0 of 3,000 and 150 of 1,000 is clear whatever the test.
+    many = np.random.default_rng(0).binomial(1000, 0.15, 500) / 1000
+    (found,) = compare(share(0.0, 0.0, 0.00128, 3000, [0.0] * 500), share(0.15, 0.129, 0.1735, 1000, many.tolist())
+                       ).measurements  # fmt: skip
+    assert found.p < 1e-3
+    assert verdict(found) == "worse"
+
+
+def test_resamples_that_do_not_fit_are_not_paired():
+    """Results of other programs, or of another number of resamples, are compared by their standard errors."""
+    drawn = np.random.default_rng(0).normal(0.5, 0.05, 200).tolist()
+    first = share(0.5, 0.4, 0.6, 300, drawn)
+    for draws in (drawn[:100], None):
+        other = share(0.6, 0.5, 0.7, 300, drawn)
+        table = pl.DataFrame(
+            [(other.measurements[0].id, "300 images", draws)], schema=REPLICATES_SCHEMA, orient="row"
+        )
+        (found,) = compare(first, replace(other, replicates=table)).measurements
+        assert found.settings["paired"] is False
+        assert found.p == pytest.approx(2 * stats.norm.sf(0.1 / np.hypot(*[np.std(drawn)] * 2)), rel=0.01)
+    endless = replace(first.measurements[0], se_data=1.7e308)
+    (found,) = compare(Results((endless,)), Results((replace(endless, value=0.7),))).measurements
+    assert (found.p, found.low) == (None, None)
+
+
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize(("images", "alike"), [(3000, False), (320, True)])
 def test_means_over_queries_depend_on_how_many_images_are_searched(recorded, images, alike):
     """As many queries on both sides. Where no count of images was recorded, the longest list stands for it."""
 
     def made(images: int, value: float) -> Results:
-        mean = Measurement("m", "t", system="s", value=value, se_data=0.01, n=18, n_unit="query")
+        mean = Measurement("m", "searched", system="s", value=value, se_data=0.01, n=18, n_unit="query")
         listed = Measurement("m", "t", system="s", item="a nurse", value=value, n=images, n_unit="item")
         study = {"images": images} if recorded else {}
         return Results((mean, listed), provenance={"cards": CARDS, "study": study})
@@ -268,6 +342,7 @@ def test_cards_say_which_terms_depend_on_the_number_of_images():
         "amplification:ba",
         "retrieval-skew:ndkl",
         "retrieval-skew:maxskew",
+        "retrieval-recall:ir@1",
         "quality:vocabulary",
         "word-odds:z",
     } <= flagged
@@ -314,7 +389,9 @@ def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):
     shuffled = replace(systems, captions=systems.captions.sample(fraction=1, shuffle=True, seed=1))
     again = portrayal.audit(shuffled, metrics=["error"], systems=["bad"])
     found = compare(audits["good"], again)
-    assert {m.settings["paired"] for m in found.measurements if m.value is not None} == {True}
+    told = {(m.settings["paired"], m.settings["test"]) for m in found.measurements if m.value is not None}
+    assert {test for paired, test in told if paired} == {"paired bootstrap", "McNemar, exact"}
+    assert {test for paired, test in told if not paired} == {"both intervals"}  # of none, in all resamples
 
 
 def test_one_missing_caption_does_not_unpair(systems, audits):
@@ -385,7 +462,10 @@ def test_the_command(command, audits, systems, tmp_path):
     code, out, _ = command("compare", tmp_path / "a", tmp_path / "b", "--json", tmp_path / "d.json")
     assert code == 0
     assert "error · gender · good → bad" in out
-    assert "All differences are paired" in out
+    assert (
+        "differences are not paired: another seed, no resamples, or resamples of one side that are all"
+        in " ".join(out.split())
+    )
     # Women are named wrongly more often by the second, which the first lines say with both values.
     line = next(line for line in out.splitlines() if line.startswith("- error by gender"))
     assert out.index(line) < out.index("error · gender · good → bad")
@@ -402,6 +482,34 @@ def test_the_command(command, audits, systems, tmp_path):
     code, _, err = command("compare", f"{tmp_path / 'all'}@system=god", tmp_path / "b")
     assert code == 2
     assert "Did you mean 'good'?" in err
+
+
+def test_audits_of_other_images_are_said_to_be(command, systems, audits, tmp_path):
+    """As many images, half of them the same: resamples are shared, and yet the difference may be one of images."""
+    first, second = systems.image_ids.to_list()[:400], systems.image_ids.to_list()[200:]
+    for name, images in (("first", first), ("second", second)):
+        tables = ("captions", "references", "attributes", "objects")
+        kept = {table: getattr(systems, table).filter(pl.col("image_id").is_in(images)) for table in tables}
+        part = portrayal.Study.from_frames(**kept)
+        portrayal.audit(part, metrics=["error"], systems=["good"], quick=True).save(tmp_path / name)
+    code, out, _ = command("compare", tmp_path / "first", tmp_path / "second")
+    assert code == 0
+    assert "The two were not measured on the same images" in " ".join(out.split())
+    assert compare(audits["good"], audits["bad"]).provenance["same_images"] is True
+    unknown = Results(audits["good"].measurements)
+    assert compare(unknown, unknown).provenance["same_images"] is None
+
+
+def test_rows_of_one_term_are_told_apart_by_the_settings_in_which_they_differ():
+    def made(value: float, **settings: object) -> Measurement:
+        common = {"lexicon": "gender", "folds": 10}
+        return Measurement("m", "t", system="s", value=value, se_data=0.1, n=500, settings=common | settings)
+
+    first = Results((made(1.0, split="paper", k=1), made(2.0, split="leak-safe", k=1)))
+    second = Results((made(3.0, split="paper", k=1), made(2.0, split="leak-safe", k=1)))
+    found = compare(first, second)
+    assert list(labels(found.measurements).values()) == ["t split paper", "t split leak-safe"]
+    assert "t split paper rose from 1.0" in sentences(found)[0]
 
 
 def test_the_table_gives_way_on_a_narrow_terminal(command, audits, tmp_path, monkeypatch):
@@ -481,6 +589,14 @@ def test_images_of_which_either_system_says_the_same_are_one_cluster():
     least = max(sum(effect[kind == one].sum() ** 2 for one in set(kind)) for kind in kinds)
     found = joint_error(first, first.measurements[0], second, second.measurements[0])
     assert found == pytest.approx(100 * np.sqrt(max(by_pairs, least)))
+    ragged = second.evidence.with_columns(
+        pl.when(pl.col("image_id") == "a")
+        .then(pl.col("detail").str.replace(r"\[1.0, -2.0\]", "[1.0]"))
+        .otherwise("detail")
+        .alias("detail")
+    )
+    torn = replace(second, evidence=ragged)
+    assert joint_error(first, first.measurements[0], torn, second.measurements[0]) is None
     bare = Results(second.measurements, replicates=second.replicates)
     assert joint_error(first, first.measurements[0], bare, second.measurements[0]) is None
     learnt = scored(

@@ -236,6 +236,7 @@ def describe(study: Study) -> dict[str, object]:
         "digest": study.digest,
         "systems": list(dict.fromkeys((*study.systems, *study.rankers))),
         "images": study.image_ids.len(),
+        "image_set": _image_set(study),
         "captions": study.captions.height,
         "references": study.references.height,
         "objects": study.objects["label"].count(),
@@ -243,6 +244,12 @@ def describe(study: Study) -> dict[str, object]:
         "left_out": study.left_out,
         "shortened": dict(study.shortened),
     }
+
+
+def _image_set(study: Study) -> str:
+    """A digest of which images are captioned (of a study without captions: of all), whatever their order."""
+    images = study.captions["image_id"].unique() if study.captions.height else study.image_ids
+    return hashlib.sha256("\n".join(sorted(images)).encode()).hexdigest()[:16]
 
 
 def _key(study: Study, arguments: dict[str, object]) -> str:

@@ -22,6 +22,7 @@ _CARD = {
     "learns": bool,
     "responds_to": {ANY: str},
     "lab_notes": {ANY: str},
+    "cautioned": {ANY: [str]},
 }
 _COUNTS = ("images", "captions", "references", "objects", "instances", "left_out")
 _STUDY = {
@@ -30,6 +31,7 @@ _STUDY = {
     "systems": [str],
     **dict.fromkeys(_COUNTS, int),
     "groups": {ANY: {ANY: int}},
+    "image_set": str,
     "shortened": {ANY: int},
 }
 _PROVENANCE: dict[str, Any] = {
@@ -43,6 +45,8 @@ _PROVENANCE: dict[str, Any] = {
     "compared": [str],
     "only_first": int,
     "only_second": int,
+    "same_images": bool,
+    "cautions": [dict.fromkeys(("about", "sentence", "system", "attribute", "group"), str)],
     "stereotypes": {ANY: str},
 }
 

@@ -13,7 +13,7 @@ from portrayal.cli.folders import claim, clear, force_option, results_files, sub
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import find_name, unknown_name
-from portrayal.report.changed import cautions, counts, notes, sentences, verdict
+from portrayal.report.changed import cautions, counts, labels, notes, sentences, verdict
 from portrayal.report.comparison import write_comparison
 from portrayal.report.layout import number, with_interval
 from portrayal.report.section import probability
@@ -39,8 +39,9 @@ def command(
     """What changes from FIRST to SECOND: two results files, or folders that hold one.
 
     PATH@system=NAME takes one system of a file, so that two systems of one audit can be compared. Where both were
-    measured on the same images with the same seed, differences are paired. p is corrected (Holm) over all rows
-    that are tested, of everybody and of groups. What is better for one group and worse for another comes first.
+    measured with the same seed, differences are paired: what common images share cancels. p is corrected (Holm) over
+    all rows that are tested, of everybody and of groups. What is better for one group and worse for another comes
+    first.
     """
     differences = compare(_load(first), _load(second), (first, second))
     if json_file is not None:
@@ -79,7 +80,8 @@ def _show(differences: Results) -> None:
         first = section[0]
         say()
         say(" · ".join(filter(None, (first.metric, first.attribute, first.system))), style="bold")
-        rows = [_cells(m) for m in section]
+        names = labels(section)
+        rows = [_cells(m, names[m.id]) for m in section]
         for hidden in ((), (7,), (7, 5), (7, 5, 2, 3), (7, 5, 2, 3, 8)):
             shown = [index for index in range(len(head)) if index not in hidden]
             lines = [[row[index] for index in shown] for row in [head, *rows]]
@@ -94,11 +96,16 @@ def _show(differences: Results) -> None:
     paired = [m.settings["paired"] for m in differences.measurements if m.settings["paired"] is not None]
     say()
     if all(paired):
-        say("All differences are paired: both were measured on the same images in the same draws.")
+        say(
+            "All differences are paired: both have the same resamples, so that what common images share cancels."
+        )
     else:
         say(
-            f"{paired.count(False)} of {len(paired)} differences are not paired: other images, seed or no draws."
+            f"{paired.count(False)} of {len(paired)} differences are not paired: another seed, no resamples, or "
+            "resamples of one side that are all alike."
         )
+    if differences.provenance.get("same_images") is False:
+        say("The two were not measured on the same images, so a difference may be one between images.")
     say("detectable: the smallest true difference this much data would find with 80 % probability.", "dim")
 
 
@@ -123,9 +130,9 @@ def _sections(differences: Results) -> list[list[Measurement]]:
     return list(found.values())
 
 
-def _cells(m: Measurement) -> list[str]:
+def _cells(m: Measurement, name: str) -> list[str]:
     p, q = probability(m.p), probability(m.q)
     first, second, detectable = (
         number(m.settings[name], m.unit) for name in ("first", "second", "detectable")
     )
-    return [m.term, m.group or "all", first, second, with_interval(m), p, q, detectable, verdict(m)]
+    return [name, m.group or "all", first, second, with_interval(m), p, q, detectable, verdict(m)]

@@ -28,7 +28,9 @@ from portrayal.results import (
 )
 from portrayal.stats import (
     Difference,
+    Interval,
     holm,
+    interval_difference,
     mcnemar_difference,
     paired_difference,
     unpaired_difference,
@@ -84,10 +86,21 @@ def compare(first: Results, second: Results, names: tuple[str, str] = ("first", 
         study={"digest": "", "first": _study(first), "second": _study(second)},
         cards=cards,
         compared=list(names),
+        same_images=_same_images(first, second),
         only_first=len(ours) - len(shared),
         only_second=len(theirs) - len(shared),
     )
     return Results(measurements, provenance=origin)
+
+
+def _same_images(first: Results, second: Results) -> bool | None:
+    """None where an audit does not say which images it has."""
+    sets = [_object(results.provenance.get("study")).get("image_set") for results in (first, second)]
+    return None if None in sets else sets[0] == sets[1]
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _comparable(m: Measurement) -> bool:
@@ -112,6 +125,7 @@ def _draws(results: Results) -> dict[str, tuple[str, NDArray[np.float64]]]:
     return {
         identifier: (sample, np.array([np.nan if draw is None else draw for draw in draws], dtype=np.float64))
         for identifier, sample, draws in results.replicates.iter_rows()
+        if draws is not None
     }
 
 
@@ -129,11 +143,31 @@ def _difference(
         return _row(a, b, mcnemar_difference(*apart, a.n), True, None)
     mine, other = draws[0].get(a.id), draws[1].get(b.id)
     errors = (_whole_error(a), _whole_error(b))
-    if mine is not None and other is not None and mine[0] == other[0]:
+    ours, theirs = _interval(a), _interval(b)
+    still = a.value != b.value and (_never_varies(mine, a) or _never_varies(other, b))
+    if still and ours is not None and theirs is not None:
+        return _row(a, b, interval_difference(ours, theirs), False, None)
+    if mine is not None and other is not None and mine[0] == other[0] and len(mine[1]) == len(other[1]):
         joint = None if error is None else math.hypot(error, _seed_error(a), _seed_error(b))
         found = paired_difference(a.value, b.value, mine[1], other[1], errors, joint)
         return _row(a, b, found, True, None)
     return _row(a, b, unpaired_difference(a.value, b.value, *errors), False, None)
+
+
+def _interval(m: Measurement) -> Interval | None:
+    if m.value is None or m.low is None or m.high is None or not m.low <= m.value <= m.high:
+        return None
+    return Interval(m.value, m.low, m.high)
+
+
+def _never_varies(draws: tuple[str, NDArray[np.float64]] | None, m: Measurement) -> bool:
+    """Whether all resamples of a number are alike, though its interval says that other images would differ."""
+    if m.low is None or m.high is None or m.low == m.high:
+        return False
+    if draws is None:
+        return m.se_data == 0
+    known = draws[1][np.isfinite(draws[1])]
+    return bool(len(known)) and bool(np.ptp(known) == 0)
 
 
 def _seed_error(m: Measurement) -> float:

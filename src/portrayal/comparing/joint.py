@@ -34,6 +34,8 @@ def joint_error(first: Results, a: Measurement, second: Results, b: Measurement)
     if ours is None or theirs is None or set(ours) != set(theirs):
         return None
     images = sorted(ours)
+    if len(ours[images[0]].by_pairs) != len(theirs[images[0]].by_pairs):
+        return None
     tested = np.zeros(len(images))
     for scored, sign in ((ours, -1.0), (theirs, 1.0)):
         groups = sorted({one.group for one in scored.values()})
@@ -59,6 +61,7 @@ def _scores(results: Results, m: Measurement) -> dict[str, _Scored] | None:
         return None
     scored: dict[str, _Scored] = {}
     groups: dict[str, list[float]] = {}
+    lengths = set()
     for image, detail in found.select("image_id", "detail").iter_rows():
         told = json_object(detail)
         if told is None or not {"labelled", "mean score", "effect", "by pairs"} <= set(told):
@@ -74,5 +77,8 @@ def _scores(results: Results, m: Measurement) -> dict[str, _Scored] | None:
         except (TypeError, ValueError, OverflowError):  # evidence that another program wrote
             return None
         groups.setdefault(scored[image].group, []).append(scored[image].score)
+        lengths.add(len(scored[image].by_pairs))
+    if len(lengths) != 1:
+        return None
     mean = 100 * float(np.mean([np.mean(found) for found in groups.values()]))
     return scored if len(scored) == m.n and abs(mean - m.value) < 0.01 else None

@@ -43,7 +43,7 @@ def only_on_one_side(
     """How many images count in the first only and in the second only; None where images differ or are not known."""
     ours, theirs = first.of(a), second.of(b)
     everything = first.all_of(a)
-    if ours is None or theirs is None or len(everything) != a.n or everything != second.all_of(b):
+    if ours is None or theirs is None or not len(everything) == a.n == b.n or everything != second.all_of(b):
         return None
     return len(ours - theirs), len(theirs - ours)
 

@@ -8,17 +8,20 @@ from typing import Any
 from portrayal.results import Measurement, Results
 
 ALIKE = 1.1  # how many times as many images one side may have
-_QUERY = "query"  # a mean over queries has an n that says nothing of how many images are searched
+_SEARCHED = "searched"  # on how many images are searched, of which the number's own n says nothing
+_QUERY = "query"  # a mean over queries is such a number, whatever an older card says
 
 
-def depends_on_n(cards: Mapping[str, Any], m: Measurement) -> bool:
-    """Whether the card says so of the term; counts always do."""
+def depends_on_n(cards: Mapping[str, Any], m: Measurement) -> object:
+    """What the card says of the term, if anything; counts always do."""
     card = cards.get(m.metric)
     terms = card.get("terms", ()) if isinstance(card, dict) else ()
-    flagged = (
-        term.get("name") == m.term and term.get("depends_on_n") for term in terms if isinstance(term, dict)
-    )
-    return m.unit == "count" or any(flagged)
+    flags = [
+        term.get("depends_on_n")
+        for term in terms or ()
+        if isinstance(term, dict) and term.get("name") == m.term
+    ]
+    return next(filter(None, flags), m.unit == "count")
 
 
 def images_of(results: Results) -> int | None:
@@ -37,9 +40,10 @@ def caution_about_sizes(
 
     `images`: how many the audit of either side has.
     """
-    searched = a.n_unit == _QUERY
+    depends = depends_on_n(cards, a)
+    searched = depends == _SEARCHED or a.n_unit == _QUERY
     first, second = images if searched else (a.n, b.n)
-    if first is None or second is None or not depends_on_n(cards, a):
+    if first is None or second is None or not depends:
         return None
     if max(first, second) <= ALIKE * min(first, second):
         return None

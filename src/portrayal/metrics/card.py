@@ -7,7 +7,7 @@ the code.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from portrayal.statements import Statement
 
@@ -25,8 +25,8 @@ class Term:
     ideal: float | None = None
     items: tuple[str, ...] = ()  # that have a row of their own in every study
     # Whether its expected value changes with how many images there are, so that studies of other sizes give other
-    # numbers of the same system.
-    depends_on_n: bool = False
+    # numbers of the same system: on those it rests on, or on all that are searched.
+    depends_on_n: bool | Literal["searched"] = False
 
 
 @dataclass(frozen=True)

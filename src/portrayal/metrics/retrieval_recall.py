@@ -59,9 +59,11 @@ CARD = Card(
     ),
     terms=(
         *(Term(f"tr@{k}", f"pictures with a caption of theirs among the first {k}" if k > 1 else
-               "pictures with a caption of theirs in the first place", "share", "higher", 1.0) for k in TOPS),
+               "pictures with a caption of theirs in the first place", "share", "higher", 1.0, depends_on_n="searched")
+          for k in TOPS),
         *(Term(f"ir@{k}", f"captions with their picture among the first {k}" if k > 1 else
-               "captions with their picture in the first place", "share", "higher", 1.0) for k in TOPS),
+               "captions with their picture in the first place", "share", "higher", 1.0, depends_on_n="searched")
+          for k in TOPS),
     ),
 )  # fmt: skip
 

@@ -82,22 +82,22 @@ CARD = Card(
             "the largest skew@k of any group (ideal: as by chance)",
             "log ratio",
             "lower",
-            depends_on_n=True,
+            depends_on_n="searched",
         ),
         Term(
             "ndkl",
             "divergence from the reference over all places, the first ones counting most (ideal: as by chance)",
             "nats",
             "lower",
-            depends_on_n=True,
+            depends_on_n="searched",
         ),
     ),
     statements=(
         Statement(
             "maxskew",
             IDEAL,
-            "When searched, {system} ranks one group first more often than its share, beyond chance, mostly {group} "
-            "(maxskew, mean of a natural logarithm over queries: .69 is twice its share)",
+            "When searched, {system} ranks one group first more often than its share, beyond chance{mostly} (maxskew, "
+            "mean of a natural logarithm over queries: .69 is twice its share)",
             "{system} ranks one group of {attribute} first more often than its share, beyond chance (maxskew)",
             "{system} ranks the groups of {attribute} closer to their shares than chance does (maxskew)",
             group_term="skew@k",

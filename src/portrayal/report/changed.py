@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from portrayal.report.layout import is_too_few, number
 from portrayal.results import NOTHING_DIFFERS, Measurement, Results, split_cautions
@@ -44,6 +44,11 @@ def sentences(differences: Results) -> list[str]:
     >>> sentences(Results((rose,)))
     ['lic by gender, oscar: lic rose from 3.9 to 5.9, which is worse (+2.0, 95 % CI [1.0, 3.0], paired).']
     """
+    names = labels(differences.measurements)
+
+    def label(m: Measurement) -> str:
+        return names[m.id]
+
     found: dict[tuple[str, str | None, str | None], list[Measurement]] = {}
     for m in moved(differences):
         found.setdefault((m.metric, m.attribute, m.system), []).append(m)
@@ -56,23 +61,27 @@ def sentences(differences: Results) -> list[str]:
         # A count that comes with its share says the same again.
         rows = [m for m in rows if m.unit != COUNT or (key, label(m)) not in shares]
         terms = {term: [m for m in rows if label(m) == term] for term in dict.fromkeys(map(label, rows))}
+        # Better for one group and worse for another: by one term, or else by terms together.
         split = {term: some for term, some in terms.items() if divides(some)}
-        if split:
-            term = max(split, key=lambda name: max(_size(m) for m in split[name] if verdict(m) == WORSE))
-            text = f"{_summary(split[term])}: {_told(sorted(split[term], key=_worst_first))}"
+        together = terms if not split and divides(rows) else {}
+        if either := split or together:
+            term = max(either, key=lambda name: _most_worse(either[name]))
+            sides = [f"{_summary(some)} by {name}" for name, some in together.items() if _called(some)]
+            text = ", ".join(sides) or _summary(split[term])
+            text += f": {_told(sorted(terms[term], key=_worst_first), names)}"
         else:
             term = label(min(rows, key=lambda m: (m.group is not None, verdict(m) == DIFFERENT)))
-            text = _told(sorted(terms[term], key=lambda m: (m.group is not None, -_size(m))))
+            text = _told(sorted(terms[term], key=lambda m: (m.group is not None, -_size(m))), names)
         left = {name: _called(some) for name, some in terms.items() if name != term}
         more = [f"{name}{called}" for name, called in sorted(left.items(), key=lambda entry: not entry[1])]
         also = f"; also {', '.join(more)}" if more else ""
         caution = " (See the cautions below its table.)" if any(m.caution for m in rows) else ""
-        (divided if split else others).append(f"{metric}{by}, {system}: {text}{also}.{caution}")
+        (divided if either else others).append(f"{metric}{by}, {system}: {text}{also}.{caution}")
     return [*divided, *others]
 
 
 def divides(rows: Sequence[Measurement]) -> bool:
-    """Whether a group is worse off while another, or everybody together, is better off: the rows of one term."""
+    """Whether a group is worse off while another, or everybody together, is better off."""
     worse = any(verdict(m) == WORSE and m.group is not None for m in rows)
     return worse and any(verdict(m) == BETTER for m in rows)
 
@@ -106,6 +115,7 @@ def _by_text(
     rows: Sequence[Measurement], texts_of: Callable[[Measurement], Sequence[str]]
 ) -> list[tuple[str, str]]:
     """Each text once, and which rows it holds for; the systems unless it holds for the same rows of all."""
+    names = labels(rows)
     concerned: dict[str, set[str]] = {}
     for m in rows:
         for text in texts_of(m):
@@ -117,7 +127,7 @@ def _by_text(
         for system in everybody:
             own = [m for m in rows if m.system == system]
             if some := [m for m in own if m.id in ids]:
-                whose.setdefault(_named(some, own), []).append(str(system))
+                whose.setdefault(_named(some, own, names), []).append(str(system))
         if [len(names) for names in whose.values()] == [len(everybody)]:
             made.append((text, next(iter(whose))))
         else:
@@ -125,18 +135,22 @@ def _by_text(
     return made
 
 
-def _named(some: Sequence[Measurement], rows: Sequence[Measurement]) -> str:
+def _named(some: Sequence[Measurement], rows: Sequence[Measurement], names: Mapping[str, str]) -> str:
     """Some of a system's rows in few words: terms alone where all rows of a term are among them."""
-    if len(some) == len(rows) and len({label(m) for m in rows}) > 1:
+    if len(some) == len(rows) and len({names[m.id] for m in rows}) > 1:
         return "all rows"
     terms: dict[str, dict[str, None]] = {}
     for m in some:
-        terms.setdefault(label(m), {})[m.group or "all"] = None
+        terms.setdefault(names[m.id], {})[m.group or "all"] = None
     alike: dict[str, list[str]] = {}
     for term, groups in terms.items():
-        whole = groups.keys() == {m.group or "all" for m in rows if label(m) == term}
+        whole = groups.keys() == {m.group or "all" for m in rows if names[m.id] == term}
         alike.setdefault("" if whole else f" for {' and '.join(groups)}", []).append(term)
     return "; ".join(f"{', '.join(names)}{whom}" for whom, names in alike.items())
+
+
+def _most_worse(rows: Sequence[Measurement]) -> float:
+    return max((_size(m) for m in rows if verdict(m) == WORSE), default=-1.0)
 
 
 def _worst_first(m: Measurement) -> tuple[int, bool, float]:
@@ -161,7 +175,7 @@ def _summary(rows: Sequence[Measurement]) -> str:
     return ", ".join(parts)
 
 
-def _told(rows: Sequence[Measurement]) -> str:
+def _told(rows: Sequence[Measurement], names: Mapping[str, str]) -> str:
     """The rows of one term in full, one after the other."""
     parts = []
     for m in rows:
@@ -170,7 +184,9 @@ def _told(rows: Sequence[Measurement]) -> str:
         called = f", which is {verdict(m)}" if verdict(m) in (BETTER, WORSE) else ""
         paired = "paired" if m.settings.get("paired") else "not paired"
         whose = f" for {m.group}" if m.group else " over all groups" if len(rows) > 1 else ""
-        parts.append(f"{label(m)}{whose} {way} from {first} to {second}{called} ({difference(m)}, {paired})")
+        parts.append(
+            f"{names[m.id]}{whose} {way} from {first} to {second}{called} ({difference(m)}, {paired})"
+        )
     return "; ".join(parts)
 
 
@@ -184,13 +200,43 @@ def difference(m: Measurement) -> str:
     return f"{value}, 95 % CI [{number(m.low, m.unit)}, {number(m.high, m.unit)}]"
 
 
-_APART = ("classifier", "split", "stage", "kind", "of", "attack")  # settings by which rows of one term differ
+_COMPARED = (
+    "comparison",
+    "first",
+    "second",
+    "paired",
+    "detectable",
+    "test",
+)  # what a comparison adds to settings
 
 
-def label(m: Measurement) -> str:
-    """The term, and the settings that tell rows of one term apart."""
-    apart = [str(m.settings[name]) for name in _APART if m.settings.get(name) is not None]
-    return " ".join([m.term, *apart])
+def labels(rows: Sequence[Measurement]) -> dict[str, str]:
+    """By id, the term, with the settings that tell rows of one term apart.
+
+    >>> a, b = (Measurement("lic", "lic", value=1.0, settings={"folds": 10, "split": split}) for split in ("x", "y"))
+    >>> labels([a])[a.id], labels([a, b])[b.id]
+    ('lic', 'lic split y')
+    """
+    terms: dict[tuple[str, str], list[Measurement]] = {}
+    for m in rows:
+        terms.setdefault((m.metric, m.term), []).append(m)
+    made = {}
+    for (_, term), same in terms.items():
+        apart: list[str] = []
+        for name in dict.fromkeys(name for m in same for name in m.settings if name not in _COMPARED):
+            if _count(same, [*apart, name]) > _count(same, apart):
+                apart.append(name)
+        for m in same:
+            made[m.id] = " ".join([term, *(f"{name} {m.settings.get(name)}" for name in apart)])
+    return made
+
+
+def _count(rows: Sequence[Measurement], names: Sequence[str]) -> int:
+    """How many rows these settings tell apart."""
+    about = (
+        (m.system, m.attribute, m.group, m.unit, *(str(m.settings.get(name)) for name in names)) for m in rows
+    )
+    return len(set(about))
 
 
 def _size(m: Measurement) -> float:

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from portrayal.files import write_text
-from portrayal.report.changed import cautions, counts, difference, label, moved, notes, sentences, verdict
+from portrayal.report.changed import cautions, counts, difference, labels, moved, notes, sentences, verdict
 from portrayal.report.concept_specs import scale
 from portrayal.report.embedded import hash_of, packed, template_text
 from portrayal.report.interactive import Plots
@@ -73,6 +73,7 @@ def render(differences: Results) -> str:
         sentences=sentences(differences),
         counts=counts(differences),
         verdict=verdict,
+        names=labels(differences.measurements),
         cautions=cautions,
         notes=notes,
         questions=questions,
@@ -108,19 +109,30 @@ def _title(card: Any, metric: str) -> str:
 def _panel(rows: Sequence[Measurement], unit: str) -> Panel:
     """A point and its interval for each headline, and a line where nothing changed."""
     everybody = list(dict.fromkeys(m.system or "" for m in rows))
+    names = labels(rows)
     lines = [
-        Line(label(m), m.value or 0.0, m.low, m.high, 0.0, m.system or "", is_too_few(m), _tip(m), m.system)
+        Line(
+            names[m.id],
+            m.value or 0.0,
+            m.low,
+            m.high,
+            0.0,
+            m.system or "",
+            is_too_few(m),
+            _tip(m, names[m.id]),
+            m.system,
+        )
         for name in everybody
         for m in rows
         if (m.system or "") == name
     ]
-    about = "; ".join(f"{m.system} {label(m)} {difference(m)}" for m in rows)
+    about = "; ".join(f"{m.system} {names[m.id]} {difference(m)}" for m in rows)
     title = [f"second less first, {unit}"]
     spec = forest(lines, title, ends(lines), scale(everybody), room_for(lines), _WIDTH)
     return Panel(unit, about, spec, "The table of this section holds the same numbers.")
 
 
-def _tip(m: Measurement) -> dict[str, str]:
+def _tip(m: Measurement, name: str) -> dict[str, str]:
     """What a point says when it is pointed at."""
     moved_from = {name: number(m.settings.get(name), m.unit) for name in ("first", "second")}
-    return {"system": m.system or "", "term": label(m), **moved_from, "difference": difference(m)}
+    return {"system": m.system or "", "term": name, **moved_from, "difference": difference(m)}
