@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-IDEAL, HUMAN_CAPTIONS, GROUPS, ITEMS = "ideal", "human", "groups", "items"
-COMPARISONS = (IDEAL, HUMAN_CAPTIONS, GROUPS, ITEMS)
+IDEAL, ZERO, HUMAN_CAPTIONS, GROUPS, ITEMS = "ideal", "zero", "human", "groups", "items"
+COMPARISONS = (IDEAL, ZERO, HUMAN_CAPTIONS, GROUPS, ITEMS)
 MORE, LESS = "more", "less"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -21,11 +21,11 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 class Statement:
     """One sentence that a page can make of a term.
 
-    `against` is what the value is compared with: its `ideal`; the same term of `human` captions; other `groups` (the
-    two that differ most; what human captions show as clearly is no finding); `items`: which words or objects go with
-    which group. `more` and `less` are the sentences for a value above and below it, `question` what stays open where
-    neither can be said. For groups, `more` speaks of the group that is worse off. Sentences may hold {system},
-    {attribute}, {group}, {other}, and the name of any setting.
+    `against` is what the value is compared with: its `ideal`; `zero`, of a change that has no ideal; the same term of
+    `human` captions; other `groups` (the two that differ most; what human captions show as clearly is no finding);
+    `items`: which words or objects go with which group. `more` and `less` are the sentences for a value above and below
+    it, `question` what stays open where neither can be said. For groups, `more` speaks of the group that is worse off.
+    Sentences may hold {system}, {attribute}, {group}, {other}, and the name of any setting.
 
     Only a side in `findings` is a finding; on the other side, or where `findings` is empty, the sentence is an
     observation, and `note` says why. A difference below `smallest`, or by a factor below `factor`, is too small to be a
@@ -61,7 +61,7 @@ class Statement:
             raise ValueError(
                 f"A statement compares with one of {', '.join(COMPARISONS)}. Got {self.against!r}."
             )
-        if self.against in (IDEAL, HUMAN_CAPTIONS) and not self.less:
+        if self.against in (IDEAL, ZERO, HUMAN_CAPTIONS) and not self.less:
             raise ValueError(f"The statement about '{self.term}' has no sentence for a value below.")
 
 
@@ -77,12 +77,29 @@ def statements_of(card: object) -> list[Statement]:
         if isinstance(entry, Mapping) and all(isinstance(entry.get(name), str) for name in ("term", "more")):
             known = {name: value for name, value in entry.items() if name in _FIELDS}
             for name in _LISTS:
-                known[name] = tuple(map(str, known.get(name) or ()))
+                listed_names = known.get(name) or ()
+                known[name] = (
+                    tuple(map(str, listed_names)) if isinstance(listed_names, list | tuple) else None
+                )
             try:
-                found.append(Statement(**known))
+                statement = Statement(**known)
             except (TypeError, ValueError):
                 continue
+            if all(_is_sound(name, getattr(statement, name)) for name in _FIELDS):
+                found.append(statement)
     return found
+
+
+def _is_sound(name: str, value: object) -> bool:
+    if name == "item":
+        return isinstance(value, str | None)
+    if name in _LISTS:
+        return isinstance(value, tuple)
+    if name == "settings":
+        return isinstance(value, Mapping)
+    if name in ("smallest", "factor"):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, str)
 
 
 def fill(sentence: str, values: Mapping[str, object]) -> str:

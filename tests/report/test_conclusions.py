@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
 import pytest
 
 from portrayal.metrics import CARDS
@@ -20,8 +24,9 @@ from portrayal.report.conclusions import (
 )
 from portrayal.report.page import render
 from portrayal.report.questions import QUESTIONS, question_of
-from portrayal.results import Measurement, Results, join_cautions
+from portrayal.results import REPLICATES_SCHEMA, Measurement, Results, join_cautions
 from portrayal.statements import Statement, fill, statements_of
+from portrayal.study.cautions import Caution
 
 ALL_CARDS = {card.name: card.as_dict() for card in (*CARDS.values(), REMEDY, MITIGATION)}
 
@@ -177,6 +182,98 @@ def test_a_group_on_too_few_images_is_compared_with_nobody():
     ]  # fmt: skip
 
 
+def test_human_captions_on_too_few_images_are_compared_with_nobody():
+    ours = row("quality", "chair-i", 0.2, 0.18, 0.22)
+    human = row(
+        "quality", "chair-i", 0.05, 0.0, 0.1, system="human", n=9, reason="too few: 9 images, fewer than 30"
+    )
+    ((state, text),) = said(ours, human)
+    assert state == TOO_FEW
+    assert text.endswith("(human captions: 9 images, fewer than 30).")
+
+
+def test_human_captions_that_cannot_be_compared_are_said_to_be_missing():
+    groups = by_group("quality", "cider", (0.9, 0.88, 0.92), female=(0.8, 0.78, 0.82), male=(1.0, 0.98, 1.02))
+    few = [row("quality", "cider", 0.9, 0.5, 1.3, system="human", group=group, n=12, reason="too few: 12 images")
+           for group in ("female", "male")]  # fmt: skip
+    ((state, text),) = said(*groups, *few)
+    assert state == FINDING
+    assert text.endswith("; human captions too few to compare.")
+    undefined = [row("quality", "cider", None, system="human", group=group, reason="no references")
+                 for group in ("female", "male")]  # fmt: skip
+    assert said(*groups, *undefined)[0][1].endswith("; human captions undefined.")
+
+
+def test_a_group_without_an_interval_is_named_as_left_out():
+    rows = by_group(
+        "quality", "cider", (0.9, 0.88, 0.92), a=(0.8, 0.78, 0.82), b=(1.0, 0.98, 1.02), c=(0.1, None, None)
+    )
+    assert "; c left out, without an interval" in said(*rows)[0][1]
+
+
+def test_what_two_numbers_share_is_not_counted_as_if_each_had_its_own():
+    """Swapping groups at random moves one group's ratio up as it moves the other's down: the difference varies more
+    than of two numbers that know nothing of each other. By hand: halves of .1 each, correlation -1: .15 -+ .2."""
+    rows = by_group(
+        "naming-ratio", "ratio", (1.0, 0.95, 1.05), female=(0.9, 0.8, 1.0), male=(1.05, 0.95, 1.15)
+    )
+    spread = np.random.default_rng(0).normal(0, 1, 1000)
+    spread *= 0.1 / 1.96 / spread.std(ddof=1)
+    women, men = (next(m.id for m in rows if m.group == group) for group in ("female", "male"))
+
+    def with_draws(drawn_women, drawn_men):
+        drawn = [(women, "same", (0.9 + drawn_women).tolist()), (men, "same", (1.05 + drawn_men).tolist())]
+        table = pl.DataFrame(drawn, schema=REPLICATES_SCHEMA, orient="row")
+        (one,) = conclusions(
+            Results(tuple(rows), replicates=table, provenance={"cards": ALL_CARDS})
+        ).sentences
+        return one.state, one.text
+
+    state, text = with_draws(spread, -spread)
+    assert state == INCONCLUSIVE
+    assert "difference -0.150 (95 % CI [-0.350, 0.050])" in text
+    state, text = with_draws(spread, spread + np.random.default_rng(1).normal(0, 0.001, 1000))
+    assert state == FINDING  # what both have in common cancels
+    assert "difference -0.150 (95 % CI [-0.15" in text
+
+
+def test_what_is_not_known_is_not_taken_for_a_side_or_for_0():
+    """A card, or a results file of another program, may leave open which way is better, and what is ideal."""
+    groups = by_group("quality", "cider", (0.9, 0.88, 0.92), female=(0.8, 0.78, 0.82), male=(1.0, 0.98, 1.02))
+    assert said(*(replace(m, better=None) for m in groups)) == []
+    ((state, text),) = said(row("leakage", "difference", 0.2, 0.1, 0.3, ideal=None))
+    assert (state, "0.2" in text) == (INCONCLUSIVE, False)
+
+
+@pytest.mark.parametrize(("p", "state"), [(1 / 201, FINDING), (1 / 1001, FINDING), (0.0043, INCONCLUSIVE)])
+def test_only_permutations_that_none_went_beyond_give_way_to_the_interval(p, state):
+    """1 / (1 + N) is the smallest p of N permutations. Another p is as it is, however small."""
+    rows = [row("leakage", "difference", 0.2, 0.19, 0.21, p=p if number == 0 else 0.9, system=f"s{number}")
+            for number in range(21)]  # fmt: skip
+    (one,) = [one for one in conclusions(results(*rows)).sentences if one.system == "s0"]
+    assert (one.state == FINDING) == (state == FINDING)
+
+
+def test_a_group_on_too_few_images_is_named_as_left_out():
+    rows = by_group("error", "error", (0.1, 0.08, 0.12), a=(0.3, 0.27, 0.33), b=(0.1, 0.08, 0.12))
+    few = row("error", "error", 0.9, 0.5, 1.0, group="c", n=9, reason="too few: 9 images, fewer than 30")
+    ((group, text),) = findings(*rows, few)
+    assert (group, "; c left out, with too few images" in text) == ("a", True)
+    assert "left out" not in findings(*rows)[0][1]
+
+
+def test_what_is_only_observed_is_corrected_for_all_that_is_only_observed():
+    """No finding, yet a claim: one of twelve at p = .03 is none. It costs those that may be findings nothing."""
+    one = row("lic", "lic", 2.0, 0.1, 3.9, p=0.03)
+    assert [state for state, _ in said(one)] == [OBSERVED]
+    others = [row("lic", "lic", 0.0, -2.0, 2.0, system=f"s{number}", p=0.9) for number in range(11)]
+    state, text = next(pair for pair in said(one, *others) if "oscar" in pair[1])
+    assert state == INCONCLUSIVE
+    assert text.startswith("Not significant after correction for 12 comparisons: whether")
+    finding = row("leakage", "difference", 0.02, 0.001, 0.039, p=0.03)
+    assert [found.metric for found in conclusions(results(finding, one, *others)).findings] == ["leakage"]
+
+
 def test_findings_are_corrected_for_every_comparison_that_could_have_become_one():
     """One of one is a finding at p = .03; the same number among ten is not."""
     one = row("leakage", "difference", 0.02, 0.001, 0.039, p=0.03)
@@ -220,14 +317,17 @@ def test_systems_without_a_finding_are_named():
     assert "No finding for sat." in render(results(*rows))
 
 
-def test_a_value_on_the_good_side_needs_no_correction_to_be_observed():
-    """It is no finding, so it is not one of those that are corrected for: -1.4 [-2.8, -0.05] is below, and said so."""
+def test_a_value_on_the_good_side_is_observed_where_it_survives_the_correction():
+    """-1.4 [-2.8, -0.05] is below by itself, and not once 41 comparisons are counted: then nothing is claimed."""
     ours = row("quality", "chair-i", 0.040, 0.031, 0.049)
     human = row("quality", "chair-i", 0.054, 0.044, 0.064, system="human")
     others = [row("leakage", "difference", 0.0, -0.02, 0.02, system=f"s{number}") for number in range(40)]
-    state, text = next(pair for pair in said(ours, human, *others) if "CHAIR" in pair[1])
+    ((state, text),) = said(ours, human)
     assert state == OBSERVED
     assert "less often than human captions do" in text
+    state, text = next(pair for pair in said(ours, human, *others) if "CHAIR" in pair[1])
+    assert state == INCONCLUSIVE
+    assert text.startswith("Not significant after correction for 41 comparisons: whether oscar names objects")
 
 
 def test_of_several_groups_the_pair_was_chosen_among_all():
@@ -302,6 +402,22 @@ def test_captions_of_another_length_are_not_held_against_references():
     assert [state for state, _ in long(*errors)] == [FINDING]  # groups of one system, and no reference
 
 
+def test_human_captions_of_other_images_are_not_held_against_a_system():
+    """Groups of one system can be compared all the same."""
+    caution = "Human captions are of 100 images and captions of oscar of 900 (100 of them the same)."
+    origin = {"cards": ALL_CARDS, "cautions": [{"about": "other images", "sentence": caution}]}
+    ours = row("quality", "chair-i", 0.2, 0.18, 0.22, caution=caution)
+    human = row("quality", "chair-i", 0.05, 0.04, 0.06, system="human")
+    groups = {
+        group: row("error", "error", value, value - 0.02, value + 0.02, group=group, caution=caution)
+        for group, value in (("female", 0.3), ("male", 0.1))
+    }
+    whole = row("error", "error", 0.2, 0.18, 0.22, caution=caution)
+    concluded = conclusions(Results((ours, human, whole, *groups.values()), provenance=origin)).sentences
+    assert [(one.metric, one.state) for one in concluded] == [("error", FINDING), ("quality", NOT_COMPARABLE)]
+    assert "human captions are of other images" in concluded[1].text
+
+
 def test_a_test_that_the_interval_does_not_show_has_its_p_beside():
     """Permutations may say what resamples do not: the sentence would else have an interval beyond 0 and no reason."""
     ((state, text),) = said(row("leakage", "difference", 0.02, 0.005, 0.035, p=0.21))
@@ -358,13 +474,25 @@ def test_words_that_go_with_a_group_and_which_of_them_do_in_human_captions():
 def test_a_search_names_the_group_it_ranks_first():
     rows = [
         row("retrieval-skew", "maxskew", 0.54, 0.38, 0.72, ideal=0.2, p=0.001),
-        row("retrieval-skew", "skew@k", 0.54, group="male"),
-        row("retrieval-skew", "skew@k", -0.7, group="female"),
+        row("retrieval-skew", "skew@k", 0.54, 0.3, 0.7, group="male"),
+        row("retrieval-skew", "skew@k", -0.7, -0.9, -0.5, group="female"),
     ]
     ((group, text),) = findings(*rows)
     assert group == "male"
     assert "ranks one group first more often than its share, beyond chance, mostly male (maxskew" in text
     assert text.endswith("0.540 (95 % CI [0.380, 0.720]), where chance gives 0.200.")
+
+
+def test_a_search_that_favours_another_group_each_time_names_none():
+    """A maxskew above chance whose queries lean to different groups: no group's mean skew lies above 0."""
+    rows = [
+        row("retrieval-skew", "maxskew", 0.54, 0.38, 0.72, ideal=0.2, p=0.001),
+        row("retrieval-skew", "skew@k", 0.02, -0.1, 0.14, group="male"),
+        row("retrieval-skew", "skew@k", -0.03, -0.2, 0.14, group="female"),
+    ]
+    ((group, text),) = findings(*rows)
+    assert group is None
+    assert "beyond chance, no group more than the others (maxskew" in text
 
 
 def test_what_human_captions_reveal_as_much_is_no_finding():
@@ -408,6 +536,15 @@ def test_a_caution_about_the_whole_study_stands_once_and_is_pointed_to():
     origin = {"cards": ALL_CARDS, "cautions": [{"about": "images", "sentence": whole}]}
     (finding,) = conclusions(Results(careful, provenance=origin)).findings
     assert finding.text.endswith(". Caution: Its own. (See the cautions about this study.)")
+
+
+def test_a_name_with_several_spaces_does_not_tear_a_caution_apart():
+    whole = Caution("images", "Captions of my  model are of other images.", system="my  model").sentence
+    rows = by_group("error", "error", (0.1, 0.08, 0.12), female=(0.3, 0.27, 0.33), male=(0.1, 0.08, 0.12))
+    careful = tuple(replace(m, caution=join_cautions([whole])) for m in rows)
+    origin = {"cards": ALL_CARDS, "cautions": [{"about": "images", "sentence": whole}]}
+    (finding,) = conclusions(Results(careful, provenance=origin)).findings
+    assert finding.text.endswith(". (See the cautions about this study.)")
 
 
 ATTACKED = {"kind": "activity", "attack": "pgd", "of": "b@v-l"}
@@ -504,6 +641,10 @@ def test_statements_of_a_hostile_card_are_left_out():
     good = Statement("lic", "ideal", "{system} more", "{system} is more", "{system} less")
     card = {"statements": [good.__dict__, {"term": "lic"}, 3, {**good.__dict__, "against": "x"}, None]}
     assert statements_of(card) == [good]
+    for wrong in (
+        {"smallest": "1"}, {"settings": None}, {"choice": ["x"]}, {"beside": 3}, {"factor": True}, {"question": None},
+    ):  # fmt: skip
+        assert statements_of({"statements": [{**good.__dict__, **wrong}]}) == []
     assert statements_of({"statements": "text"}) == statements_of(None) == []
     assert fill("{system.__class__} {0} {system}", {"system": "{attribute}", "attribute": "x"}) == (
         "{system.__class__} {0} {attribute}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portrayal.metrics.card import Card, Term
-from portrayal.statements import IDEAL, LESS, MORE, Statement
+from portrayal.statements import LESS, MORE, ZERO, Statement
 
 WORDS_RIGHT, WORDS_LOST, GROUP_RIGHT = "words-right", "words-lost", "group-right"
 DROP, DROP_SHARE, CHANGE = "drop", "drop-share", "change"
@@ -38,7 +38,7 @@ CARD = Card(
     statements=(
         Statement(
             DROP,
-            IDEAL,
+            ZERO,
             "{system} leaves less bias than as much training without it ({of}, {kind}, {attack})",
             "{system} leaves less bias than as much training without it ({of}, {kind}, {attack})",
             "{system} leaves more bias than as much training without it ({of}, {kind}, {attack})",

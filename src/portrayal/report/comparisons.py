@@ -7,13 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from portrayal.report.layout import is_too_few
-from portrayal.results import HUMAN, Measurement
-from portrayal.statements import GROUPS, HUMAN_CAPTIONS, IDEAL, Statement
-from portrayal.stats import Interval, difference
+from portrayal.results import HUMAN, Measurement, Results
+from portrayal.statements import GROUPS, HUMAN_CAPTIONS, IDEAL, ZERO, Statement
+from portrayal.stats import Interval, correlation_of, difference
 
 ALPHA = 0.05
-_FEWEST_PERMUTATIONS = 1 / 200  # the smallest p that a quick audit's permutations can give
+_PERMUTATIONS = 100  # are made in hundreds, 200 of them at least
+_FEWEST_PERMUTATIONS = 200
 _APART = (
     "kind",
     "attack",
@@ -28,8 +33,10 @@ class Compared:
     `gap` is the number less what it is compared with; None where it cannot be tested. `p_itself` tests the gap, `p`
     also whether it goes beyond that of human captions. `human` holds the rows of human captions that stand beside a
     comparison of groups or with an ideal, `beyond_human` how far the gap is from theirs. `pairs` says among how many
-    pairs of groups the one compared was chosen: its interval holds for all of them at once. `others` are rows of the
-    same number under other settings, `beside` rows of other terms, and `meanings` says what each term is.
+    pairs of groups the one compared was chosen: its interval holds for all of them at once; `left_out` are rows of
+    groups that cannot be among them, and `human_left_out` rows of human captions that should stand beside and cannot be
+    compared. `others` are rows of the same number under other settings, `beside` rows of other terms, and `meanings`
+    says what each term is.
     """
 
     statement: Statement
@@ -39,6 +46,8 @@ class Compared:
     p: float | None = None
     p_itself: float | None = None
     pairs: int = 1
+    left_out: tuple[Measurement, ...] = ()
+    human_left_out: tuple[Measurement, ...] = ()
     human: tuple[Measurement, ...] = ()
     beyond_human: Interval | None = None
     others: tuple[Measurement, ...] = ()
@@ -49,7 +58,45 @@ class Compared:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
-def compare_all(statement: Statement, metric: str, rows: Sequence[Measurement]) -> Iterator[Compared]:
+@dataclass(frozen=True)
+class _Number:
+    """A number's interval, and its resamples where they are known: which they are, and its value in each."""
+
+    interval: Interval
+    sample: str = ""
+    draws: NDArray[np.float64] | None = None
+
+    def less(self, other: _Number) -> _Number:
+        """self - other. What both share (images, most of all) is in the resamples of both."""
+        if self.draws is None or other.draws is None or len(self.draws) != len(other.draws):
+            return _Number(difference(self.interval, other.interval))
+        if self.sample != other.sample:
+            return _Number(difference(self.interval, other.interval))
+        together = correlation_of(self.interval, other.interval, self.draws, other.draws)
+        apart = difference(self.interval, other.interval, together)
+        return _Number(apart, self.sample, self.draws - other.draws)
+
+
+class Numbers:
+    """The numbers of results that can be tested: defined, with bounds, and on enough images."""
+
+    def __init__(self, results: Results):
+        wanted = [m.id for m in results.measurements if m.item is None and m.low is not None]
+        kept = results.replicates.filter(pl.col("id").is_in(wanted) & pl.col("draws").is_not_null())
+        self._draws = {
+            identifier: (sample, np.array(draws, dtype=np.float64))  # a null is undefined: nan
+            for identifier, sample, draws in kept.iter_rows()
+        }
+
+    def of(self, m: Measurement) -> _Number | None:
+        if m.value is None or m.low is None or m.high is None or is_too_few(m):
+            return None
+        return _Number(Interval(m.value, m.low, m.high), *self._draws.get(m.id, ("", None)))
+
+
+def compare_all(
+    statement: Statement, metric: str, rows: Sequence[Measurement], numbers: Numbers
+) -> Iterator[Compared]:
     """The statement's comparison for each system, attribute and case that `rows` (of one metric) hold."""
     cases: dict[tuple[Any, ...], list[Measurement]] = {}
     for m in rows:
@@ -58,11 +105,12 @@ def compare_all(statement: Statement, metric: str, rows: Sequence[Measurement]) 
             cases.setdefault((m.system, m.attribute, case), []).append(m)
     seen: set[tuple[Any, ...]] = set()
     for row, *others in cases.values():
-        compared = _COMPARE[statement.against](statement, row, rows)
+        compared = _COMPARE[statement.against](statement, row, rows, numbers)
         if compared is None:
             continue
         # Some numbers do not depend on the attribute and stand in the results once for each: one sentence is enough.
-        about = (row.system, row.value, row.low, row.high, row.n, row.reason)
+        sides = (m for m in (row, compared.versus) if m is not None)
+        about = (row.system, *((m.value, m.low, m.high, m.n, m.reason) for m in sides))
         if statement.against == HUMAN_CAPTIONS and about in seen:
             continue
         seen.add(about)
@@ -73,15 +121,17 @@ def _with_context(compared: Compared, others: list[Measurement], rows: Sequence[
     row, statement = compared.row, compared.statement
     beside = tuple(m for term in statement.beside for m in _same(row, rows, term=term) if m.group is None)
     remainder = next((m for m in _same(row, rows, term=statement.remainder) if m.group is None), None)
-    group = compared.group
+    group, mostly = compared.group, ""
     if statement.group_term:
-        shown = [m for m in _same(row, rows, term=statement.group_term) if m.group and m.value is not None]
-        group = max(shown, key=lambda m: m.value or 0.0).group if shown else None
+        leads = [m for m in _same(row, rows, term=statement.group_term) if m.group and m.low and m.low > 0]
+        group = max(leads, key=lambda m: m.value or 0.0).group if leads else None
+        mostly = f", mostly {group}" if group else ", no group more than the others"
     values = {
         **row.settings,
         "system": row.system,
         "attribute": row.attribute or "the group",
         "group": group or "one group",
+        "mostly": mostly,
         "other": compared.versus.group if compared.versus is not None else "another",
     }
     return replace(
@@ -96,39 +146,46 @@ def _fits(statement: Statement, m: Measurement) -> bool:
     )
 
 
-def _against_ideal(statement: Statement, row: Measurement, rows: Sequence[Measurement]) -> Compared:
+def _against_ideal(
+    statement: Statement, row: Measurement, rows: Sequence[Measurement], numbers: Numbers
+) -> Compared:
     """The value less its ideal. It is significant where it is by itself, and beyond that of human captions."""
-    interval = _interval(row)
-    if interval is None:
+    number = numbers.of(row)
+    ideal = 0.0 if statement.against == ZERO else row.ideal
+    if number is None or ideal is None:  # what is not known is not 0
         return Compared(statement, row)
-    gap = _from_ideal(row, interval)
-    p = _p(row, gap)
+    gap = _from(ideal, number)
+    p = _p_of(row, gap.interval.p())
+    compared = Compared(statement, row, gap=gap.interval, p=p, p_itself=p)
     human = _human(row, rows)
-    theirs = None if human is None else _interval(human)
-    if human is None or theirs is None:
-        return Compared(statement, row, gap=gap, p=p, p_itself=p)
-    beyond = difference(gap, _from_ideal(human, theirs))
-    return Compared(
-        statement,
-        row,
-        gap=gap,
-        p=max(p, _p_beyond(gap, beyond)),
-        p_itself=p,
-        human=(human,),
-        beyond_human=beyond,
-    )
+    theirs = None if human is None else numbers.of(human)
+    if human is None or (human.ideal is None and statement.against == IDEAL):
+        return compared
+    if theirs is None:
+        return replace(compared, human_left_out=(human,))
+    beyond = gap.less(_from(human.ideal or 0.0, theirs)).interval
+    return replace(compared, p=max(p, _p_beyond(gap.interval, beyond)), human=(human,), beyond_human=beyond)
 
 
-def _p(row: Measurement, gap: Interval) -> float:
+def _p_of(row: Measurement, by_interval: float) -> float:
     """The row's own p; where permutations could not have given a smaller one, that of its interval."""
-    if row.p is None or row.p <= _FEWEST_PERMUTATIONS:
-        return gap.p() if row.p is None else min(row.p, gap.p())
-    return row.p
+    if row.p is None:
+        return by_interval
+    return min(row.p, by_interval) if _at_floor(row.p) else row.p
 
 
-def _from_ideal(m: Measurement, interval: Interval) -> Interval:
-    ideal = m.ideal or 0.0
-    return Interval(interval.value - ideal, interval.low - ideal, interval.high - ideal)
+def _at_floor(p: float) -> bool:
+    """Whether none of the permutations went as far: p is then 1 / (1 + N), where N, which rows do not hold, is a number
+    of hundreds. Of another N the permutations alone decide, which errs on the careful side."""
+    if not 0 < p < 1 / _FEWEST_PERMUTATIONS or abs(1 / p - round(1 / p)) > 1e-6:
+        return False
+    return (round(1 / p) - 1) % _PERMUTATIONS == 0
+
+
+def _from(ideal: float, number: _Number) -> _Number:
+    interval = number.interval
+    moved = Interval(interval.value - ideal, interval.low - ideal, interval.high - ideal)
+    return replace(number, interval=moved)
 
 
 def _p_beyond(gap: Interval, beyond: Interval) -> float:
@@ -136,59 +193,67 @@ def _p_beyond(gap: Interval, beyond: Interval) -> float:
     return beyond.p() if beyond.value * gap.value > 0 else 1.0
 
 
-def _against_human(statement: Statement, row: Measurement, rows: Sequence[Measurement]) -> Compared | None:
+def _against_human(
+    statement: Statement, row: Measurement, rows: Sequence[Measurement], numbers: Numbers
+) -> Compared | None:
     human = _human(row, rows)
     if human is None or human.value is None:
         return None  # there is nobody to compare with, which is no sentence
-    ours, theirs = _interval(row), _interval(human)
+    ours, theirs = numbers.of(row), numbers.of(human)
     if ours is None or theirs is None:
         return Compared(statement, row, human)
-    gap = difference(ours, theirs)
+    gap = ours.less(theirs).interval
     return Compared(statement, row, human, gap, gap.p(), gap.p())
 
 
-def _between_groups(statement: Statement, row: Measurement, rows: Sequence[Measurement]) -> Compared | None:
+def _between_groups(
+    statement: Statement, row: Measurement, rows: Sequence[Measurement], numbers: Numbers
+) -> Compared | None:
     """The two groups that differ most. It is significant where it is by itself, and beyond that of human captions."""
+    worse = statement.worse or {"lower": "higher", "higher": "lower"}.get(row.better or "")
+    if worse not in ("lower", "higher"):
+        return None  # who is worse off is not known
     listed = [m for m in _same(row, rows) if m.group is not None]
-    groups = [m for m in listed if _interval(m) is not None]
+    known = {m.id: number for m in listed if (number := numbers.of(m)) is not None}
+    groups = [m for m in listed if m.id in known]
     if len(groups) < 2:
         few = next((m for m in listed if is_too_few(m)), None)
         return Compared(statement, few) if few is not None else None
-    higher = (statement.worse or ("higher" if row.better == "lower" else "lower")) == "higher"
-    ordered = sorted(groups, key=lambda m: m.value or 0.0, reverse=higher)
-    worst, best = ordered[0], ordered[-1]
-    gap, pairs = _gap(worst, best), math.comb(len(groups), 2)
-    p = min(1.0, gap.p() * pairs)
-    gap = gap.simultaneous(pairs)
+    ordered = sorted(groups, key=lambda m: m.value or 0.0, reverse=worse == "higher")
+    first, last = ordered[0], ordered[-1]
+    gap, pairs = known[first.id].less(known[last.id]), math.comb(len(groups), 2)
+    p = min(1.0, gap.interval.p() * pairs)
     own = next((m for m in _same(row, rows, term=statement.gap_term) if m.group is None), None)
     if own is not None and own.low is not None and own.high is not None and own.value is not None:
-        low, high = (own.low, own.high) if gap.value > 0 else (-own.high, -own.low)
-        gap = Interval(gap.value, min(low, gap.value), max(high, gap.value))
-        p, pairs = _p(own, gap), 1  # the metric allows for the choice itself
-    human = tuple(_human(m, rows) for m in (worst, best))
-    known = tuple(m for m in human if m is not None and _interval(m) is not None)
-    if len(known) < 2:
-        return Compared(statement, worst, best, gap, p, p, pairs, group=worst.group)
-    beyond = difference(gap, _gap(*known))
-    both = max(p, _p_beyond(gap, beyond))
-    return Compared(statement, worst, best, gap, both, p, pairs, known, beyond, group=worst.group)
+        if pairs == 1:  # the same difference, as the table has it
+            value = gap.interval.value
+            low, high = (own.low, own.high) if value > 0 else (-own.high, -own.low)
+            gap = replace(gap, interval=Interval(value, min(low, value), max(high, value)))
+            p = gap.interval.p()
+        p = _p_of(own, p)
+    gap = replace(gap, interval=gap.interval.simultaneous(pairs))
+    left_out = tuple(m for m in listed if m.id not in known)
+    compared = Compared(
+        statement, first, last, gap.interval, p, p, pairs, left_out=left_out, group=first.group
+    )
+    human = [m for m in (_human(first, rows), _human(last, rows)) if m is not None]
+    theirs = [numbers.of(m) for m in human]
+    if len(human) < 2:
+        return compared
+    if theirs[0] is None or theirs[1] is None:
+        return replace(compared, human_left_out=tuple(m for m in human if numbers.of(m) is None))
+    beyond = gap.less(theirs[0].less(theirs[1])).interval
+    return replace(
+        compared, p=max(p, _p_beyond(gap.interval, beyond)), human=tuple(human), beyond_human=beyond
+    )
 
 
-_COMPARE = {IDEAL: _against_ideal, HUMAN_CAPTIONS: _against_human, GROUPS: _between_groups}
-
-
-def _gap(a: Measurement, b: Measurement) -> Interval:
-    ours, theirs = _interval(a), _interval(b)
-    if ours is None or theirs is None:
-        raise ValueError("Both numbers need an interval.")
-    return difference(ours, theirs)
-
-
-def _interval(m: Measurement) -> Interval | None:
-    """None where nothing can be tested: undefined, without bounds, or on too few images."""
-    if m.value is None or m.low is None or m.high is None or is_too_few(m):
-        return None
-    return Interval(m.value, m.low, m.high)
+_COMPARE = {
+    IDEAL: _against_ideal,
+    ZERO: _against_ideal,
+    HUMAN_CAPTIONS: _against_human,
+    GROUPS: _between_groups,
+}
 
 
 def _same(row: Measurement, rows: Sequence[Measurement], term: str | None = None) -> list[Measurement]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from portrayal.report.comparisons import ALPHA, Compared, compare_all
+from portrayal.report.comparisons import ALPHA, Compared, Numbers, compare_all
 from portrayal.report.layout import caution_sentences, is_too_few
 from portrayal.report.questions import OTHER, QUESTIONS, Question, question_of
 from portrayal.report.sentence_numbers import bracket, numbers
@@ -18,6 +18,7 @@ from portrayal.report.wording import level, own_interval
 from portrayal.results import HUMAN, TOO_FEW_REASON, Measurement, Results, split_cautions
 from portrayal.statements import (
     GROUPS,
+    HUMAN_CAPTIONS,
     ITEMS,
     LESS,
     MORE,
@@ -31,7 +32,7 @@ FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_C
     "finding", "suggestive", "observed", "as human captions", "inconclusive", "too few", "undefined", "not comparable",
 )  # fmt: skip
 STATES = (FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_COMPARABLE)
-_LENGTH, _REFERENCES = "length", "references"  # what cautions about a study are about
+_LENGTH, _REFERENCES, _OTHER_IMAGES = "length", "references", "other images"  # what cautions are about
 _MOST_ITEMS = 3  # words or objects of a group in one sentence
 
 
@@ -94,6 +95,7 @@ def conclusions(results: Results) -> Conclusions:
     ):  # rows of a comparison are differences, which have sentences of their own
         return Conclusions((), 0)
     known = _cards(results.provenance)
+    numbers_of = Numbers(results)
     compared: list[Compared] = []
     listed: list[Conclusion] = []
     for metric in dict.fromkeys(m.metric for m in results.measurements):
@@ -103,13 +105,22 @@ def conclusions(results: Results) -> Conclusions:
                 listed += _of_items(statement, rows, results.provenance)
             else:
                 meanings = _meanings(known.get(metric))
-                compared += [replace(one, meanings=meanings) for one in compare_all(statement, metric, rows)]
-    tested = [one.p if one.statement.findings else None for one in compared]
-    corrected = holm(tested)
-    comparisons = sum(p is not None for p in tested)
+                all_of = compare_all(statement, metric, rows, numbers_of)
+                compared += [replace(one, meanings=meanings) for one in all_of]
+    origin = results.provenance
+    open_ = [one.p if _why_not_comparable(one, origin) is None else None for one in compared]
+    # What may become a finding is corrected for all that might have, and what is only observed for all of that kind.
+    may_be = [bool(one.statement.findings) for one in compared]
+    families = {
+        kind: [p if own == kind else None for p, own in zip(open_, may_be, strict=True)]
+        for kind in (True, False)
+    }
+    counts = {kind: sum(p is not None for p in family) for kind, family in families.items()}
+    corrected = {kind: holm(family) for kind, family in families.items()}
+    comparisons = counts[True]
     made = [
-        (one, _conclude(one, q, comparisons, results.measurements, results.provenance))
-        for one, q in zip(compared, corrected, strict=True)
+        (one, _conclude(one, corrected[kind][place], counts[kind], results.measurements, origin))
+        for place, (one, kind) in enumerate(zip(compared, may_be, strict=True))
     ]
     order = [question.name for question in (*QUESTIONS, OTHER)]
     kept = sorted(
@@ -168,13 +179,17 @@ def _conclude(
         return _conclusion(
             compared, UNDEFINED, f"Undefined: {whether}: {row.reason}".rstrip("."), None, origin
         )
-    if is_too_few(row):
-        few = (row.reason or "").removeprefix(TOO_FEW_REASON).removeprefix(": ")
-        text = f"Too few to say {whether} ({f'{row.group}: ' if row.group else ''}{few})"
+    few = next((m for m in (row, compared.versus) if m is not None and is_too_few(m)), None)
+    if few is not None:
+        whose = few.group or ("human captions" if few.system == HUMAN else "")
+        number = (few.reason or "").removeprefix(TOO_FEW_REASON).removeprefix(": ")
+        text = f"Too few to say {whether} ({f'{whose}: ' if whose else ''}{number})"
         return _conclusion(compared, TOO_FEW, text, None, origin)
-    if _differs_by_length(compared, origin):
-        text = f"Cannot be compared: {whether}: captions and references differ too much in length"
-        return _conclusion(compared, NOT_COMPARABLE, text, None, origin)
+    why_not = _why_not_comparable(compared, origin)
+    if why_not is not None:
+        return _conclusion(
+            compared, NOT_COMPARABLE, f"Cannot be compared: {whether}: {why_not}", None, origin
+        )
     shown = numbers(compared)
     apart = gap is not None and (gap.low > 0 or gap.high < 0)
     side = None if gap is None or not apart else MORE if gap.value > 0 else LESS
@@ -184,14 +199,16 @@ def _conclude(
     itself = apart and compared.p_itself is not None and compared.p_itself < ALPHA
     alone = itself and compared.p is not None and compared.p < ALPHA
     is_finding = (MORE if statement.against == GROUPS else side) in statement.findings
-    sure = alone and q is not None and q <= ALPHA if is_finding else alone
+    sure = alone and q is not None and q <= ALPHA
     sentence = (
         (statement.more if side == MORE or statement.against == GROUPS else statement.less) if side else ""
     )
-    if not sure and alone and _matters(compared):
-        kind = f"Suggestive, not significant after correction for {comparisons} comparisons"
-        return _conclusion(compared, SUGGESTIVE, f"{kind}: {whether}: {shown}", None, origin)
-    if not sure and itself and compared.human and not alone:
+    if not sure and alone:
+        corrected = f"ot significant after correction for {comparisons} comparisons: {whether}: {shown}"
+        if is_finding and _matters(compared):
+            return _conclusion(compared, SUGGESTIVE, f"Suggestive, n{corrected}", None, origin)
+        return _conclusion(compared, INCONCLUSIVE, f"N{corrected}", None, origin)
+    if not sure and itself and compared.human:
         text = f"Not shown to go beyond human captions: {whether}: {shown}"
         return _conclusion(compared, AS_HUMAN, text, None, origin)
     if not sure:
@@ -206,23 +223,26 @@ def _conclude(
     return _conclusion(compared, FINDING, text, side, origin)
 
 
-def _differs_by_length(compared: Compared, origin: Mapping[str, Any]) -> bool:
-    """Whether captions that are several times as long as the references make a comparison with these pointless.
+def _why_not_comparable(compared: Compared, origin: Mapping[str, Any]) -> str | None:
+    """Why a comparison with human captions says nothing, as a caution about the study tells: other images, or length.
 
-    Groups can be compared all the same, since captions of all of them are as long, but for scores against references:
-    of captions this long hardly any of the score is left.
+    Groups can be compared all the same, but for scores against references where captions are several times as long as
+    these: hardly any of the score is left.
     """
-    row = compared.row
+    row, against = compared.row, compared.statement.against
     listed = origin.get("cautions")
-    about_length = {
-        one.get("sentence")
+    own = split_cautions(row.caution)
+    about = {
+        one.get("about")
         for one in (listed if isinstance(listed, list) else ())
-        if isinstance(one, Mapping) and one.get("about") == _LENGTH
+        if isinstance(one, Mapping) and one.get("sentence") in own
     }
-    if about_length.isdisjoint(split_cautions(row.caution)):
-        return False
+    if against == HUMAN_CAPTIONS and _OTHER_IMAGES in about:
+        return "human captions are of other images"
     cautioned = _object(_object(_cards(origin).get(row.metric)).get("cautioned"))
-    return compared.statement.against != GROUPS or row.term in (cautioned.get(_REFERENCES) or ())
+    if _LENGTH in about and (against != GROUPS or row.term in (cautioned.get(_REFERENCES) or ())):
+        return "captions and references differ too much in length"
+    return None
 
 
 def _meanings(card: object) -> dict[str, str]:

@@ -9,7 +9,7 @@ from portrayal.report.layout import is_too_few, settings_text
 from portrayal.report.section import probability
 from portrayal.report.wording import interval, level, own_interval, signed
 from portrayal.results import Measurement
-from portrayal.statements import GROUPS, IDEAL
+from portrayal.statements import GROUPS, IDEAL, ZERO
 
 
 def numbers(compared: Compared) -> str:
@@ -36,10 +36,23 @@ def numbers(compared: Compared) -> str:
                 f", holding for all {compared.pairs} pairs of groups at once" if compared.pairs > 1 else ""
             )
             text += f"; difference {signed(row, gap.value)} ({interval(row, gap)}{of_all})"
+        text += _left_out(compared.left_out)
         if compared.human:
             first, second = (level(m, m.value) for m in compared.human)
             text += f"; human captions {first} and {second}{_beyond_human(compared)}"
+    if compared.human_left_out:
+        few = any(map(is_too_few, compared.human_left_out))
+        why = "too few to compare" if few else "undefined"
+        text += f"; human captions {why}"
     return text + _own_p(compared) + _beside(compared) + _other_settings(compared)
+
+
+def _left_out(rows: Sequence[Measurement]) -> str:
+    """Groups that are not compared: one of them may be worse off than those that are."""
+    few = [str(m.group) for m in rows if is_too_few(m)]
+    open_ = [str(m.group) for m in rows if not is_too_few(m)]
+    text = f"; {_listed(few)} left out, with too few images" if few else ""
+    return text + (f"; {_listed(open_)} left out, without an interval" if open_ else "")
 
 
 def _own_p(compared: Compared) -> str:
@@ -103,7 +116,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _other_settings(compared: Compared) -> str:
     """The same number under other settings, where they put it on another side of the ideal."""
-    if compared.statement.against != IDEAL:
+    if compared.statement.against not in (IDEAL, ZERO):
         return ""
     row, own = compared.row, _side_of(compared.row)
     parts = []

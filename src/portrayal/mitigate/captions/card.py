@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portrayal.metrics.card import Card, Term
-from portrayal.statements import IDEAL, LESS, MORE, Statement
+from portrayal.statements import LESS, MORE, ZERO, Statement
 
 CARD = Card(
     name="remedy",
@@ -45,7 +45,7 @@ CARD = Card(
     statements=tuple(
         Statement(
             "change",
-            IDEAL,
+            ZERO,
             f"With {{system}}, {what} rises",
             f"{what} changes with {{system}}",
             f"With {{system}}, {what} falls",
