@@ -402,6 +402,16 @@ def test_captions_of_another_length_are_not_held_against_references():
     assert [state for state, _ in long(*errors)] == [FINDING]  # groups of one system, and no reference
 
 
+def test_what_would_be_said_twice_in_the_same_words_is_said_once():
+    rows = [
+        row("quality", "chair-i", 0.3, 0.28, 0.32, attribute=attribute, n=n, ideal=0.0)
+        for attribute, n in (("gender", 500), ("race", 400))
+    ]
+    human = [replace(m, system="human", value=0.05, low=0.04, high=0.06) for m in rows]
+    texts = [text for _, text in long(*rows, *human)]
+    assert len(texts) == len(set(texts)) == 1
+
+
 def test_human_captions_of_other_images_are_not_held_against_a_system():
     """Groups of one system can be compared all the same."""
     caution = "Human captions are of 100 images and captions of oscar of 900 (100 of them the same)."

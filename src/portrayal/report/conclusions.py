@@ -130,7 +130,10 @@ def conclusions(results: Results) -> Conclusions:
     sentences = sorted(
         [*sentences, *listed], key=lambda one: (order.index(one.question), STATES.index(one.state))
     )
-    return Conclusions(tuple(sentences), comparisons)
+    once = {
+        one.text: one for one in reversed(sentences)
+    }  # a number of two attributes may be told in the same words
+    return Conclusions(tuple(one for one in sentences if once[one.text] is one), comparisons)
 
 
 def _cards(origin: Mapping[str, Any]) -> Mapping[str, Any]:
