@@ -16,6 +16,7 @@ from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.lexicon import Lexicon, load_lexicon
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.metrics.cautioning import study_cautions
+from portrayal.metrics.lexicon_use import words_of_groups
 from portrayal.metrics.options import GENERAL
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
@@ -71,7 +72,7 @@ def audit(
         command=command_line(),
         seed=seed,
         started=started,
-        study=describe(study),
+        study={**describe(study), "words": _words(study, runs)},
         cards={metric.name: metric.card.as_dict() for metric in chosen},
         skipped=skipped,
         cautions=[caution.as_dict() for caution in study_cautions(study)],
@@ -244,6 +245,16 @@ def describe(study: Study) -> dict[str, object]:
         "left_out": study.left_out,
         "shortened": dict(study.shortened),
     }
+
+
+def _words(study: Study, runs: Sequence[Run]) -> dict[str, dict[str, list[str]]]:
+    """Words by which captions name the groups of each attribute, of the lexicon that its metrics were given."""
+    lexicons: dict[str, Any] = {}
+    for run in runs:
+        if run.attribute in study.attribute_names and run.metric.takes("lexicon"):
+            lexicons.setdefault(run.attribute, run.options.get("lexicon"))
+    found = {name: words_of_groups(study, name, lexicon) for name, lexicon in lexicons.items()}
+    return {name: words for name, words in found.items() if words}
 
 
 def _image_set(study: Study) -> str:

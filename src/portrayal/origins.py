@@ -32,6 +32,7 @@ _STUDY = {
     **dict.fromkeys(_COUNTS, int),
     "groups": {ANY: {ANY: int}},
     "image_set": str,
+    "words": {ANY: {ANY: [str]}},
     "shortened": {ANY: int},
 }
 _PROVENANCE: dict[str, Any] = {

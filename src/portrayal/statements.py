@@ -25,7 +25,7 @@ class Statement:
     `human` captions; other `groups` (the two that differ most; what human captions show as clearly is no finding);
     `items`: which words or objects go with which group. `more` and `less` are the sentences for a value above and below
     it, `question` what stays open where neither can be said. For groups, `more` speaks of the group that is worse off.
-    Sentences may hold {system}, {attribute}, {group}, {other}, and the name of any setting.
+    Sentences may hold {system}, {attribute}, {group}, {other}, {n}, and the name of any setting.
 
     Only a side in `findings` is a finding; on the other side, or where `findings` is empty, the sentence is an
     observation, and `note` says why. A difference below `smallest`, or by a factor below `factor`, is too small to be a

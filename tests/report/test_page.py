@@ -112,6 +112,14 @@ def test_a_term_in_two_units_has_two_columns():
     assert "0.250" in html
 
 
+@pytest.mark.parametrize("card", [None, {"terms": None, "formula": None, "caveats": None, "parts": None}])
+def test_a_card_that_says_nothing_has_a_page(card):
+    measured = Measurement("lic", "lic", system="s", value=1.0, low=0.5, high=1.5, n=500, unit="percent")
+    assert "What do captions give away" in page.render(
+        Results((measured,), provenance={"cards": {"lic": card}})
+    )
+
+
 def test_a_page_promises_to_open_what_it_has(hostile_results):
     promise = 'Every underlined number, and each link "captions", opens {} behind it.'
     assert promise.format("the captions") in page.render(hostile_results)
@@ -199,3 +207,16 @@ def test_results_without_such_captions_have_no_such_part(faithful_lic):
     assert beside(bare) == []
     assert "One image at a time" not in page.render(bare)
     assert beside(dataclasses.replace(faithful_lic, provenance={"cards": "nothing of ours"})) == []
+
+
+def test_the_page_says_by_which_words_captions_name_a_group():
+    """ "Old" is anybody grown up in the list of ages: its name alone would be read as elderly."""
+    results = portrayal.audit(make_study(120), metrics=["naming-ratio"], quick=True)
+    words = results.provenance["study"]["words"]
+    assert words["age"]["old"] == ["old", "elderly", "adult", "adults", "elder"]
+    html = page.render(results)
+    assert "Captions name age by words such as old, elderly, adult, adults, elder (old); " in html
+    other = portrayal.audit(
+        make_study(120), metrics=["naming-ratio"], attribute="gender", lexicon="man-woman", quick=True
+    )
+    assert other.provenance["study"]["words"] == {"gender": {"female": ["woman"], "male": ["man"]}}

@@ -51,6 +51,10 @@ def test_uneven_references_are_told_with_their_numbers():
     )  # fmt: skip
     assert found(study) == [("references", None)]
     assert "(10 images have 1, 30 images have 5)" in cautions(study)[0].sentence
+    some = {image: [1, 2, 2, 3, 4, 7, 0][int(image)] if int(image) < 7 else 5 for image in IMAGES}
+    others = Study.from_frames(captions=captions("a", IMAGES), references=references(some))
+    told = "(1 image has 1, 2 images have 2, 33 images have 5, 1 image has 7, 2 another number, 1 none)"
+    assert told in cautions(others)[0].sentence
     rows = portrayal.metrics.quality(study, draws=20).measurements
     assert all("uneven" in (m.caution or "") for m in rows if m.term == "cider" and m.value is not None)
     assert not any(m.caution for m in rows if m.term in ("length", "vocabulary"))

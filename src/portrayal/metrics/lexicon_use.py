@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from portrayal.errors import Undefined
-from portrayal.lexicon import Lexicon, find_lexicon, name_key
+from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon, name_key
 from portrayal.metrics.language import cautions, unread
 from portrayal.metrics.speech import lexicon_names
 from portrayal.study import Study
+
+EXAMPLES = 5  # words of a group that are shown
 
 
 def aliases(attribute: str, values: Iterable[str]) -> dict[str, str]:
@@ -20,6 +22,20 @@ def aliases(attribute: str, values: Iterable[str]) -> dict[str, str]:
     lexicon = find_lexicon(attribute)
     known = {} if lexicon is None else lexicon.names_of_groups
     return {value: known[name_key(value)] for value in values if name_key(value) in known}
+
+
+def words_of_groups(
+    study: Study, attribute: str, lexicon: str | Lexicon | None = None
+) -> dict[str, list[str]]:
+    """For each group that a lexicon has words for, the first few: what a reader takes the group's name to mean."""
+    words = find_lexicon(attribute) if lexicon is None else load_lexicon(lexicon)
+    if words is None:
+        return {}
+    try:
+        names = lexicon_names(study.groups(attribute), words, attribute)
+    except Undefined:
+        return {}
+    return {group: list(words.groups[name][:EXAMPLES]) for group, name in names.items() if name is not None}
 
 
 def lexicon_remarks(study: Study) -> list[str]:

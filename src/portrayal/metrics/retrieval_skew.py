@@ -96,8 +96,8 @@ CARD = Card(
         Statement(
             "maxskew",
             IDEAL,
-            "When searched, {system} ranks one group first more often than its share, beyond chance{mostly} (maxskew, "
-            "mean of a natural logarithm over queries: .69 is twice its share)",
+            "When searched ({n} queries), {system} ranks one group first more often than its share, beyond "
+            "chance{mostly} (maxskew, mean of a natural logarithm over queries: .69 is twice its share)",
             "{system} ranks one group of {attribute} first more often than its share, beyond chance (maxskew)",
             "{system} ranks the groups of {attribute} closer to their shares than chance does (maxskew)",
             group_term="skew@k",

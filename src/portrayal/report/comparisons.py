@@ -129,6 +129,7 @@ def _with_context(compared: Compared, others: list[Measurement], rows: Sequence[
     values = {
         **row.settings,
         "system": row.system,
+        "n": row.n,
         "attribute": row.attribute or "the group",
         "group": group or "one group",
         "mostly": mostly,

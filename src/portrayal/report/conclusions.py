@@ -207,7 +207,10 @@ def _conclude(
         (statement.more if side == MORE or statement.against == GROUPS else statement.less) if side else ""
     )
     if not sure and alone:
-        corrected = f"ot significant after correction for {comparisons} comparisons: {whether}: {shown}"
+        which = "" if statement.findings else " that are observed only"
+        corrected = (
+            f"ot significant after correction for {comparisons} comparisons{which}: {whether}: {shown}"
+        )
         if is_finding and _matters(compared):
             return _conclusion(compared, SUGGESTIVE, f"Suggestive, n{corrected}", None, origin)
         return _conclusion(compared, INCONCLUSIVE, f"N{corrected}", None, origin)
@@ -316,6 +319,8 @@ def _of_items(
         text = f"{fill(statement.more, values)}: {'; '.join(parts)}"
         if too:
             text += f" (in human captions too: {', '.join(too)})"
+        elif (HUMAN, attribute) in scans:
+            text += " (in human captions none of these)"
         made.append(_conclusion(compared, OBSERVED, text, None, origin))
     return made
 

@@ -84,7 +84,7 @@ def render(results: Results) -> str:
     html = template.render(
         origin=results.provenance,
         study=_object(results.provenance.get("study")),
-        cards=_object(results.provenance.get("cards")),
+        cards=_without_null(_object(results.provenance.get("cards"))),
         sections=shown,
         concluded=concluded,
         cautions=caution_sentences(results.provenance),
@@ -174,6 +174,13 @@ def _pictures(results: Results, wanted: set[str]) -> dict[str, str]:
     found = results.pictures.drop_nulls().filter(~is_made())
     shown = pl.concat([found.head(SHOWN_PICTURES), found.filter(pl.col("image_id").is_in(list(wanted)))])
     return {image: base64.b64encode(picture).decode() for image, picture in shown.iter_rows()}
+
+
+def _without_null(value: Any) -> Any:
+    """What is null in a results file says as little as what is not there, which the template expects."""
+    if isinstance(value, dict):
+        return {name: _without_null(inner) for name, inner in value.items() if inner is not None}
+    return [_without_null(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -63,9 +63,15 @@ def _own_p(compared: Compared) -> str:
 
 
 def _beyond_human(compared: Compared) -> str:
-    """How far it is from human captions, where that decides: the difference itself is clear and theirs is near."""
+    """How far it is from human captions, where one of both is clear: the difference itself, or that it is not theirs.
+
+    Where the two are as clear as they can be, the number would say nothing more.
+    """
     gap, beyond = compared.gap, compared.beyond_human
-    if gap is None or beyond is None or not (gap.low > 0 or gap.high < 0) or beyond.p() < ALPHA / 100:
+    if gap is None or beyond is None:
+        return ""
+    clear = gap.low > 0 or gap.high < 0
+    if clear == (beyond.p() < (ALPHA / 100 if clear else ALPHA)):
         return ""
     return f", {signed(compared.row, beyond.value)} beyond them ({interval(compared.row, beyond)})"
 

@@ -10,7 +10,7 @@ from portrayal.report.concept_specs import Spec, base, plain
 from portrayal.report.layout import number, with_interval
 from portrayal.report.panel import Panel
 from portrayal.report.point_names import SIZE, WIDEST, Box, spots
-from portrayal.results import HUMAN, Measurement, Results
+from portrayal.results import HUMAN, Measurement, Results, split_cautions
 
 _QUALITY = ("quality", "cider")
 _BIAS = (("lic", "lic"), ("lic", "lic_m"))  # the first of these that two systems have
@@ -61,6 +61,12 @@ class Tradeoff:
     def lines(self) -> list[tuple[str, str, str]]:
         """A line for each system: its name, and both numbers with their intervals."""
         return [(system, with_interval(good), with_interval(bias)) for system, good, bias in self.systems]
+
+    @property
+    def cautions(self) -> list[str]:
+        """What must be read beside either number, each sentence once."""
+        rows = [m for _, *both in self.systems for m in both]
+        return list(dict.fromkeys(caution for m in rows for caution in split_cautions(m.caution)))
 
 
 def tradeoffs(results: Results) -> list[Tradeoff]:

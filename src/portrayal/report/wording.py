@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from portrayal.report.layout import number
 from portrayal.results import Measurement
 from portrayal.stats import Interval
@@ -15,7 +17,7 @@ def share(value: float | None) -> str:
     >>> share(0.0142), share(0.5), share(None)
     ('1.4 %', '50.0 %', '–')
     """
-    return number(None, None) if value is None else f"{100 * value:.{_digits(value)}f} %"
+    return number(None, None) if value is None else f"{_percent(value)} %"
 
 
 def level(m: Measurement, value: float | None) -> str:
@@ -50,8 +52,17 @@ def _change(m: Measurement, value: float) -> tuple[str, str]:
     if abs(value) < _ROUNDING:
         value = 0.0
     if m.unit == "share":
-        return _without_minus_zero(f"{100 * value:.{_digits(value)}f}"), _POINTS
+        return _without_minus_zero(_percent(value)), _POINTS
     return _without_minus_zero(number(value, m.unit)), _POINTS if m.unit == "percent" else ""
+
+
+def _percent(value: float) -> str:
+    """Rounded as a table rounds the share: in floating point .0375 lies below, and 100 times it does not.
+
+    >>> _percent(0.0375), f"{0.0375:.3f}"
+    ('3.7', '0.037')
+    """
+    return f"{Decimal(value) * 100:.{_digits(value)}f}"
 
 
 def _without_minus_zero(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from portrayal.errors import counted
 from portrayal.results import HUMAN, TOO_FEW, one_spaced
 from portrayal.study.shortening import shortenings
 from portrayal.study.study import Study
@@ -71,7 +72,11 @@ def _references(study: Study) -> Iterator[Caution]:
         least, most = counts["references"].min(), counts["references"].max()
         named = {*sizes["references"].head(_SHOWN - 2), least, most}
         shown = sizes.filter(number.is_in(named)).sort("references")
-        told = ", ".join(f"{images:,} images have {how_many}" for how_many, images in shown.iter_rows())
+        parts = [f"{counted(images, 'image', 'has')} {how_many}" for how_many, images in shown.iter_rows()]
+        others, none = counts.height - shown["images"].sum(), captioned.height - counts.height
+        parts += [f"{others:,} another number"] if others else []
+        parts += [f"{none:,} none"] if none else []
+        told = ", ".join(parts)
         yield Caution(
             REFERENCES,
             f"The number of references per image is uneven ({told}), and scores against references rise with it.",

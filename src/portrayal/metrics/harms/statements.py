@@ -57,20 +57,21 @@ _LEFT_OUT = {*(statement.term for statement in _FOLLOWS_A_FAULT), "erasure.ignor
 
 def statements(terms: Iterable[Term]) -> tuple[Statement, ...]:
     """Of every term: the findings first, then what is merely more frequent than in human captions."""
-    return (
-        *_FOLLOWS_A_FAULT,
-        *(
-            Statement(
-                term.name,
-                HUMAN_CAPTIONS,
-                f"More often in captions of {{system}} than in human captions: {term.meaning}",
-                f"{term.meaning} are more frequent in {{system}} than in human captions",
-                f"Less often in captions of {{system}} than in human captions: {term.meaning}",
-                findings=(),
-                note=_LOOK,
-                settings=_STAGE,
-            )
-            for term in terms
-            if term.name not in _LEFT_OUT and term.meaning.startswith(_OF_CAPTIONS)
-        ),
+    observed = (
+        term for term in terms if term.name not in _LEFT_OUT and term.meaning.startswith(_OF_CAPTIONS)
+    )
+    return (*_FOLLOWS_A_FAULT, *map(_observed, observed))
+
+
+def _observed(term: Term) -> Statement:
+    meaning = term.meaning.replace("this group", "this group of {attribute}")
+    return Statement(
+        term.name,
+        HUMAN_CAPTIONS,
+        f"More often in captions of {{system}} than in human captions: {meaning}",
+        f"{meaning} are more frequent in {{system}} than in human captions",
+        f"Less often in captions of {{system}} than in human captions: {meaning}",
+        findings=(),
+        note=_LOOK,
+        settings=_STAGE,
     )
