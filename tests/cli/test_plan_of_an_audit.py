@@ -227,3 +227,20 @@ def test_values_in_a_list_add_up(command, tmp_path):
         data = json.loads((out / "results.json").read_text())
         assert {m["settings"]["stage"] for m in data["measurements"]} == {"3", "4"}
         assert {m["term"] for m in data["measurements"]} == {"demeaning.words"}
+
+
+def test_what_needs_no_attribute_is_not_said_to_lack_one(command, tmp_path):
+    write_study(Study.from_frames(**STUDIES["captions alone"]), tmp_path / "study")
+    call = [
+        "audit",
+        tmp_path / "study",
+        "--quick",
+        "--workers",
+        1,
+        "--metrics",
+        "cooccurrence,retrieval-skew",
+    ]
+    code, out, _ = command(*call, "--out", tmp_path / "audit")
+    assert code == 0
+    assert "Not measured: retrieval-skew. " in out
+    assert "no attribute" not in out

@@ -168,7 +168,7 @@ def test_a_card_says_what_is_not_known_and_how_to_run_it_again():
     assert "Resting on fewer than 30 images: 1 (†). Neither kind is in the metadata." in card
     assert "Undefined, nobody is {x}: " in card
     assert "- error: It counts words \\| not people." in card
-    assert "- lic, no attribute: no captions" in card
+    assert "- lic: no captions" in card
     assert "````sh\nportrayal audit s ```\n````" in card
     for line in (
         "- Portrayal: 0.1.0",

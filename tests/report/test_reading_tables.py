@@ -5,8 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 import portrayal
+from portrayal.metrics import CARDS
 from portrayal.report.intervals import chart
 from portrayal.report.layout import footnotes, sections
+from portrayal.report.page import render
 from portrayal.results import Measurement, Results
 
 
@@ -57,3 +59,14 @@ def test_the_ratio_of_all_people_says_whose_it_is():
     assert whole[None].value == whole["female"].value
     assert whole[None].caution == "The ratio of all people is that of female, the rarest group, to male."
     assert whole["female"].caution is None
+
+
+def test_what_is_undefined_and_what_is_not_significant_are_counted_apart():
+    cards = {"leakage": CARDS["leakage"].as_dict()}
+    given = {"attribute": "gender", "ideal": 0.0, "better": "lower", "unit": "share", "n": 500}
+    level = Measurement("leakage", "difference", system="oscar", value=0.0, low=-0.1, high=0.1, **given)
+    unknown = Measurement("leakage", "difference", system="sat", reason="one group", **given)
+    page = render(Results((level, unknown), provenance={"cards": cards}))
+    assert "cannot be told" not in page
+    assert "<summary>1 not significant" in page
+    assert "<summary>1 not measured: undefined" in page

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -83,3 +86,12 @@ def test_no_command_cuts_in_silence(tmp_path, command):
     _, _, complaint = command("score", "cooccurrence", tmp_path, "--attribute", "gender")
     assert sentence in complaint
     assert read_study(tmp_path).shortened == {"s": 1}
+
+
+def test_a_caption_of_two_megabytes_does_not_keep_a_metric_busy(tmp_path):
+    """Reading all of it would take many minutes; the limit is far from the seconds that it takes."""
+    rows = [{"image_id": n, "caption": "a man rides a horse " * (100_000 if n == 3 else 1)} for n in range(8)]
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "study.toml").write_text('references = "all.jsonl"\n[captions]\ns = "all.jsonl"\n')
+    call = [sys.executable, "-m", "portrayal", "score", "quality", tmp_path, "--draws", "20"]
+    assert subprocess.run(call, check=False, capture_output=True, timeout=200).returncode == 0

@@ -165,7 +165,7 @@ class _Card:
     def _skipped(self) -> list[str]:
         skipped = self.results.provenance.get("skipped")
         told = [
-            f"- {escape(str(skip.get('metric')))}, {escape(str(skip.get('attribute') or 'no attribute'))}: "
+            f"- {' by '.join(escape(str(skip[name])) for name in ('metric', 'attribute') if skip.get(name))}: "
             f"{escape(str(skip.get('reason')))}"
             for skip in (skipped if isinstance(skipped, list | tuple) else ())
             if isinstance(skip, Mapping)
