@@ -76,6 +76,31 @@ def test_harms_and_the_default_list_name_the_same_genders():
         assert set(words) - pronouns == set(axis[group])
 
 
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "two men fish from a pier", "children fish", "two women style hair", "firemen suit up",
+        "a street without cars and men walking dogs", "a park without benches and boys playing soccer",
+        "there are no clouds and men are surfing", "the man is not seen smiling", "a man is not shown wearing a helmet",
+        "the man is not pictured with a bat", "the man is not in the image's center", "a statue of liberty and a man",
+        "a male dog musher",
+    ],
+)  # fmt: skip
+def test_who_is_there_is_there_in_every_finder(caption):
+    assert mentions(caption)
+    if "children" not in caption:
+        assert GENDER.groups(caption) != ()
+
+
+@pytest.mark.parametrize(
+    "caption", ["a street without cars and people", "the man is not in the image", "no trace of a man or a woman",
+                "a statue of two men and a woman"]
+)  # fmt: skip
+def test_who_is_not_there_is_not(caption):
+    assert GENDER.groups(caption) == ()
+    assert not mentions(caption)
+
+
 def test_a_mask_hides_the_published_words_and_no_others():
     text = "A fireman in a cowboy hat, no man and his bride"
     assert GENDER.mask(text, "x") == PUBLISHED.mask(text, "x") == "A fireman in a x hat, no x and x bride"
@@ -90,14 +115,39 @@ def test_a_mask_hides_the_published_words_and_no_others():
 
 @pytest.mark.parametrize(
     "label",
-    ["person", "People", "woman", "rider", "baseball player", "pedestrian", "Human face", "boy scout"],
+    [
+        "person",
+        "People",
+        "woman",
+        "rider",
+        "baseball player",
+        "pedestrian",
+        "Human face",
+        "boy scout",
+        "man in suit",
+        "woman holding umbrella",
+        "person (female)",
+        "person 1",
+    ],
 )
 def test_labels_of_people(label):
     assert is_person_label(label)
 
 
 @pytest.mark.parametrize(
-    "label", ["teddy bear", "cowboy hat", "mannequin", "pitcher", "hot dog", "dog", "human statue"]
+    "label",
+    [
+        "teddy bear",
+        "cowboy hat",
+        "mannequin",
+        "pitcher",
+        "hot dog",
+        "dog",
+        "human statue",
+        "toy soldier",
+        "woman's hat",
+        "swimming pool",
+    ],
 )
 def test_labels_of_things(label):
     assert not is_person_label(label)

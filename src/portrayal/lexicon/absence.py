@@ -130,8 +130,12 @@ class _Absence:
         if not after:
             return False
         if after[0] in self._sets["seen"]:
-            return not after[1:2] or after[1] not in self._sets["partly"]
-        return after[0] == "in" and any(word in self._sets["images"] for word in after[1:3])
+            return not after[1:2] or not (after[1] in self._sets["partly"] or _is_done(after[1]))
+        image = next(
+            (place for place in (1, 2) if after[place : place + 1] and after[place] in self._sets["images"]),
+            0,
+        )
+        return after[0] == "in" and image > 0 and not _POSSESSIVE.intersection(after[image + 1 : image + 2])
 
     def _describes(self, token: str) -> bool:
         return (
@@ -149,7 +153,7 @@ class _Absence:
         for place in range(start, min(start + _REACH, len(tokens))):
             token = tokens[place]
             if token == "of" and place > start and tokens[place - 1] in self._sets["signs"]:
-                begins, words = True, 0
+                begins, words, articles = True, 0, True
             elif token in self._sets["ends"] or token == "of":
                 break
             elif token in (",", "or", "nor", "and"):
@@ -183,9 +187,20 @@ class _Absence:
         yield from sure
 
 
+def _is_done(token: str) -> bool:
+    """Whether somebody is seen, if not to do or have something: "is not seen smiling", "not shown with a hat"."""
+    return token.endswith("ing") or token in ("with", "to", "as")
+
+
 def _bare_plural(tokens: Sequence[str], place: int) -> bool:
-    """Whether "and" joins one more thing that is not there: "no cars and people", not "no shirt and a hat"."""
+    """Whether "and" joins one more thing that is not there: "no cars and people", not "no shirt and a hat".
+
+    Of whom something is said, is there: "no cars and men walking dogs", "no clouds and men are surfing".
+    """
     following = tokens[place] if place < len(tokens) else ""
+    said = tokens[place + 1] if place + 1 < len(tokens) else ""
+    if said.endswith("ing") or said in ("is", "are", "was", "were", "have", "who"):
+        return False
     return following in _PLURALS or (following.endswith("s") and not following.endswith("ss"))
 
 

@@ -9,6 +9,7 @@ from portrayal.lexicon.nobody import Nobody, lists
 from portrayal.lexicon.tokens import tokenize
 
 # Parts of a person, as Open Images labels them: "Human face".
+_AFTER_HEAD = frozenset("in on at with without by near from wearing".split())
 _PARTS = frozenset("arm beard body ear eye face foot hair hand head leg mouth nose".split())
 
 
@@ -25,12 +26,22 @@ def is_person_label(label: str) -> bool:
     ['Person', 'baseball player', 'crowd of people', 'groom']
     """
     tokens = tokenize(label.replace("_", " "))
-    if not tokens:
+    if not tokens or tokens[0] == "toy":
         return False
+    tokens = _head(tokens)
     last = len(tokens) - 1
     if " ".join(tokens) in _people() or (tokens[0] == "human" and tokens[last] in _PARTS):
         return True
     return tokens[last] in _people() and not Nobody(tokens).at(last)
+
+
+def _head(tokens: list[str]) -> list[str]:
+    """What is told of, without what is told of it: "man in suit", "woman holding umbrella", "person (female)"."""
+    ends = (
+        place for place, token in enumerate(tokens)
+        if place and (token in _AFTER_HEAD or token.endswith("ing") or token == "(" or token[0].isdigit())
+    )  # fmt: skip
+    return tokens[: next(ends, len(tokens))]
 
 
 @cache

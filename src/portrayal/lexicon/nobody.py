@@ -97,15 +97,18 @@ class Nobody:
             return False
         for index in range(start - 1, max(0, start - _STATUE), -1):
             if tokens[index] == "of":
-                return tokens[index - 1] in words.made_of
+                return tokens[index - 1] in words.made_of and tokens[index + 1] != "liberty"
             if tokens[index] in words.ends_a_phrase:
                 return False
         return False
 
 
+_PLURALS = ("men", "people", "children", "folk")  # and what ends in them: women, firemen, schoolchildren
+
+
 def _is_singular(word: str) -> bool:
-    """A plural before a thing is somebody's: "the girls boots" lacks an apostrophe."""
-    return not word.endswith("s") or word.endswith("ss")
+    """A plural before a thing is somebody's ("the girls boots" lacks an apostrophe), or does it: "two men fish"."""
+    return not word.endswith(_PLURALS) and (not word.endswith("s") or word.endswith("ss"))
 
 
 class _Lists:
