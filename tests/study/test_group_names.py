@@ -189,3 +189,33 @@ def test_columns_of_two_tables_never_collide(tmp_path):
     (tmp_path / "a.csv").write_text("image_id,gender,gender_again\n0,male,x\n1,male,x\n")
     (tmp_path / "study.toml").write_text('captions = "c.csv"\nattributes = ["a.csv", "a.csv"]\n')
     assert read_study(tmp_path).attributes.rows() == [("0", "male", "x"), ("1", "male", "x")]
+
+
+def test_names_that_look_alike_are_one(tmp_path):
+    """A character without width, or another way to write a letter, makes no group of its own."""
+    rows = [
+        "image_id,gender",
+        *(f"{n},{name}" for n, name in enumerate(("male", "male\u200b", " male", "\ufeffmale"))),
+    ]
+    rows += [f"{n},ma\u0308nnlich" for n in (4, 5)] + [f"{n},m\u00e4nnlich" for n in (6, 7)]
+    (tmp_path / "a.csv").write_text("\n".join(rows), encoding="utf-8")
+    (tmp_path / "c.csv").write_text("image_id,caption\n" + "\n".join(f"{n},a man" for n in range(8)))
+    (tmp_path / "study.toml").write_text('attributes = "a.csv"\n[captions]\ns = "c.csv"\n')
+    assert read_study(tmp_path).group_counts("gender") == {"male": 4, "m\u00e4nnlich": 4}
+
+
+def test_what_may_stand_for_a_missing_value_is_noted(tmp_path, command):
+    rows = "\n".join(f"{n},{'nan' if n < 3 else 'a man'}" for n in range(8))
+    (tmp_path / "c.csv").write_text(f"image_id,caption\n{rows}\n")
+    (tmp_path / "a.csv").write_text(
+        "image_id,gender\n" + "\n".join(f"{n},{'None' if n % 2 else 'male'}" for n in range(8))
+    )
+    (tmp_path / "study.toml").write_text('attributes = "a.csv"\n[captions]\ns = "c.csv"\n')
+    told = " ".join(command("check-study", tmp_path)[1].split())
+    assert (
+        "3 captions of 's' are one of nan, null, none, n/a, na, which may stand for a missing caption" in told
+    )
+    assert (
+        "gender has a group called 'None'; where that stands for a missing label, leave the cell empty."
+        in told
+    )

@@ -164,6 +164,11 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
         ["table", "c.csv"],
         "c.csv, line 2: expected another name: 'human' stands for people's captions, found 'human'.",
     ),
+    "a system called human in capitals": (
+        {"c.csv": "image_id,system,caption\n1,Human,a man\n"},
+        ["table", "c.csv"],
+        "c.csv, line 2: expected another name: 'human' stands for people's captions, found 'Human'.",
+    ),
     "unknown encoding": (
         {"c.csv": b"image_id,caption\n1,a caf\xe9\n"},
         ["table", "c.csv"],

@@ -184,3 +184,21 @@ def test_a_study_without_rankings_says_so(command, files):
     assert "the study has no rankings of items by a system" in " ".join(out.split())
     with pytest.raises(portrayal.errors.Undefined, match="no rankings"):
         portrayal.metrics.retrieval_skew(read_study("study"))
+
+
+def test_an_item_has_one_label_wherever_it_is_labelled(command, files):
+    """Else an audit would count an image as one group in a search and as another in its captions."""
+    (files / "a.csv").write_text("image_id,gender\ni1,male\ni9,male\n")
+    call = ("import", "table", "c.csv", "--rankings", "clip.csv", "--attributes", "a.csv", "--out", "study")
+    code, _, err = command(*call)
+    assert code == 2
+    assert (
+        "expected gender 'male' of item i1 wherever it is labelled, found 'female' (1 such item in all)"
+        in err
+    )
+    (files / "clip.csv").write_text(HEAD + ROWS.replace("a pilot,i1,-1,female", "a pilot,i1,-1,male"))
+    code, _, err = command("import", "table", "--rankings", "clip.csv", "--out", "study")
+    assert code == 2
+    assert "wherever it is labelled" in err
+    assert command("import", "table", "--rankings", "clip.csv", "--out", "study", "--skip-bad")[0] == 0
+    assert read_study("study").rankings.filter(pl.col("image_id") == "i1")["gender"].to_list() == [None, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -84,9 +85,9 @@ class Checked:
                 if 0 < sum(side is None for side in sides) < len(BOX):
                     self.bad(index, "x, y, width and height of a box, or none of them", shown(sides))
 
-    def forbid(self, name: str, value: object, expected: str) -> None:
+    def forbid(self, name: str, value: str, expected: str) -> None:
         for index, found in enumerate(self.columns[name]):
-            if found == value:
+            if isinstance(found, str) and found.casefold() == value.casefold():
                 self.bad(index, expected, shown(found))
 
     def unique(self, *key: str) -> None:
@@ -182,7 +183,22 @@ def group_name(value: object) -> str | None:
     if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() < 128):
         return str(value)
     text = full_text(value)
-    return text.strip() if text else None
+    return one_writing(text) or None if text else None
+
+
+# Soft hyphen, space without width, word joiner, byte order mark, marks of direction; not what joins letters.
+_UNSEEN = dict.fromkeys(
+    (0xAD, 0x200B, 0x2060, 0xFEFF, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+)
+
+
+def one_writing(name: str) -> str:
+    """A name without what nobody sees: blanks around it, characters without width, and two ways to write one letter.
+
+    >>> one_writing(" male\N{ZERO WIDTH SPACE} "), one_writing("ma\N{COMBINING DIAERESIS}nnlich") == "männlich"
+    ('male', True)
+    """
+    return unicodedata.normalize("NFC", name.translate(_UNSEEN)).strip()
 
 
 def kind_name(value: object) -> str | None:

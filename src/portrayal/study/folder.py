@@ -110,6 +110,9 @@ def read_study_noting(
     for table in ("captions", "rankings"):
         if table in made:
             tables.refuse_repeats(made[table], path, problems)
+    if "rankings" in made:
+        labels = made.get("attributes")
+        made["rankings"] = tables.one_label_an_item(made["rankings"], labels, path, problems)
     captioned = (
         made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
     )
@@ -212,15 +215,19 @@ def _swap(new: Path, old: Path, folder: Path) -> None:
         moved.append((source, target))
         source.replace(target)
 
+    kept = (folder / name for name in coming - _files_of_study(folder) if (folder / name).exists())
+    if yours := next(kept, None):
+        raise PortrayalError(
+            f"{yours} is no file of the study in this folder, and would be replaced; move it away."
+        )
+    described = Path(STUDY_FILE)
     try:
-        names = sorted(coming | _files_of_study(folder))
-        for name in sorted(
-            names, key=lambda name: name.name == STUDY_FILE
-        ):  # what names the others comes last
+        # What names the others goes first and comes last: killed in between, no study has files of two.
+        for name in sorted(_files_of_study(folder), key=lambda name: name != described):
             if (folder / name).is_file():
                 move(folder / name, old / name)
-            if name in coming:
-                move(new / name, folder / name)
+        for name in sorted(coming, key=lambda name: name == described):
+            move(new / name, folder / name)
     except BaseException:
         for source, target in reversed(moved):
             if not source.exists():  # the one that could not be moved is where it was
@@ -232,12 +239,15 @@ def _swap(new: Path, old: Path, folder: Path) -> None:
 
 
 def _files_of_study(folder: Path) -> set[Path]:
-    """What `write_study` writes, where a study is, as seen from its folder."""
-    if not (folder / STUDY_FILE).is_file():
+    """What `write_study` wrote where a study is, as seen from its folder: files of ours that the study names."""
+    try:
+        named = (folder / STUDY_FILE).read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return set()
     words = (folder / _VOCABULARIES).glob("*.json")
     numbered = (path.relative_to(folder) for path in words if path.stem.isdigit())
-    return {Path(STUDY_FILE), *map(Path, _FILES.values()), *numbered}
+    ours = {*map(Path, _FILES.values()), *numbered}
+    return {Path(STUDY_FILE), *(name for name in ours if f'"{name.as_posix()}"' in named)}
 
 
 def refuse_to_overwrite(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from portrayal.errors import Problems, shown
+from portrayal.errors import Problems, counted, shown
 from portrayal.results import HUMAN
 from portrayal.study.checked import (
     BOX,
@@ -193,6 +193,37 @@ def joined_attributes(
                 )
             joined = joined.with_columns(pl.coalesce(name, other).alias(name)).drop(other)
     return joined
+
+
+def one_label_an_item(
+    rankings: pl.DataFrame, attributes: pl.DataFrame | None, path: object, problems: Problems
+) -> pl.DataFrame:
+    """The rankings, less labels that say of an item what another row, or the table of labels, says otherwise.
+
+    Else one audit would count an image as one group in a search and as another in its captions. One problem a column.
+    """
+    for name in rankings.columns:
+        if name in RANKINGS or name.endswith(CERTAINTY):
+            continue
+        told = [rankings.select("image_id", name)]
+        if attributes is not None and name in attributes.columns:
+            told.insert(0, attributes.select("image_id", name))
+        of_items = pl.concat(told).drop_nulls().unique(maintain_order=True)
+        several = of_items.filter(pl.col("image_id").is_duplicated())
+        if not several.height:
+            continue
+        image = several["image_id"][0]
+        first, second, *_ = several.filter(pl.col("image_id") == image)[name]
+        items = several["image_id"].unique()
+        problems.note(
+            path,
+            f"{name} {first!r} of item {image} wherever it is labelled",
+            f"{shown(second)} ({counted(items.len(), 'such item')} in all)",
+            count=items.len(),
+        )
+        one = pl.when(~pl.col("image_id").is_in(items.implode())).then(pl.col(name)).alias(name)
+        rankings = rankings.with_columns(one)
+    return rankings
 
 
 def refuse_repeats(frame: pl.DataFrame, path: object, problems: Problems) -> None:

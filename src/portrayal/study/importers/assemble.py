@@ -67,7 +67,9 @@ def assemble(
         read = tables.objects(read_raw(request.objects, problems), problems, request.objects_source)
         made["objects"] = _matching(read, images, request.objects, "objects", problems, notes)
     if rankings is not None:
-        made["rankings"] = rankings
+        made["rankings"] = tables.one_label_an_item(
+            rankings, attributes, ", ".join(request.rankings), problems
+        )
     study = Study(name=request.name, vocabularies=vocabularies or {}, images=request.images, **made)
     return Imported(study, notes)
 
