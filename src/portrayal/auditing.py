@@ -13,8 +13,10 @@ from typing import Any
 
 from portrayal.engine import Journal, Progress, Task, at_most, code_digest, listening, place_for, run_tasks
 from portrayal.errors import PortrayalError, Undefined, unknown_name
-from portrayal.lexicon import Lexicon, load_lexicon
+from portrayal.files import content_digest
+from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
 from portrayal.metrics import METRICS, Metric, find_metric
+from portrayal.metrics.attribute_names import resolve_attribute
 from portrayal.metrics.cautioning import study_cautions
 from portrayal.metrics.lexicon_use import words_of_groups
 from portrayal.metrics.options import GENERAL
@@ -100,8 +102,11 @@ def plan(
             raise unknown_name("option of an audit", name, GENERAL)
     options = {find_metric(name).name: given for name, given in (options or {}).items()}
     known = {*study.attribute_names, *study.ranked_attributes}
-    if attribute is not None and known and not set(attribute.split(COMBINED)) <= known:
-        raise unknown_name("attribute", attribute, known)
+    if attribute is not None and known:
+        attribute = resolve_attribute(attribute, sorted(known))
+        parts = [attribute] if attribute in known else attribute.split(COMBINED)
+        if not set(parts) <= known or len(set(parts)) < len(parts):
+            raise unknown_name("attribute", attribute, known)
     words_for = _attribute_of_lexicon(study, attribute, general.get("lexicon"))
     runs: list[Run] = []
     skipped: list[dict[str, str | None]] = []
@@ -144,18 +149,22 @@ def _less(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attribute_of_lexicon(study: Study, attribute: str | None, lexicon: str | Lexicon | None) -> str | None:
-    """The attribute that a general lexicon is for, so that it names no group of another; None: there is but one."""
+    """The attribute that a general lexicon is for, so that it names no group of another; None: it is for all."""
     known = study.attribute_names
-    if lexicon is None or attribute is not None or len(known) < 2:
+    if lexicon is None or attribute is not None or not known:
         return None
     words = load_lexicon(lexicon)
     named = words.attribute or words.name
-    if named not in known:
+    meant = resolve_attribute(named, known)
+    if meant in known:
+        return meant
+    # The only attribute there is takes words of its user's, but not those of another attribute: it has words itself.
+    if len(known) > 1 or (find_lexicon(named) is not None and find_lexicon(known[0]) is not None):
         raise PortrayalError(
             f"The lexicon '{words.name}' is for '{named}', and the study has labels of {', '.join(known)}; say which "
             "of them it is for with --attribute."
         )
-    return named
+    return None
 
 
 def _told(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,11 +224,23 @@ def _tasks(
 ) -> list[Task[Results]]:
     """A task per speaker: long enough to be worth sending, short enough to keep every core busy."""
     made = []
+    files = _files(shared.get("options", {}))
     for attribute, speaker in product(attributes, metric.voices(study, shared.get("options", {}))):
         arguments = {**shared, "attribute": attribute, "speaker": speaker}
         name = f"{metric.name} · {attribute} · {speaker}"
-        made.append(Task(_key(study, arguments), name, measure, arguments))
+        made.append(Task(_key(study, {**arguments, "files": files}), name, measure, arguments))
     return made
+
+
+def _files(options: Mapping[str, Any]) -> dict[str, str]:
+    """What the files hold that options name: word lists or a model may change while their paths stay."""
+    named = (
+        value
+        for given in options.values()
+        for value in (given if isinstance(given, list | tuple) else [given])
+    )
+    paths = {str(value): Path(value) for value in named if isinstance(value, str | Path) and value}
+    return {name: content_digest(path) for name, path in paths.items() if path.exists()}
 
 
 def _skipped(parts: Sequence[Results]) -> list[dict[str, str | None]]:

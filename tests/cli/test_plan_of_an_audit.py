@@ -244,3 +244,51 @@ def test_what_needs_no_attribute_is_not_said_to_lack_one(command, tmp_path):
     assert code == 0
     assert "Not measured: retrieval-skew. " in out
     assert "no attribute" not in out
+
+
+def test_a_lexicon_of_another_attribute_is_not_used_for_the_only_one(command, tmp_path):
+    ages = GENDER.select("image_id", age=pl.col("gender").replace({"male": "old", "female": "young"}))
+    write_study(Study.from_frames(**{**WHOLE, "attributes": ages}), tmp_path / "study")
+    call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "lic", "--lexicon", "gender"]
+    code, _, err = command(*call, "--out", tmp_path / "audit")
+    assert code == 2
+    assert "The lexicon 'gender' is for 'gender', and the study has labels of age; say" in err
+
+
+@pytest.mark.parametrize("name", ["sex", "GENDER"])
+def test_an_audit_finds_an_attribute_by_its_other_names(name, command, tmp_path):
+    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "error", "--attribute", name]
+    assert command(*call, "--out", tmp_path / "audit")[0] == 0
+    assert {m.attribute for m in portrayal.Results.load(tmp_path / "audit").measurements} == {"gender"}
+
+
+def test_an_audit_that_measured_nothing_replaces_nothing(command, tmp_path):
+    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--out", tmp_path / "audit"]
+    assert command(*call, "--metrics", "error")[0] == 0
+    before = (tmp_path / "audit" / "results.json").read_bytes()
+    code, _, err = command(*call, "--metrics", "retrieval-skew")
+    assert code == 2
+    assert "Nothing was measured. retrieval-skew: The metric 'retrieval-skew' cannot run" in err
+    assert (tmp_path / "audit" / "results.json").read_bytes() == before
+
+
+def test_exports_of_other_numbers_do_not_stay_beside_new_ones(command, tmp_path):
+    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--out", tmp_path / "audit"]
+    tables = tmp_path / "audit" / "tables"
+    assert command(*call, "--metrics", "error")[0] == 0
+    assert command("report", tmp_path / "audit", "--export", "tables", "--out", tmp_path / "audit")[0] == 0
+    assert command(*call, "--metrics", "error")[0] == 0  # the same numbers again
+    assert tables.is_dir()
+    assert command(*call, "--metrics", "error", "--seed", 1)[0] == 0
+    assert not tables.exists()
+
+
+def test_seeds_of_a_metric_are_checked_before_anything_is_computed(command, tmp_path):
+    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    call = ["audit", tmp_path / "study", "--quick", "--metrics", "lic", "--set", "lic.seeds=-1"]
+    code, _, err = command(*call, "--out", tmp_path / "audit")
+    assert code == 2
+    assert "The option 'seeds' must be 0 or more. Got -1 instead." in err

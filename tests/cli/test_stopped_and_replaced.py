@@ -252,3 +252,28 @@ def test_a_full_disk_is_told_with_the_file(tmp_path, command, monkeypatch):
     assert code == 2
     assert f"{tmp_path / 'study' / 'captions.parquet'} cannot be written: No space" in " ".join(err.split())
     assert [path.name for path in tmp_path.iterdir()] == ["c.csv"]
+
+
+def test_an_audit_that_goes_on_does_not_mix_two_word_lists(studies, command, monkeypatch, tmp_path):
+    """The path of a list says nothing of what is in it."""
+    words = tmp_path / "words.toml"
+    words.write_text('name = "mine"\nattribute = "gender"\n[groups]\nmale = ["man"]\nfemale = ["woman"]\n')
+    call = ("audit", studies / "one", *AUDIT, "--lexicon", words)
+    with monkeypatch.context() as stopping:
+        interrupt(stopping, "cooccurrence")
+        assert command(*call, "--out", studies / "out")[0] == 130
+    words.write_text('name = "mine"\nattribute = "gender"\n[groups]\nmale = ["woman"]\nfemale = ["man"]\n')
+    assert command(*call, "--out", studies / "out")[0] == 0
+    assert command(*call, "--out", studies / "new")[0] == 0
+    went_on, fresh = (portrayal.Results.load(studies / name).measurements for name in ("out", "new"))
+    assert went_on == fresh
+
+
+def test_a_file_of_ones_own_is_not_replaced_with_a_study(studies, command):
+    """`objects.parquet` is a name of ours; this one is not of the study, which has no objects."""
+    (studies / "one" / "objects.parquet").write_bytes(b"mine")
+    with pytest.raises(PortrayalError, match=r"objects\.parquet is no file of the study in this folder"):
+        write_study(study(objects=pl.DataFrame({"image_id": IMAGES, "label": ["cup"] * N})), studies / "one")
+    write_study(study("a woman reads"), studies / "one")
+    assert (studies / "one" / "objects.parquet").read_bytes() == b"mine"
+    assert read_study(studies / "one").captions["caption"][0] == "a woman reads"

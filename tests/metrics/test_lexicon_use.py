@@ -181,3 +181,18 @@ def test_a_check_says_which_lexicon_each_attribute_uses():
     assert "LIC does not hide its words" in lexicon_remarks(study_of("race", ["dark", "light"], c=ENGLISH))[0]
     assert "--map gender:0=...,1=..." in lexicon_remarks(study_of(groups=["0", "1"], c=ENGLISH))[0]
     assert "Of 31 captions of 'c'" in lexicon_remarks(study_of(c=GERMAN))[1]
+
+
+@pytest.mark.parametrize("metric", [lic, word_odds, error])
+def test_two_spellings_of_a_group_are_refused_by_every_metric(metric):
+    """A study that nobody imported may hold M beside male: LIC would tell apart four genders."""
+    study = study_of(groups=["M", "male", "F", "female"], c=ENGLISH)
+    with pytest.raises(
+        Undefined, match=r"all mean '(fe)?male'.*portrayal import .*\[mapped.gender\] in study.toml"
+    ):
+        metric(study, attribute="gender")
+
+
+def test_two_words_of_a_group_may_be_groups():
+    study = study_of(groups=["man", "boy"], c=ENGLISH)
+    assert {m.group for m in lic(study, **FEW).measurements} >= {"man", "boy"}

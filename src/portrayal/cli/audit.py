@@ -19,6 +19,7 @@ from portrayal.cli.folders import (
     force_option,
     own_checkpoint,
     results_files,
+    stale_exports,
     subject,
 )
 from portrayal.cli.options import (
@@ -32,7 +33,7 @@ from portrayal.cli.options import (
 )
 from portrayal.cli.studies import load_study, told_skip
 from portrayal.cli.tables import show_cautions, show_findings, show_results
-from portrayal.errors import counted
+from portrayal.errors import PortrayalError, counted
 from portrayal.metrics.settings_file import AuditSettings
 from portrayal.report import pictured_images, write_page
 from portrayal.results import RESULTS_FILE, Results
@@ -115,6 +116,11 @@ def run_audit(
     except BaseException:
         drop_empty_checkpoint(journal)
         raise
+    if not results.measurements:
+        drop_empty_checkpoint(journal)
+        told = "; ".join(f"{told_skip(skip)}: {skip['reason']}" for skip in results.provenance["skipped"])
+        raise PortrayalError(f"Nothing was measured. {told}")
+    old = old or stale_exports(out, results)
     if study.pictures:
         results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))
     results.save(out)

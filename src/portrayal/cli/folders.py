@@ -18,6 +18,7 @@ from portrayal.results import (
     PICTURES_FILE,
     REPLICATES_FILE,
     RESULTS_FILE,
+    Results,
     open_results,
 )
 from portrayal.study.folder import STUDY_FILE
@@ -94,6 +95,15 @@ def claim(
             f"{out} holds {_told(held)} of another study; choose a new folder, or replace it with --force."
         )
     return [path for path in _ours(out) if path.is_file()]
+
+
+def stale_exports(out: Path, results: Results) -> list[Path]:
+    """Tables and charts of an earlier audit of the same study, where its numbers are others than the new ones."""
+    try:
+        before = open_results(out).measurements
+    except (PortrayalError, ValueError, RecursionError, OSError):
+        return []
+    return [] if before == results.measurements else [path for path in _ours(out) if path.is_file()]
 
 
 def clear(old: Iterable[Path], written: Iterable[Path]) -> None:

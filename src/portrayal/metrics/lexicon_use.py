@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon, name_key
 from portrayal.metrics.language import cautions, unread
-from portrayal.metrics.speech import lexicon_names
-from portrayal.study import Study
+from portrayal.metrics.speech import lexicon_names, refuse_one_group_twice
+from portrayal.study import COMBINED, Study
 
 EXAMPLES = 5  # words of a group that are shown
 
@@ -22,6 +22,26 @@ def aliases(attribute: str, values: Iterable[str]) -> dict[str, str]:
     lexicon = find_lexicon(attribute)
     known = {} if lexicon is None else lexicon.names_of_groups
     return {value: known[name_key(value)] for value in values if name_key(value) in known}
+
+
+def refuse_groups_alike(study: Study, attribute: str) -> None:
+    """Two spellings of one group (M and male) are no two groups, whatever is measured of them.
+
+    Words of one group, such as man and boy, may be: nobody says that they are meant alike.
+    """
+    for name in attribute.split(COMBINED):
+        if name in study.attribute_names:
+            lexicon = find_lexicon(name)
+            meant = {group: _spelled(group, lexicon) for group in study.groups(name)}
+            refuse_one_group_twice(meant, name)
+
+
+def _spelled(group: str, lexicon: Lexicon | None) -> str:
+    key = name_key(group)
+    named = None if lexicon is None else lexicon.names_of_groups.get(key)
+    if lexicon is None or named is None or (key != name_key(named) and key in lexicon.groups[named]):
+        return key
+    return named
 
 
 def words_of_groups(

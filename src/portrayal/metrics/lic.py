@@ -154,6 +154,7 @@ def lic(
     seeds: Annotated[
         tuple[int, ...] | None,
         "A number for each repeat, separated by commas. By default five repeats; for the published split its ten.",
+        0,
     ] = None,
     null: Annotated[
         int | None,

@@ -18,6 +18,7 @@ from portrayal.metrics.card import Card
 from portrayal.metrics.cautioning import cautioned, study_cautions
 from portrayal.metrics.findings import Findings
 from portrayal.metrics.language import cautions, unread, with_cautions
+from portrayal.metrics.lexicon_use import refuse_groups_alike
 from portrayal.metrics.preconditions import unmet_precondition
 from portrayal.results import HUMAN, Results, command_line, provenance
 from portrayal.study import Study
@@ -143,6 +144,8 @@ class Metric:
 
         It is undefined where no system is left, and where references that it holds captions against cannot be read.
         """
+        if "attributes" in self.card.needs or self.every_attribute:
+            refuse_groups_alike(study, attribute)
         if not set(voices) & set(study.speakers) or self._own_words(options):
             return tuple(voices), {}
         if isinstance(self._english, tuple):  # some of its terms: these have a caution
@@ -208,10 +211,11 @@ class Metric:
                 if one not in known:
                     raise unknown_name(f"value of the option '{name}'", str(one), known)
             for least in getattr(self.options[name].annotation, "__metadata__", ())[1:]:
-                if not isinstance(value, int | float) or not value >= least:
-                    raise PortrayalError(
-                        f"The option '{name}' must be {least:g} or more. Got {value!r} instead."
-                    )
+                for one in value if isinstance(value, list | tuple) else (value,):
+                    if not isinstance(one, int | float) or not one >= least:
+                        raise PortrayalError(
+                            f"The option '{name}' must be {least:g} or more. Got {one!r} instead."
+                        )
         return options
 
     def voices(self, study: Study, options: Mapping[str, Any]) -> tuple[str, ...]:

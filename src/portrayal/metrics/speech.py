@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -192,6 +192,18 @@ def object_finder(labels: Sequence[str], synonyms: str | None) -> tuple[ObjectFi
     return ObjectFinder(labels, words), synonyms_label(words, Path(synonyms))
 
 
+def refuse_one_group_twice(names: Mapping[str, str | None], attribute: str) -> None:
+    """Two labels that mean one group (M and male) are no two groups. `names` has what each label means."""
+    shared = [group for group in names if names[group] and list(names.values()).count(names[group]) > 1]
+    if shared:
+        first = [group for group in shared if names[group] == names[shared[0]]]
+        raise Undefined(
+            f"The groups {', '.join(map(repr, first))} of '{attribute}' all mean '{names[shared[0]]}'; make them one "
+            f"with portrayal import ... --map {attribute}:{','.join(f'{group}={names[group]}' for group in first)}, "
+            f"or with [mapped.{attribute}] in study.toml."
+        )
+
+
 def lexicon_names(groups: Sequence[str], lexicon: Lexicon, attribute: str) -> dict[str, str | None]:
     """The study's groups with the lexicon's name for each, by any of its names; None where it has no words.
 
@@ -199,14 +211,7 @@ def lexicon_names(groups: Sequence[str], lexicon: Lexicon, attribute: str) -> di
     {'F': 'female', 'M': 'male'}
     """
     names = {group: lexicon.names_of_groups.get(name_key(group)) for group in groups}
-    shared = [group for group in groups if names[group] and list(names.values()).count(names[group]) > 1]
-    if shared:
-        first = [group for group in shared if names[group] == names[shared[0]]]
-        raise Undefined(
-            f"The groups {', '.join(map(repr, first))} of '{attribute}' all mean '{names[shared[0]]}' to the lexicon "
-            f"'{lexicon.name}'; make them one with portrayal import ... --map "
-            f"{attribute}:{','.join(f'{group}={names[group]}' for group in first)}."
-        )
+    refuse_one_group_twice(names, attribute)
     if not any(names.values()):
         typed = ",".join(f"{group}=..." for group in groups)
         raise Undefined(
