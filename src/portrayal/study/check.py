@@ -8,7 +8,6 @@ from portrayal.errors import counted
 from portrayal.study.cautions import MANY
 from portrayal.study.study import Study
 
-
 _NO_TEXT = ("nan", "null", "none", "n/a", "na")  # what programs write where nothing is
 
 
@@ -34,14 +33,15 @@ def remarks(study: Study) -> list[str]:
     blank = study.captions.filter(pl.col("caption").str.strip_chars().str.to_lowercase().is_in(_NO_TEXT))
     for system, n in blank.group_by("system", maintain_order=True).len().iter_rows():
         found.append(
-            f"{counted(n, 'caption')} of '{system}' {'is' if n == 1 else 'are'} one of {', '.join(_NO_TEXT)}, which may "
-            "stand for a missing caption; it is read as text that names nobody."
+            f"{counted(n, 'caption')} of '{system}' {'is' if n == 1 else 'are'} one of {', '.join(_NO_TEXT)}, which "
+            "may stand for a missing caption; it is read as text that names nobody."
         )
     for attribute in study.attribute_names:
         blank_groups = [group for group in study.groups(attribute) if group.casefold() in _NO_TEXT]
         for group in blank_groups:
             found.append(
-                f"{attribute} has a group called '{group}'; where that stands for a missing label, leave the cell empty."
+                f"{attribute} has a group called '{group}'; where that stands for a missing label, leave the cell "
+                "empty."
             )
         unlabelled = study.captions.join(study.labels(attribute), on="image_id", how="anti")[
             "image_id"
