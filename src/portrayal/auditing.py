@@ -268,13 +268,21 @@ def describe(study: Study) -> dict[str, object]:
     }
 
 
-def _words(study: Study, runs: Sequence[Run]) -> dict[str, dict[str, list[str]]]:
-    """Words by which captions name the groups of each attribute, of the lexicon that its metrics were given."""
-    lexicons: dict[str, Any] = {}
+def lexicons_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """The lexicon that the metrics of each attribute were given; None: the attribute's own."""
+    given: dict[str, Any] = {}
     for run in runs:
-        if run.attribute in study.attribute_names and run.metric.takes("lexicon"):
-            lexicons.setdefault(run.attribute, run.options.get("lexicon"))
-    found = {name: words_of_groups(study, name, lexicon) for name, lexicon in lexicons.items()}
+        if run.metric.takes("lexicon"):
+            given.setdefault(run.attribute, run.options.get("lexicon"))
+    return given
+
+
+def _words(study: Study, runs: Sequence[Run]) -> dict[str, dict[str, list[str]]]:
+    """Words by which captions name the groups of each attribute."""
+    given = lexicons_of(runs)
+    found = {
+        name: words_of_groups(study, name, given[name]) for name in study.attribute_names if name in given
+    }
     return {name: words for name, words in found.items() if words}
 
 

@@ -196,6 +196,7 @@ def test_an_assignment_that_means_nothing_is_refused(assignment, says, command, 
     [
         ("confidnce = 0.5", "Did you mean 'confidence'?"),
         ("[lick]\nfolds = 3", "Did you mean 'lic'?"),
+        ("lic = 3", "Expected a table [lic] of its options. Got 3 instead."),
         ("[lic]\nfold = 3", "Did you mean 'folds'?"),
         ("[lic]\nfolds = [3, 4]", "a whole number"),
         ("confidence = true", "a number"),
@@ -292,3 +293,27 @@ def test_seeds_of_a_metric_are_checked_before_anything_is_computed(command, tmp_
     code, _, err = command(*call, "--out", tmp_path / "audit")
     assert code == 2
     assert "The option 'seeds' must be 0 or more. Got -1 instead." in err
+
+
+def test_a_check_says_which_lexicon_the_audit_will_use(command, tmp_path):
+    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    assert "gender: the lexicon 'gender' (en) is used" in " ".join(
+        command("check-study", tmp_path / "study")[1].split()
+    )
+    told = " ".join(command("check-study", tmp_path / "study", "--lexicon", "man-woman")[1].split())
+    assert "gender: the lexicon 'man-woman' (en) is used" in told
+
+
+def test_what_a_check_leaves_out_an_audit_leaves_out(command, tmp_path):
+    """A group of one image, in a study that nobody imported."""
+    (tmp_path / "c.csv").write_text("image_id,caption\n" + "\n".join(f"{n},a man" for n in range(12)))
+    genders = ["other", *["male", "female"] * 5, "male"]
+    (tmp_path / "a.csv").write_text(
+        "image_id,gender\n" + "\n".join(f"{n},{one}" for n, one in enumerate(genders))
+    )
+    (tmp_path / "study.toml").write_text('attributes = "a.csv"\n[captions]\ns = "c.csv"\n')
+    assert command("check-study", tmp_path, "--skip-bad")[0] == 0
+    call = ["audit", tmp_path, "--quick", "--workers", 1, "--metrics", "error", "--out", tmp_path / "audit"]
+    assert command(*call, "--skip-bad")[0] == 0
+    study = portrayal.Results.load(tmp_path / "audit").provenance["study"]
+    assert set(study["groups"]["gender"]) == {"male", "female"}

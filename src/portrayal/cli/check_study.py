@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from portrayal.auditing import plan
+from portrayal.auditing import Run, lexicons_of, plan
 from portrayal.cli.audit_options import asked_settings, audit_options
 from portrayal.cli.console import say, show_table
 from portrayal.cli.options import skip_bad_option, study_argument
@@ -16,7 +17,6 @@ from portrayal.errors import Problems, counted
 from portrayal.metrics import METRICS
 from portrayal.metrics.cautioning import study_cautions
 from portrayal.metrics.lexicon_use import lexicon_remarks
-from portrayal.metrics.settings_file import AuditSettings
 from portrayal.study import Study
 from portrayal.study.cautions import distinct
 from portrayal.study.check import remarks
@@ -37,27 +37,27 @@ def command(
     asked = asked_settings(study, attribute, assignments, general)
     problems = Problems(skip_bad)
     read = read_study_noting(study, problems, strict=True)
+    planned = plan(
+        read, list(METRICS.values()), attribute=asked.attribute, options=asked.options, **asked.general
+    )
     _show_contents(read)
     for line in told_mapping(read):
         say(line)
     for sentence in distinct(study_cautions(read)):
         say(f"Caution: {sentence}")
-    for remark in (*lexicon_remarks(read), *remarks(read)):
+    for remark in (*lexicon_remarks(read, lexicons_of(planned[0])), *remarks(read)):
         say(f"Note: {remark}")
     say()
     say("Metrics", style="bold")
-    _show_plan(read, asked)
+    _show_plan(*planned)
     say()
     problems.settle()
     tell_skipped(problems)
     say("Nothing is wrong with it." if not problems.rows else "The rest can be used.")
 
 
-def _show_plan(study: Study, asked: AuditSettings) -> None:
+def _show_plan(runs: Sequence[Run], skipped: Sequence[Mapping[str, str | None]]) -> None:
     """What `audit` will measure and skip, by the same code."""
-    runs, skipped = plan(
-        study, list(METRICS.values()), attribute=asked.attribute, options=asked.options, **asked.general
-    )
     rows = []
     for name in METRICS:
         measured = [run.attribute for run in runs if run.metric.name == name]

@@ -17,7 +17,9 @@ from portrayal.study.shortening import shortenings
 
 def load_study(path: Path, skip_bad: bool) -> Study:
     problems = Problems(skip_bad)
-    study = read_study_noting(path, problems)
+    study = read_study_noting(
+        path, problems, strict=skip_bad
+    )  # what check-study would leave out, and no more
     problems.settle()
     tell_skipped(problems)
     for sentence in shortenings(study).values():
@@ -57,6 +59,8 @@ def told_mapping(study: Study) -> list[str]:
     """Which values of labels were mapped to which groups, a line for each attribute."""
     lines = []
     for attribute, names in study.mapped.items():
+        if not study.has_attribute(attribute) and attribute not in study.ranked_attributes:
+            continue
         values: dict[str, list[str]] = {}
         for value, group in names.items():
             values.setdefault(group, []).append(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon, name_key
@@ -58,15 +58,18 @@ def words_of_groups(
     return {group: list(words.groups[name][:EXAMPLES]) for group, name in names.items() if name is not None}
 
 
-def lexicon_remarks(study: Study) -> list[str]:
-    """For each attribute which lexicon is used, or that none is; and sources that the lists cannot read."""
-    remarks = [_remark(study, attribute) for attribute in study.attribute_names]
+def lexicon_remarks(study: Study, given: Mapping[str, str | Lexicon | None] | None = None) -> list[str]:
+    """For each attribute which lexicon is used, or that none is; and sources that the lists cannot read.
+
+    `given` has lexicons by attribute, of those that do not use their own.
+    """
+    remarks = [_remark(study, attribute, (given or {}).get(attribute)) for attribute in study.attribute_names]
     readings = unread(study, study.speakers, None) | cautions(study, study.speakers, None)
     return [*remarks, *readings.values()]
 
 
-def _remark(study: Study, attribute: str) -> str:
-    lexicon = find_lexicon(attribute)
+def _remark(study: Study, attribute: str, given: str | Lexicon | None) -> str:
+    lexicon = find_lexicon(attribute) if given is None else load_lexicon(given)
     if lexicon is None:
         return (
             f"{attribute}: no lexicon is used. Metrics that need words for its groups leave it out; give them a list "

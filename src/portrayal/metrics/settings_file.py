@@ -63,6 +63,10 @@ def read_settings(study: Path) -> AuditSettings:
                 options[metric.name] = _of_metric(metric, value, path.parent)
             else:
                 name = key.replace("-", "_")
+                if name not in GENERAL and key.casefold() in METRICS:
+                    raise PortrayalError(
+                        f"Expected a table [{key}] of its options. Got {shown(value)} instead."
+                    )
                 if name not in GENERAL:
                     raise unknown_name("key", key, [ATTRIBUTE, *map(spelled, GENERAL), *METRICS])
                 general[name] = general_value(name, _beside(value, path.parent))
