@@ -91,6 +91,37 @@ def test_chair_by_hand():
     assert value(by_captions, "chair-s") == pytest.approx(2 / 4)  # kitten is a cat; a person is somebody
 
 
+@pytest.mark.parametrize(
+    "who", ["person", "woman", "two people", "bride", "female skier", "lady and somebody"]
+)
+def test_whoever_is_named_is_a_person_for_chair(who):
+    """A caption that says "person" makes up no more than one that says "woman": of a dog alone, both do."""
+    rows = [(f"a {who} with a dog", ["a dog"]), (f"a {who} with a dog", ["a dog"])]
+    study = study_of(rows, labels=[["person", "dog"], ["dog"]])
+    found = quality(study, draws=20, truth="labels")
+    mentions = 3 if who == "lady and somebody" else 2  # of an image: the dog, and who is named
+    assert value(found, "chair-i") == pytest.approx((mentions - 1) / (2 * mentions))
+    assert value(found, "chair-s") == 0.5
+
+
+def test_what_names_nobody_is_no_person_for_chair():
+    rows = [("a dog in a cowboy hat and no man", ["a dog"]), ("she pets a dog", ["a dog"])]
+    study = study_of(rows, labels=[["dog"], ["dog", "Woman"]])
+    assert value(quality(study, draws=20, truth="labels"), "chair-s") == 0
+    people = study_of([("a man and a dog", ["x"]), ("a person", ["x"])], labels=[["Woman", "dog"], ["Girl"]])
+    assert (
+        value(quality(people, draws=20, truth="labels"), "chair-s") == 0
+    )  # whose gender is no question of CHAIR
+
+
+def test_a_list_of_ones_own_says_which_words_are_for_people(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("person, woman\ndog\n")
+    study = study_of([("a woman", ["x"]), ("a man", ["x"])], labels=[["dog"], ["dog", "person"]])
+    found = quality(study, draws=20, truth="labels", synonyms=str(words))
+    assert value(found, "chair-s") == 0.5  # the woman; this list does not know the man
+
+
 def test_people_are_not_caught_out_by_themselves():
     """An image that one person described, and nobody labelled, says nothing of what that person made up."""
     alone = study_of([("a dog", ["a dog"]), ("a cup", ["a cup"])], labels=[["person"], []])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from portrayal.lexicon.lexicon import load_lexicon, load_listed
 from portrayal.lexicon.nobody import Nobody, lists
+from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.tokens import tokenize
 
 # Parts of a person, as Open Images labels them: "Human face".
@@ -33,6 +35,25 @@ def is_person_label(label: str) -> bool:
     if " ".join(tokens) in _people() or (tokens[0] == "human" and tokens[last] in _PARTS):
         return True
     return tokens[last] in _people() and not Nobody(tokens).at(last)
+
+
+def mentions_of_people(tokens: Sequence[str]) -> int:
+    """How often the tokens of a caption name somebody by a noun: "male player" does once, "cowboy hat" never.
+
+    >>> [mentions_of_people(tokenize(text)) for text in ("a man and two male players", "she wears a cowboy hat")]
+    [2, 0]
+    """
+    nobody, count, end = Nobody(tokens), 0, -1
+    for match in _nouns().find(tokens):
+        if not nobody.at(match.start, match.length):
+            count += match.start != end  # the next word says more of the same person
+            end = match.start + match.length
+    return count
+
+
+@cache
+def _nouns() -> PhraseTable:
+    return PhraseTable((word, "") for word in _people() - lists().pronouns)
 
 
 def _head(tokens: list[str]) -> list[str]:

@@ -89,7 +89,8 @@ CARD = Card(
         "small study or one with few labels has less to be wrong about; compare systems on the same study.",
         "chair finds objects by word. What nobody labelled or named counts as made up, and so do words with another "
         "meaning.",
-        "chair counts people among its objects, as published; no other metric does.",
+        "chair counts people among its objects, as published; no other metric does. Whoever is named is one object, "
+        "person, unless a list of --synonyms says which words are for people.",
         "chair rests on who labelled: words found in captions (source 'captions') never count. With --truth both an "
         "image with references and without labels counts too, by its references alone.",
         "Several captions of one image count as one, with their mean; vocabulary is of all of them, so people's "

@@ -7,20 +7,31 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from portrayal.lexicon import ObjectFinder, tokenize
+from portrayal.lexicon.labels import mentions_of_people
 from portrayal.metrics.likeness.ngrams import Array
+
+PERSON = "person"
 
 
 class Mentions:
-    """The objects that captions name, each mention by itself. Captions repeat, so each is read once."""
+    """The objects that captions name, each mention by itself. Captions repeat, so each is read once.
 
-    def __init__(self, finder: ObjectFinder):
+    Where `people` are looked for, whoever is named is one object: a caption that says "person" of a woman makes up no
+    more than one that says "woman".
+    """
+
+    def __init__(self, finder: ObjectFinder, people: bool):
         self._finder = finder
+        self._people = people
         self._known: dict[str, tuple[str, ...]] = {}
 
     def of(self, caption: str) -> tuple[str, ...]:
         found = self._known.get(caption)
         if found is None:
-            found = tuple(match.value for match in self._finder.matches(tokenize(caption)))
+            tokens = tokenize(caption)
+            found = tuple(match.value for match in self._finder.matches(tokens))
+            if self._people:
+                found += (PERSON,) * mentions_of_people(tokens)
             self._known[caption] = found
         return found
 

@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from portrayal.lexicon import read_synonyms
+from portrayal.lexicon.labels import is_person_label
 from portrayal.metrics.likeness.columns import Captions
-from portrayal.metrics.likeness.hallucination import Mentions, hallucinated
+from portrayal.metrics.likeness.hallucination import PERSON, Mentions, hallucinated
 from portrayal.metrics.likeness.ngrams import Array
 from portrayal.metrics.likeness.words import plain_words
 from portrayal.metrics.speech import labelled_images, labelled_objects, object_finder
@@ -83,12 +84,14 @@ class Objects:
         if not seen.height:
             return None
         labels = set(seen["label"]) | (set(read_synonyms(Path(synonyms))) if synonyms else set())
-        finder, known = object_finder(sorted(labels), synonyms)
+        # A list of the user's own says itself which words are for people.
+        people = set() if synonyms else {label for label in labels if is_person_label(label)}
+        finder, known = object_finder(sorted(labels - people), synonyms)
         by_image: dict[str, set[str]] = {image: set() for image in labelled_images(study)}
         for image, label in seen.select("image_id", "label").iter_rows():
-            by_image.setdefault(image, set()).add(label)
+            by_image.setdefault(image, set()).add(PERSON if label in people else label)
         labelled = {image: frozenset(some) for image, some in by_image.items()}
-        return cls(Mentions(finder), labelled, truth, known, source)
+        return cls(Mentions(finder, bool(people)), labelled, truth, known, source)
 
     def false(self, told: Told) -> tuple[list[tuple[str, ...]], list[list[str]], Array]:
         """Per caption what it mentions and what of that is not there; and the images of which that is known."""
