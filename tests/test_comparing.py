@@ -625,3 +625,12 @@ def test_systems_that_guess_are_compared_by_both_systems_texts(systems):
     bare = Results(made["bad"].measurements, replicates=made["bad"].replicates)
     cautious = row(compare(made["good"], bare), "lic_m", None)
     assert cautious.se_data > found.se_data
+
+
+def test_numbers_as_large_as_numbers_get_are_compared_without_one():
+    huge = Measurement("m", "t", system="s", value=1e308, se_data=1e308, n=300)
+    for value in (1.5e308, -1e308):
+        (found,) = compare(Results((huge,)), Results((replace(huge, value=value),))).measurements
+        assert (found.p, found.low) == (None, None)
+    assert found.value is None
+    assert "larger than numbers can be" in found.reason

@@ -294,3 +294,12 @@ def test_few_images_cannot_tell_what_is_rare():
     )
     assert found.value is None
     assert "fewer than 100 images" in found.reason
+
+
+def test_combined_attributes_have_groups_in_every_measurement():
+    study = make_study(120, seed=5)
+    found = harms(
+        study, attribute="gender+age", draws=20, measurement=("stereotyping.distributions",)
+    ).measurements
+    assert {m.group for m in found if m.group} == {"female+old", "male+old"}  # of the young are too few
+    assert not [m.reason for m in found if "no labels of the people" in (m.reason or "")]

@@ -224,3 +224,47 @@ def test_instances_of_one_label_are_one_object_of_the_gender_score():
         objects=pl.DataFrame({"image_id": ["1", "1", "1"], "label": ["dog", "dog", "cat"]})
     )
     assert [one.text for one in visual_context(study, 0.5).of("1")] == ["cat", "dog"]
+
+
+@pytest.mark.parametrize("other", ["Dog", " dog ", "dog\u200b", "DOG"])
+def test_an_object_is_one_however_it_is_written(other):
+    """Captions could name but one of two spellings, and the other would be made up."""
+    images = [str(number) for number in range(8)]
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": images, "system": ["s"] * 8, "caption": ["a dog"] * 8}),
+        objects=pl.DataFrame({"image_id": images, "label": ["dog", other] * 4}),
+    )
+    assert set(study.objects["label"]) == {"dog"}
+    found = portrayal.metrics.quality(study, truth="labels", draws=20).measurements
+    assert next(m.value for m in found if (m.term, m.group) == ("chair-i", None)) == 0
+
+
+def test_a_label_of_two_words_may_be_written_with_a_line_between():
+    images = [str(number) for number in range(4)]
+    study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": images, "system": ["s"] * 4, "caption": ["a hot dog"] * 4}),
+        objects=pl.DataFrame({"image_id": images, "label": ["hot_dog", "hot_dog", "hot dog", "cup"]}),
+    )
+    assert set(study.objects["label"]) == {"hot_dog", "cup"}
+    found = portrayal.metrics.quality(study, truth="labels", draws=20).measurements
+    assert next(m.value for m in found if (m.term, m.group) == ("chair-s", None)) == 0.25
+
+
+def test_images_that_nobody_annotated_bear_a_caution_where_words_are_held_against_labels():
+    images = [str(number) for number in range(40)]
+    study = Study.from_frames(
+        captions=pl.DataFrame(
+            {"image_id": images, "system": ["s"] * 40, "caption": ["a man with a dog"] * 40}
+        ),
+        references=pl.DataFrame({"image_id": images, "caption": ["a man"] * 40}),
+        objects=pl.DataFrame({"image_id": images[:20], "label": ["dog"] * 20}),
+    )
+    told = "20 of 40 captioned images have no object label"
+    harms = portrayal.metrics.harms(
+        study, draws=20, measurement=("stereotyping.incorrect-word",)
+    ).measurements
+    assert all(told in (m.caution or "") for m in harms if m.value is not None and m.settings["stage"] == "4")
+    counted = portrayal.metrics.cooccurrence(study, draws=20).measurements
+    assert all(
+        told in (m.caution or "") for m in counted if m.term in ("bias", "count") and m.value is not None
+    )

@@ -95,7 +95,9 @@ def _show(differences: Results) -> None:
             say(line)
     paired = [m.settings["paired"] for m in differences.measurements if m.settings["paired"] is not None]
     say()
-    if all(paired):
+    if not paired:
+        say("Nothing could be tested: one side or both have neither resamples nor standard errors.")
+    elif all(paired):
         say(
             "All differences are paired: both have the same resamples, so that what common images share cancels."
         )

@@ -139,6 +139,8 @@ def _difference(
     if a.value is None or b.value is None:
         which, undefined = ("first", a) if a.value is None else ("second", b)
         return _row(a, b, None, None, f"undefined in the {which}: {undefined.reason}")
+    if not math.isfinite(b.value - a.value):
+        return _row(a, b, None, None, "the difference is larger than numbers can be")
     if apart is not None and a.n:
         return _row(a, b, mcnemar_difference(*apart, a.n), True, None)
     mine, other = draws[0].get(a.id), draws[1].get(b.id)

@@ -22,7 +22,8 @@ class ObjectFinder:
         known = shipped_synonyms() if synonyms is None else synonyms
         entries: dict[str, str] = {}
         for label in labels:
-            for name in (label, *known.get(label.lower(), ())):
+            spaced = label.replace("_", " ")
+            for name in (spaced, *known.get(spaced.lower(), ())):
                 for form in (name, plural(name)):
                     entries.setdefault(form.lower(), label)  # where two labels share a word, the first has it
         self._table = PhraseTable(entries.items())

@@ -27,6 +27,7 @@ from portrayal.stats import (
     resampler,
 )
 from portrayal.study import Study
+from portrayal.study.cautions import UNANNOTATED
 
 CARD = Card(
     name="cooccurrence",
@@ -42,6 +43,7 @@ CARD = Card(
     ),
     range="bias, overall: 0 to 1; 1 / number of groups where all are named equally often. count: 0 and up.",
     needs=("captions",),
+    cautioned={UNANNOTATED: ("bias", "count")},
     paper=(
         "Zhao, Wang, Yatskar, Ordonez and Chang, Men Also Like Shopping, EMNLP 2017; "
         "as object gender co-occurrence in Sabir and Padro, 2023."

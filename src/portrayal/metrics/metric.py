@@ -240,7 +240,7 @@ class Metric:
             if need == "references" and not study.references.height:
                 return _MISSING[need]
             if need == "objects" and not study.annotated["label"].count():
-                return _CAPTION_WORDS if study.objects.height else _MISSING[need]
+                return _CAPTION_WORDS if study.objects["label"].count() else _MISSING[need]
             if need == "pictures" and not study.pictures:
                 return _MISSING[need]
             if need == "model" and not (options or {}).get("model"):

@@ -212,7 +212,7 @@ def _check_vectors(study: Study, name: str, lexicon: Lexicon) -> None:
     else:
         loaded = word_vectors(study, name, tokens)
         known, called = {token for token in tokens if loaded.mean([token]) is not None}, loaded.name
-    unknown = [word for word in named if not known & set(tokenize(word))]
+    unknown = [word for word in named if not set(tokenize(word)) <= known]
     if unknown:
         raise Undefined(f"The word vectors '{called}' do not know {', '.join(map(repr, unknown))}.")
 

@@ -147,9 +147,8 @@ def unpaired_difference(
     if se_first is None or se_second is None:
         return Difference(value, None, None, None, None, None)
     se = math.hypot(se_first, se_second)
-    if se == 0 or not math.isfinite(
-        se
-    ):  # neither side was seen to vary, or one without end: nothing is known
+    # Neither side was seen to vary, or one of them further than numbers go: nothing is known.
+    if se == 0 or not math.isfinite(abs(value) + 4 * se):
         return Difference(value, None, None, 0.0, None, None, NORMAL)
     half = float(ndtri((1 + LEVEL) / 2)) * se
     p = normal_p(value / se)

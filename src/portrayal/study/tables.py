@@ -21,6 +21,7 @@ from portrayal.study.checked import (
     group_name,
     kind_name,
     mapped_by_import,
+    one_writing,
     whole_number,
 )
 from portrayal.study.formats.raw import NOTHING, VALUES, RawTable
@@ -283,6 +284,17 @@ def _labels(table: Checked) -> None:
             table.bad(index, "a label as text", "nothing")
         if label is not None and kind == NOTHING:
             table.bad(index, f"no label in a row of the kind '{NOTHING}'", shown(label))
+    _one_writing_a_label(table)
+
+
+def _one_writing_a_label(table: Checked) -> None:
+    """'Dog', 'dog' and 'dog ' are one object, written as it was first: a caption could name but one of them."""
+    first: dict[str, str] = {}
+    labels = table.columns["label"]
+    for index, label in enumerate(labels):
+        if label is not None:
+            written = " ".join(one_writing(label).split())
+            labels[index] = first.setdefault(written.replace("_", " ").casefold(), written)
 
 
 def _unnamed_source(raw: RawTable, problems: Problems) -> str:

@@ -37,7 +37,7 @@ from portrayal.metrics.relating.models import LEARNT
 from portrayal.results import Results, command_line, provenance
 from portrayal.stats import DRAWS
 from portrayal.study import Study, read_part
-from portrayal.study.cautions import LENGTH, REFERENCES
+from portrayal.study.cautions import LENGTH, REFERENCES, UNANNOTATED
 
 MEASURES: tuple[type[Measure], ...] = (
     IdentityWords,
@@ -70,6 +70,8 @@ CARD = Card(
         REFERENCES: tuple(kind.rule.term for kind in MEASURES if getattr(kind, "held_against_people", False)),
         # A longer caption has room for more words of any kind.
         LENGTH: tuple(kind.rule.term for kind in MEASURES),
+        # Of an image that nobody annotated, references alone say what is there.
+        UNANNOTATED: ("stereotyping.incorrect-word", "demeaning.in-context"),
     },
     title="Representational harms",
     question="Do captions deny, reify, erase, stereotype or demean people, and in which words?",
@@ -190,7 +192,7 @@ def harms(
         study.labels(attribute)  # complains of what it does not know
     _need_people(stages, study.references.height)
     preconditions_met()
-    survey = Survey.of(study, any(kind.needs_senses for kind in chosen))
+    survey = Survey.of(study, any(kind.needs_senses for kind in chosen), attribute)
     findings = Findings(CARD, attribute, {})
     for one in stages:
         voices = speakers_of(one, speakers, survey)

@@ -28,12 +28,14 @@ from portrayal.study import Study, count_parts, read_part
 NOT_IN_PARTS = "it needs all images at once: measure the study as a whole, without stream"
 
 
-def survey_part(_: Any, path: str, part: int, senses: bool) -> tuple[Survey, NDArray[np.uint64]]:
+def survey_part(
+    _: Any, path: str, part: int, senses: bool, attribute: str
+) -> tuple[Survey, NDArray[np.uint64]]:
     """What a part holds, and its images as numbers: an image must not be in two parts."""
     study = read_part(path, part)
     names = study.captions["image_id"].unique().to_list()
     numbers = [int.from_bytes(hashlib.blake2b(n.encode(), digest_size=8).digest(), "little") for n in names]
-    return Survey.of(study, senses), np.array(numbers, dtype=np.uint64)
+    return Survey.of(study, senses, attribute), np.array(numbers, dtype=np.uint64)
 
 
 def count_part(
@@ -67,7 +69,7 @@ def count_in_parts(
     senses = any(kind.needs_senses for kind in chosen)
     looks = [
         Task(f"survey {part}", f"reading part {part + 1}", survey_part,
-             {"path": str(path), "part": part, "senses": senses})
+             {"path": str(path), "part": part, "senses": senses, "attribute": asked.attribute})
         for part in range(parts)
     ]  # fmt: skip
     survey = Survey()

@@ -31,13 +31,17 @@ class Survey:
     sources: set[str] = field(default_factory=set)  # who labelled objects
 
     @classmethod
-    def of(cls, study: Study, senses: bool) -> Survey:
-        """`senses` are costly, and not always needed."""
+    def of(cls, study: Study, senses: bool, attribute: str) -> Survey:
+        """`senses` are costly, and not always needed. `attribute` may be several combined."""
         labelled, source = labelled_objects(study)
         by_label = labelled.unique(["image_id", "label"]).group_by("label").len()
         return cls(
             systems=dict.fromkeys(study.systems),
-            groups={name: set(study.groups(name)) for name in study.attribute_names},
+            groups={
+                name: set(study.groups(name))
+                for name in (*study.attribute_names, attribute)
+                if study.has_attribute(name)
+            },
             images=study.captions["image_id"].n_unique(),
             described=study.references["image_id"].n_unique(),
             labelled=len(labelled_images(study)),
