@@ -14,7 +14,7 @@ import polars as pl
 from portrayal.documents import Unreadable, is_unicode, parse_json, read_toml, writable
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, shown
 from portrayal.files import replacing, write_text
-from portrayal.study import tables
+from portrayal.study import agreement, tables
 from portrayal.study.formats import read_raw
 from portrayal.study.formats.raw import read_text
 from portrayal.study.group_names import GroupNames, check_mapping
@@ -102,17 +102,17 @@ def read_study_noting(
             parts = [read(folder / file, system) for system, file in files]
             sources = [folder / file for _, file in files]
             if table in ("attributes", "rankings"):
-                parts = tables.one_spelling(parts, sources, problems, _mapped_here)
+                parts = agreement.one_spelling(parts, sources, problems, _mapped_here)
             if table == "attributes":
-                made[table] = tables.joined_attributes(parts, sources, problems)
+                made[table] = agreement.joined_attributes(parts, sources, problems)
             else:
                 made[table] = pl.concat(parts, how="diagonal")
     for table in ("captions", "rankings"):
         if table in made:
-            tables.refuse_repeats(made[table], path, problems)
+            agreement.refuse_repeats(made[table], path, problems)
     if "rankings" in made:
         labels = made.get("attributes")
-        made["rankings"] = tables.one_label_an_item(made["rankings"], labels, path, problems)
+        made["rankings"] = agreement.one_label_an_item(made["rankings"], labels, path, problems)
     captioned = (
         made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
     )
@@ -126,7 +126,7 @@ def read_study_noting(
         if table in made and captioned is not None and part is None:
             source = folder / _files(path, table, settings[table])[0][1]
             known = pl.concat(about).get_column("image_id").unique(maintain_order=True)
-            tables.must_share_images(made[table], known, source, table, problems)
+            agreement.must_share_images(made[table], known, source, table, problems)
     if strict and "attributes" in made and captioned is not None:
         sources = [folder / file for _, file in _files(path, "attributes", settings["attributes"])]
         # Read again for its lines, which several files would not share; what is wrong with it was noted before.
