@@ -131,11 +131,10 @@ class _Absence:
             return False
         if after[0] in self._sets["seen"]:
             return not after[1:2] or not (after[1] in self._sets["partly"] or _is_done(after[1]))
-        image = next(
-            (place for place in (1, 2) if after[place : place + 1] and after[place] in self._sets["images"]),
-            0,
-        )
-        return after[0] == "in" and image > 0 and not _POSSESSIVE.intersection(after[image + 1 : image + 2])
+        shown_in = [place for place in (1, 2) if place < len(after) and after[place] in self._sets["images"]]
+        if after[0] != "in" or not shown_in:
+            return False
+        return _POSSESSIVE.isdisjoint(after[shown_in[0] + 1 : shown_in[0] + 2])  # "in the image's center"
 
     def _describes(self, token: str) -> bool:
         return (

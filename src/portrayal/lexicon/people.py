@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from portrayal.lexicon.labels import words_for_people
 from portrayal.lexicon.lexicon import load_lexicon
 from portrayal.lexicon.nobody import Nobody, lists
+from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.wordnet.grammar import Word
 from portrayal.lexicon.wordnet.graph import wordnet
 
@@ -62,3 +64,23 @@ def person_mentioned(tokens: Sequence[str], words: Sequence[Word]) -> str | None
     return next(
         (word.lemma for word in words if is_person(word) and not nobody.at(word.start, word.length)), None
     )
+
+
+def mentions_of_people(tokens: Sequence[str]) -> int:
+    """How often the tokens of a caption name somebody by a noun: "male player" does once, "cowboy hat" never.
+
+    >>> from portrayal.lexicon.tokens import tokenize
+    >>> [mentions_of_people(tokenize(text)) for text in ("a man and two male players", "she wears a cowboy hat")]
+    [2, 0]
+    """
+    nobody, count, end = Nobody(tokens), 0, -1
+    for match in _nouns().find(tokens):
+        if not nobody.at(match.start, match.length):
+            count += match.start != end  # the next word says more of the same person
+            end = match.start + match.length
+    return count
+
+
+@cache
+def _nouns() -> PhraseTable:
+    return PhraseTable((word, "") for word in words_for_people() - lists().pronouns)

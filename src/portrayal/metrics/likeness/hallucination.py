@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from portrayal.lexicon import ObjectFinder, tokenize
-from portrayal.lexicon.labels import mentions_of_people
+from portrayal.lexicon.people import mentions_of_people
 from portrayal.metrics.likeness.ngrams import Array
 
 PERSON = "person"
