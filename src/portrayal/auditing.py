@@ -25,6 +25,7 @@ from portrayal.study import Study
 from portrayal.study.study import COMBINED
 
 QUICK_DRAWS = 200
+_CACHES = ("trainings",)  # options that name a folder which fills while a metric runs
 
 
 @dataclass(frozen=True)
@@ -234,12 +235,13 @@ def _tasks(
 
 def _files(options: Mapping[str, Any]) -> dict[str, str]:
     """What the files hold that options name: word lists or a model may change while their paths stay."""
-    named = (
+    values = (
         value
-        for given in options.values()
+        for name, given in options.items()
+        if name not in _CACHES
         for value in (given if isinstance(given, list | tuple) else [given])
     )
-    paths = {str(value): Path(value) for value in named if isinstance(value, str | Path) and value}
+    paths = {str(value): Path(value) for value in values if isinstance(value, str | Path) and value}
     return {name: content_digest(path) for name, path in paths.items() if path.exists()}
 
 

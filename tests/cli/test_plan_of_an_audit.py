@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import portrayal
+from portrayal.auditing import _files
 from portrayal.errors import Undefined
 from portrayal.metrics import METRICS
 from portrayal.study import Study, write_study
@@ -232,15 +233,8 @@ def test_values_in_a_list_add_up(command, tmp_path):
 
 def test_what_needs_no_attribute_is_not_said_to_lack_one(command, tmp_path):
     write_study(Study.from_frames(**STUDIES["captions alone"]), tmp_path / "study")
-    call = [
-        "audit",
-        tmp_path / "study",
-        "--quick",
-        "--workers",
-        1,
-        "--metrics",
-        "cooccurrence,retrieval-skew",
-    ]
+    call = ["audit", tmp_path / "study", "--quick", "--workers", 1]
+    call += ["--metrics", "cooccurrence,retrieval-skew"]
     code, out, _ = command(*call, "--out", tmp_path / "audit")
     assert code == 0
     assert "Not measured: retrieval-skew. " in out
@@ -317,3 +311,10 @@ def test_what_a_check_leaves_out_an_audit_leaves_out(command, tmp_path):
     assert command(*call, "--skip-bad")[0] == 0
     study = portrayal.Results.load(tmp_path / "audit").provenance["study"]
     assert set(study["groups"]["gender"]) == {"male", "female"}
+
+
+def test_a_cache_that_fills_does_not_undo_a_checkpoint(tmp_path):
+    """Files that options name are part of a task's key, since they may change; a cache changes no number."""
+    (tmp_path / "words.toml").write_text("x = 1")
+    options = {"lexicon": str(tmp_path / "words.toml"), "trainings": str(tmp_path), "split": ("paper",)}
+    assert list(_files(options)) == [str(tmp_path / "words.toml")]
