@@ -260,11 +260,10 @@ def test_images_that_nobody_annotated_bear_a_caution_where_words_are_held_agains
         objects=pl.DataFrame({"image_id": images[:20], "label": ["dog"] * 20}),
     )
     told = "20 of 40 captioned images have no object label"
-    harms = portrayal.metrics.harms(
-        study, draws=20, measurement=("stereotyping.incorrect-word",)
-    ).measurements
-    assert all(told in (m.caution or "") for m in harms if m.value is not None and m.settings["stage"] == "4")
-    counted = portrayal.metrics.cooccurrence(study, draws=20).measurements
-    assert all(
-        told in (m.caution or "") for m in counted if m.term in ("bias", "count") and m.value is not None
-    )
+    asked = ("stereotyping.incorrect-word",)
+    harms = portrayal.metrics.harms(study, draws=20, measurement=asked).measurements
+    defined = [m for m in harms if m.value is not None and m.settings["stage"] == "4"]
+    counts = portrayal.metrics.cooccurrence(study, draws=20).measurements
+    defined += [m for m in counts if m.term in ("bias", "count") and m.value is not None]
+    assert {m.metric for m in defined} == {"harms", "cooccurrence"}
+    assert all(told in (m.caution or "") for m in defined)

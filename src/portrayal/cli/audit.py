@@ -118,8 +118,8 @@ def run_audit(
         raise
     if not results.measurements:
         drop_empty_checkpoint(journal)
-        told = "; ".join(f"{told_skip(skip)}: {skip['reason']}" for skip in results.provenance["skipped"])
-        raise PortrayalError(f"Nothing was measured. {told}")
+        reasons = "; ".join(f"{told_skip(skip)}: {skip['reason']}" for skip in results.provenance["skipped"])
+        raise PortrayalError(f"Nothing was measured. {reasons}")
     old = old or stale_exports(out, results)
     if study.pictures:
         results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))

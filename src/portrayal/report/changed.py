@@ -220,15 +220,15 @@ def labels(rows: Sequence[Measurement]) -> dict[str, str]:
     terms: dict[tuple[str, str], list[Measurement]] = {}
     for m in rows:
         terms.setdefault((m.metric, m.term), []).append(m)
-    made = {}
+    named = {}
     for (_, term), same in terms.items():
         apart: list[str] = []
         for name in dict.fromkeys(name for m in same for name in m.settings if name not in _COMPARED):
             if _count(same, [*apart, name]) > _count(same, apart):
                 apart.append(name)
         for m in same:
-            made[m.id] = " ".join([term, *(f"{name} {m.settings.get(name)}" for name in apart)])
-    return made
+            named[m.id] = " ".join([term, *(f"{name} {m.settings.get(name)}" for name in apart)])
+    return named
 
 
 def _count(rows: Sequence[Measurement], names: Sequence[str]) -> int:

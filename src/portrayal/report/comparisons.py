@@ -129,7 +129,7 @@ def _with_context(compared: Compared, others: list[Measurement], rows: Sequence[
     values = {
         **row.settings,
         "system": row.system,
-        "n": row.n,
+        "n": "an unknown number of" if row.n is None else row.n,
         "attribute": row.attribute or "the group",
         "group": group or "one group",
         "mostly": mostly,

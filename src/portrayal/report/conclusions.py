@@ -130,10 +130,11 @@ def conclusions(results: Results) -> Conclusions:
     sentences = sorted(
         [*sentences, *listed], key=lambda one: (order.index(one.question), STATES.index(one.state))
     )
-    once = {
-        one.text: one for one in reversed(sentences)
-    }  # a number of two attributes may be told in the same words
-    return Conclusions(tuple(one for one in sentences if once[one.text] is one), comparisons)
+    # A number of two attributes may give the same words.
+    first = {sentence.text: sentence for sentence in reversed(sentences)}
+    return Conclusions(
+        tuple(first[text] for text in dict.fromkeys(one.text for one in sentences)), comparisons
+    )
 
 
 def _cards(origin: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -207,13 +208,11 @@ def _conclude(
         (statement.more if side == MORE or statement.against == GROUPS else statement.less) if side else ""
     )
     if not sure and alone:
-        which = "" if statement.findings else " that are observed only"
-        corrected = (
-            f"ot significant after correction for {comparisons} comparisons{which}: {whether}: {shown}"
-        )
+        family = "comparisons" if statement.findings else "comparisons that are observed only"
+        corrected = f"significant after correction for {comparisons} {family}: {whether}: {shown}"
         if is_finding and _matters(compared):
-            return _conclusion(compared, SUGGESTIVE, f"Suggestive, n{corrected}", None, origin)
-        return _conclusion(compared, INCONCLUSIVE, f"N{corrected}", None, origin)
+            return _conclusion(compared, SUGGESTIVE, f"Suggestive, not {corrected}", None, origin)
+        return _conclusion(compared, INCONCLUSIVE, f"Not {corrected}", None, origin)
     if not sure and itself and compared.human:
         text = f"Not shown to go beyond human captions: {whether}: {shown}"
         return _conclusion(compared, AS_HUMAN, text, None, origin)

@@ -70,8 +70,11 @@ def _beyond_human(compared: Compared) -> str:
     gap, beyond = compared.gap, compared.beyond_human
     if gap is None or beyond is None:
         return ""
-    clear = gap.low > 0 or gap.high < 0
-    if clear == (beyond.p() < (ALPHA / 100 if clear else ALPHA)):
+    if gap.low > 0 or gap.high < 0:
+        informative = beyond.p() >= ALPHA / 100
+    else:
+        informative = beyond.p() < ALPHA
+    if not informative:
         return ""
     return f", {signed(compared.row, beyond.value)} beyond them ({interval(compared.row, beyond)})"
 
