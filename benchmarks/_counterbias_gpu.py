@@ -17,12 +17,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from portrayal.counterfactual.attack import Attack
 from portrayal.counterfactual.concepts import CONTROL_WORDS, KINDS
+from portrayal.counterfactual.inference import ask
 from portrayal.counterfactual.manifest import Instance
-from portrayal.counterfactual.probe import ask
-from portrayal.counterfactual.questions import Questions
-from portrayal.models.masked import MaskedModel
-from portrayal.models.masked.dual import DualNetwork, DualShape
-from portrayal.models.masked.vocabulary import Vocabulary, split_words
+from portrayal.counterfactual.prompts import Questions
+from portrayal.models.masked_vlm import MaskedModel
+from portrayal.models.masked_vlm.dual import DualNetwork, DualShape
+from portrayal.models.masked_vlm.vocabulary import Vocabulary, split_words
 
 SIDE = 256
 BATCH = 256

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from portrayal.models.classifiers import FINE_TUNED, Lstm
 from portrayal.models.device import best_device
-from portrayal.models.lstm import train
-from portrayal.models.tasks import FIRST, Task, Texts
-from portrayal.models.trainings import read_plan
+from portrayal.models.text_classifiers.lstm import train
+from portrayal.models.text_classifiers.schedules import FINE_TUNED, Lstm
+from portrayal.models.text_classifiers.tasks import FIRST, Task, Texts
+from portrayal.models.text_classifiers.training_queue import read_plan
 
 SEEDS = (0, 12, 100, 200, 300, 400, 456, 500, 789, 1234)
 _STEPS = 40  # of the plain network, from which a whole training is reckoned
@@ -121,7 +121,7 @@ def bert(tasks: list[Task], device: str) -> None:
     """The shape of bert-base with random weights: what it costs, not what it finds."""
     from transformers import BertConfig, BertModel
 
-    from portrayal.models.encoder import train as fine_tune
+    from portrayal.models.text_classifiers.encoder import train as fine_tune
 
     words = sorted({word for task in tasks for word in task.texts.words})
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(word for word in words if word.isalnum())]

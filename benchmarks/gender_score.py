@@ -6,9 +6,9 @@ import time
 
 from portrayal.lab import Captioner, make_study
 from portrayal.metrics import gender_score
-from portrayal.metrics.relating.context import visual_context
-from portrayal.metrics.relating.models import LEARNT, likelihood, sentence_encoder
-from portrayal.metrics.relating.scoring import Scorer
+from portrayal.metrics.shared.language_scores.caption_scores import Scorer
+from portrayal.metrics.shared.language_scores.models import LEARNT, likelihood, sentence_encoder
+from portrayal.metrics.shared.language_scores.visual_context import visual_context
 
 CAPTIONS = 100_000
 SCENES = 20_000

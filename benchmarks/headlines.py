@@ -22,9 +22,9 @@ import numpy as np
 
 from portrayal.auditing import audit
 from portrayal.lab.captioners import Captioner
-from portrayal.lab.make import make_study
+from portrayal.lab.study import make_study
 from portrayal.metrics import CARDS, METRICS
-from portrayal.report.conclusions import Conclusion, conclusions
+from portrayal.report.findings.findings import Conclusion, conclusions
 from portrayal.study import Study
 
 SCENES = 1000

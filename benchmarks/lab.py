@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from portrayal.lab import make_scenes, make_study
-from portrayal.lab.pictures import draw
-from portrayal.lab.variety import variety
+from portrayal.lab.diversity import variety
+from portrayal.lab.images import draw
 
 SCENES, PICTURES, CAPTIONS = 40_000, 1_000, 10_000
 

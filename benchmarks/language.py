@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks._timing import best
 from portrayal.lab import make_study
 from portrayal.lexicon.tokens import TOKEN
-from portrayal.models.language import Causal, NGrams, RememberedModel
+from portrayal.models.language_models import Causal, NGrams, RememberedModel
 
 LEARNT, SCORED = 200_000, 100_000
 CAPTIONS, FILLINGS = 5_000, 3

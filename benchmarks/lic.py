@@ -14,10 +14,10 @@ from benchmarks.audit import SYSTEMS, real_study
 from portrayal.auditing import score
 from portrayal.lab import make_study
 from portrayal.metrics import lic
-from portrayal.metrics.guessing.guesses import Guesser
-from portrayal.metrics.guessing.reading import Reader
-from portrayal.metrics.guessing.splits import PAPER_SEEDS, paper_split
-from portrayal.metrics.guessing.text import Mask
+from portrayal.metrics.shared.classifier.captions import Reader
+from portrayal.metrics.shared.classifier.linear import Guesser
+from portrayal.metrics.shared.classifier.masking import Mask
+from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, paper_split
 from portrayal.results import Results
 from portrayal.study import Study
 

@@ -7,10 +7,10 @@ import time
 import torch
 
 from portrayal.lab import World
-from portrayal.lab.grades import held_out
-from portrayal.lab.pictures import draw
+from portrayal.lab.images import draw
+from portrayal.lab.model_evaluation import held_out
 from portrayal.lab.world import DRAWN_ACTIVITIES
-from portrayal.models.masked import load_masked
+from portrayal.models.masked_vlm import load_masked
 
 PICTURES = 1000
 TEMPLATES = (

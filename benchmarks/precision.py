@@ -21,7 +21,7 @@ from typing import NamedTuple
 from portrayal.lexicon.entities import entity_names
 from portrayal.lexicon.harms import adjectives_as_nouns, demeaning_words, in_context, not_imageable
 from portrayal.lexicon.identity import AXES, identity_words
-from portrayal.metrics.harms.reading import Lists, Reading
+from portrayal.metrics.harms.parsed_captions import Lists, Reading
 from portrayal.stats import wilson
 
 VERDICTS = Path(__file__).parents[1] / "docs" / "precision" / "harms.csv"

@@ -16,11 +16,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.precision import data
-from portrayal.metrics.likeness.consensus import consensus
-from portrayal.metrics.likeness.ngrams import Round, Sentences
-from portrayal.metrics.likeness.overlap import bleu, overlap_parts
-from portrayal.metrics.likeness.subsequence import rouge_l
-from portrayal.metrics.likeness.words import plain_words
+from portrayal.metrics.quality.bleu import bleu, overlap_parts
+from portrayal.metrics.quality.cider import consensus
+from portrayal.metrics.quality.ngrams import Round, Sentences
+from portrayal.metrics.quality.plain_words import plain_words
+from portrayal.metrics.quality.rouge import rouge_l
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from benchmarks import _val2014_layout as layout
 from benchmarks.precision import data
 from portrayal import metrics
 from portrayal.errors import Problems
-from portrayal.mitigate.captions.remedying import remedied
+from portrayal.mitigate.captions.mitigation import remedied
 from portrayal.results import Results
 from portrayal.study import Study, importers
 

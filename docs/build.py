@@ -54,7 +54,7 @@ def metrics() -> str:
 
 _READING = """## Who is mentioned
 
-All metrics find people and groups with the same rules (`portrayal.lexicon.nobody`, `portrayal.lexicon.absence`). A
+All metrics find people and groups with the same rules (`portrayal.lexicon.non_mentions`, `.negation`). A
 listed word names nobody in these places:
 
 - in a phrase for a thing: *man made*, *passenger train*, *men's restroom*;

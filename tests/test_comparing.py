@@ -14,7 +14,7 @@ import portrayal
 from portrayal.comparing import compare, joint_error
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, make_study
-from portrayal.report.changed import labels, sentences, verdict
+from portrayal.report.findings.changes import labels, sentences, verdict
 from portrayal.results import (
     EVIDENCE_SCHEMA,
     NOTHING_DIFFERS,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import portrayal
-from portrayal.report.layout import with_interval
+from portrayal.report.tables.layout import with_interval
 
 ROOT = Path(__file__).parent.parent
 PAGES = runpy.run_path(str(ROOT / "docs" / "build.py"))["PAGES"]

@@ -12,10 +12,10 @@ import pytest
 from portrayal.comparing import compare
 from portrayal.documents import MOST_DEEP, Unreadable, json_object, parse_json, parse_toml
 from portrayal.errors import InputError
-from portrayal.lexicon.harms.listed import _parsed
+from portrayal.lexicon.harms.loading import _parsed
 from portrayal.lexicon.lexicon import parse_lexicon
 from portrayal.metrics import METRICS
-from portrayal.origins import wrong_provenance
+from portrayal.provenance_schema import wrong_provenance
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results, open_results
 from portrayal.study import read_study
 

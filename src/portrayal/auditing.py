@@ -16,10 +16,10 @@ from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.files import content_digest
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
 from portrayal.metrics import METRICS, Metric, find_metric
-from portrayal.metrics.attribute_names import resolve_attribute
-from portrayal.metrics.cautioning import study_cautions
-from portrayal.metrics.lexicon_use import words_of_groups
-from portrayal.metrics.options import GENERAL
+from portrayal.metrics.base.attribute_names import resolve_attribute
+from portrayal.metrics.base.cautions import study_cautions
+from portrayal.metrics.base.options import GENERAL
+from portrayal.metrics.shared.lexicon_use import words_of_groups
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 from portrayal.study.study import COMBINED

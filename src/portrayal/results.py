@@ -27,7 +27,7 @@ from portrayal import __version__
 from portrayal.documents import read_json, unwritable, writable
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, need, shown
 from portrayal.files import replacing, write_text
-from portrayal.origins import wrong_provenance
+from portrayal.provenance_schema import wrong_provenance
 
 if TYPE_CHECKING:
     import pandas

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import portrayal
+from portrayal.cli import images as shown
 from portrayal.cli import main
-from portrayal.cli import pictures as shown
 from tests.conftest import cannot_run
 from tests.models import tiny_vision
 

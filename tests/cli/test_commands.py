@@ -16,7 +16,7 @@ import portrayal
 from portrayal.cli.main import COMMANDS
 from portrayal.lab import make_study
 from portrayal.metrics import METRICS
-from portrayal.report.conclusions import conclusions
+from portrayal.report.findings.findings import conclusions
 from portrayal.results import Results
 from portrayal.study import write_study
 

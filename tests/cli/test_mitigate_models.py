@@ -118,7 +118,7 @@ def test_a_folder_of_other_settings_is_refused(compared, capsys):
 
 
 def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
-    from portrayal.models.masked import load_masked
+    from portrayal.models.masked_vlm import load_masked
 
     asked = ["--model", "lab-dual", "--data", study, "--steps", 2, "--batch", 4, "--device", "cpu"]
     out = tmp_path / "remedied"
@@ -195,8 +195,8 @@ def test_bad_usage_is_a_sentence_and_2(study, tmp_path, capsys, wrong, says):
     if "{bert}" in wrong:
         tiny_masked.save(tiny_masked.bert(), names["bert"])
     if "{other}" in wrong:
-        from portrayal.models.masked.folder import save_model
-        from portrayal.models.masked.vocabulary import Vocabulary
+        from portrayal.models.masked_vlm.folder import save_model
+        from portrayal.models.masked_vlm.vocabulary import Vocabulary
 
         save_model(names["other"], tiny_masked.dual(), Vocabulary(tiny_masked.WORDS, 24))
     asked = [part.format(**names) for part in wrong]

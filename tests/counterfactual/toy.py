@@ -18,7 +18,7 @@ def toy(by_red: float = BY_RED, by_text: float = BY_TEXT, damage: float = 0.0, n
     is what every move of blue, which means nothing, takes off."""
     import torch
 
-    from portrayal.models.masked import GivenModel
+    from portrayal.models.masked_vlm import GivenModel
 
     def say(images, texts):
         many = len(texts)

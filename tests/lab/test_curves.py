@@ -30,9 +30,9 @@ from portrayal.lab.curves.curve import (
 from portrayal.lab.curves.simulate import Outcome, simulate
 from portrayal.lab.curves.tables import findings, summary
 from portrayal.metrics import METRICS
-from portrayal.metrics.card import Card, Term
-from portrayal.metrics.findings import Findings
-from portrayal.metrics.metric import Metric
+from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.metric import Metric
+from portrayal.metrics.base.result_builder import Findings
 from portrayal.stats import Estimate
 
 ROOT = Path(__file__).parents[2]

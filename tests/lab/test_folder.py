@@ -17,7 +17,7 @@ import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, World, make_study
 from portrayal.lab.folder import Recipe, read_recipe, write_lab
-from portrayal.lab.pictures import draw
+from portrayal.lab.images import draw
 
 
 def digest(folder):

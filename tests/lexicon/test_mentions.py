@@ -8,9 +8,9 @@ import pytest
 
 from portrayal.lexicon import Finder, load_lexicon, tokenize
 from portrayal.lexicon.identity import identity_words
-from portrayal.lexicon.labels import is_person_label
 from portrayal.lexicon.lexicon import parse_lexicon
 from portrayal.lexicon.people import person_mentioned
+from portrayal.lexicon.person_labels import is_person_label
 from portrayal.lexicon.wordnet.grammar import content_words
 
 # Sentences written for this test, each with the genders it names, "somebody", or "nobody".

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import portrayal
 from portrayal.errors import Undefined
 from portrayal.lab import Annotators, Captioner, World, make_study
-from portrayal.metrics.amplification import (
+from portrayal.metrics.amplification.formulas import effective_count, sampling_error
+from portrayal.metrics.amplification.metric import (
     amplification,
     attribute_to_task,
     bias_amplification,
     task_to_attribute,
 )
-from portrayal.metrics.ties import effective_count, sampling_error
 from portrayal.study import Study
 
 TRUTH = np.array([[30.0, 10.0], [10.0, 30.0]])  # rows tasks, columns groups

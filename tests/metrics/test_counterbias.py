@@ -12,14 +12,14 @@ import pytest
 
 from portrayal.counterfactual.concepts import usual_templates
 from portrayal.counterfactual.manifest import Instance, read_manifest
-from portrayal.counterfactual.questions import Answers, Questions
+from portrayal.counterfactual.prompts import Answers, Questions
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.metrics import counterbias
-from portrayal.metrics.counter.means import Means
-from portrayal.metrics.counter.rows import Rows
-from portrayal.metrics.counter.scenes import same_scenes
-from portrayal.metrics.counterbias import CARD
-from portrayal.metrics.findings import Findings
+from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.counterbias.means import Means
+from portrayal.metrics.counterbias.measurements import Rows
+from portrayal.metrics.counterbias.metric import CARD
+from portrayal.metrics.counterbias.pairing import same_scenes
 from portrayal.stats import resampler
 from portrayal.stats.rates import wilson
 from tests.counterfactual.toy import BY_RED, BY_TEXT, SHARP, picture, toy
@@ -430,13 +430,13 @@ def test_pictures_are_kept_to_be_looked_at(folder):
 
 
 def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
-    from portrayal.metrics.counter import asking
+    from portrayal.metrics.counterbias import inference
 
-    monkeypatch.setattr(asking, "PART", 5)
+    monkeypatch.setattr(inference, "PART", 5)
     asked = {"draws": 30, "batch": 1}
     model = "lab-dual"
     whole = counterbias(folder / "manifest.csv", model, **asked)
-    real, calls = asking.ask, []
+    real, calls = inference.ask, []
 
     def counted(*args, **more):
         calls.append(1)
@@ -444,7 +444,7 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **more)
 
-    monkeypatch.setattr(asking, "ask", counted)
+    monkeypatch.setattr(inference, "ask", counted)
     with pytest.raises(KeyboardInterrupt):
         counterbias(folder / "manifest.csv", model, journal=folder / "kept", **asked)
     again = counterbias(folder / "manifest.csv", model, journal=folder / "kept", **asked)
@@ -561,7 +561,7 @@ def test_any_two_concepts(tmp_path):
     """Not about people: an animal and where it is, as in Figure 9 of the paper. Red makes a dog."""
     import torch
 
-    from portrayal.models.masked import GivenModel
+    from portrayal.models.masked_vlm import GivenModel
 
     words = ("dog", "cat", "garden", "sofa", "beach", "park", "other")
 
@@ -594,7 +594,7 @@ def test_any_two_concepts(tmp_path):
 def test_a_function_without_gradients_can_be_measured_exactly_only(folder):
     import torch
 
-    from portrayal.models.masked import GivenModel
+    from portrayal.models.masked_vlm import GivenModel
 
     with_slope = toy()
 
@@ -615,9 +615,9 @@ def test_pictures_of_any_shape_and_words_of_several_pieces(tmp_path):
     """ViLT keeps the shape of a picture; here that of a counterfactual is another."""
     from PIL import Image
 
-    from portrayal.models.masked import MaskedModel
-    from portrayal.models.masked.single import SingleNetwork
-    from portrayal.models.masked.vocabulary import WordPieces
+    from portrayal.models.masked_vlm import MaskedModel
+    from portrayal.models.masked_vlm.single import SingleNetwork
+    from portrayal.models.masked_vlm.vocabulary import WordPieces
     from tests.models.tiny_masked import tokenizer, vilt
 
     random = np.random.default_rng(0)

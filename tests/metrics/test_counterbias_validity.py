@@ -12,14 +12,14 @@ pytest.importorskip("transformers")
 
 from portrayal.counterfactual.attack import Attack
 from portrayal.counterfactual.formulas import Bias, bias, placebo
+from portrayal.counterfactual.inference import ask
 from portrayal.counterfactual.manifest import Instance
-from portrayal.counterfactual.probe import ask
-from portrayal.counterfactual.questions import Answers, Questions
-from portrayal.lab.grades import held_out
-from portrayal.lab.pictures import draw
+from portrayal.counterfactual.prompts import Answers, Questions
+from portrayal.lab.images import draw
+from portrayal.lab.model_evaluation import held_out
 from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES, LEANING, World, other_scene
-from portrayal.metrics.counter.means import Means
-from portrayal.models.masked import load_masked
+from portrayal.metrics.counterbias.means import Means
+from portrayal.models.masked_vlm import load_masked
 from portrayal.stats import resampler
 
 LEVELS = ("0", "half", "full")

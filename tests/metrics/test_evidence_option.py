@@ -7,7 +7,7 @@ import pytest
 
 import portrayal
 from portrayal.metrics import METRICS
-from portrayal.metrics.options import Kept
+from portrayal.metrics.base.options import Kept
 from portrayal.study import Study, write_study
 
 N = 150  # more than are kept behind any number by default

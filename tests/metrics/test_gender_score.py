@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import portrayal
 from portrayal.errors import MissingExtra, PortrayalError, Undefined
 from portrayal.lab import make_study
-from portrayal.metrics.gender_score import belief_revision
-from portrayal.metrics.relating import models
+from portrayal.metrics.gender_score.metric import belief_revision
+from portrayal.metrics.shared.language_scores import models
 from portrayal.models.packaged import located
 from portrayal.study import Study
 from tests.conftest import cannot_run
@@ -94,7 +94,7 @@ def test_numbers_out_of_range_are_refused(arguments, name):
 
 
 def test_it_is_reached_through_the_metric():
-    assert portrayal.metrics.gender_score.belief_revision is belief_revision
+    assert portrayal.metrics.gender_score.metric.belief_revision is belief_revision
 
 
 # -- the metric, by hand --------------------------------------------------------------------------------------------
@@ -267,7 +267,9 @@ def test_an_image_is_judged_by_what_was_learnt_from_other_images():
 
 def test_groups_that_nothing_ties_to_objects_are_alike_in_the_lab():
     study = make_study(scenes=400, seed=2)
-    results = portrayal.metrics.gender_score(study, attribute="gender", speakers=["faithful"], draws=200)
+    results = portrayal.metrics.gender_score(
+        study, attribute="gender", speakers=["faithful"], draws=200
+    )
     part = rows(results, "to-group")["male"]
     assert 0.45 < part.value < 0.55
     assert part.p is not None

@@ -17,9 +17,9 @@ from portrayal.lab import make_study
 from portrayal.lab.captioners import Captioner
 from portrayal.lab.world import World
 from portrayal.metrics import leakage
-from portrayal.metrics.guessing.degrade import degrade, micro_f1
-from portrayal.metrics.guessing.guesses import hits
-from portrayal.metrics.guessing.splits import common_folds
+from portrayal.metrics.leakage.label_noise import degrade, micro_f1
+from portrayal.metrics.shared.classifier.linear import hits
+from portrayal.metrics.shared.classifier.splits import common_folds
 from portrayal.results import Results
 from portrayal.study import Study
 

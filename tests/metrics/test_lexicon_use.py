@@ -9,7 +9,7 @@ import portrayal
 from portrayal.cli.main import run
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.metrics import error, harms, leakage, lic, quality, word_odds
-from portrayal.metrics.lexicon_use import lexicon_remarks
+from portrayal.metrics.shared.lexicon_use import lexicon_remarks
 from portrayal.study import write_study
 
 GERMAN = """Ein Mann mit Hut steht auf der Straße

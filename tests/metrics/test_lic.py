@@ -17,12 +17,12 @@ import portrayal
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lab import make_study
 from portrayal.metrics import lic
-from portrayal.metrics.guessing.corpus import features_of
-from portrayal.metrics.guessing.guesses import Guesser
-from portrayal.metrics.guessing.protocol import Protocol
-from portrayal.metrics.guessing.reading import Reader
-from portrayal.metrics.guessing.splits import PAPER_SEEDS, leak_safe_folds, paper_split
-from portrayal.metrics.guessing.text import Mask
+from portrayal.metrics.shared.classifier.captions import Reader
+from portrayal.metrics.shared.classifier.corpus import features_of
+from portrayal.metrics.shared.classifier.linear import Guesser
+from portrayal.metrics.shared.classifier.masking import Mask
+from portrayal.metrics.shared.classifier.protocol import Protocol
+from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, leak_safe_folds, paper_split
 from portrayal.results import Results
 from portrayal.study import Study
 

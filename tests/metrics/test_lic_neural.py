@@ -12,14 +12,14 @@ import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.lab import make_study
 from portrayal.metrics import lic
-from portrayal.metrics.guessing.corpus import Corpus
-from portrayal.metrics.guessing.guesses import Guesses
-from portrayal.metrics.guessing.neural import PIECES, NeuralGuesser, Trainer
-from portrayal.metrics.guessing.protocol import _calibrated_by_seed
-from portrayal.metrics.guessing.splits import Split
-from portrayal.models.classifiers import Encoder, Lstm
-from portrayal.models.tasks import MASKED, Answer
-from portrayal.models.trainings import PLAN, carry_out, read_plan
+from portrayal.metrics.shared.classifier.corpus import Corpus
+from portrayal.metrics.shared.classifier.linear import Guesses
+from portrayal.metrics.shared.classifier.neural import PIECES, NeuralGuesser, Trainer
+from portrayal.metrics.shared.classifier.protocol import _calibrated_by_seed
+from portrayal.metrics.shared.classifier.splits import Split
+from portrayal.models.text_classifiers.schedules import Encoder, Lstm
+from portrayal.models.text_classifiers.tasks import MASKED, Answer
+from portrayal.models.text_classifiers.training_queue import PLAN, carry_out, read_plan
 from portrayal.study import Study
 from tests.metrics.test_lic import row, study_of, value
 
@@ -210,7 +210,7 @@ def train_nothing(task, seeds):
 
 def test_chance_begins_with_other_networks_each_time(lab, monkeypatch):
     seeds = []
-    trained = "portrayal.metrics.guessing.neural.Trainer._on_cores"
+    trained = "portrayal.metrics.shared.classifier.neural.Trainer._on_cores"
     monkeypatch.setattr(
         trained, lambda _, tasks: ((n, train_nothing(one, seeds)) for n, one in enumerate(tasks))
     )
@@ -221,7 +221,7 @@ def test_chance_begins_with_other_networks_each_time(lab, monkeypatch):
 
 
 def test_a_dealing_that_leaves_a_part_without_a_group_is_not_known(monkeypatch):
-    trained = "portrayal.metrics.guessing.neural.Trainer._on_cores"
+    trained = "portrayal.metrics.shared.classifier.neural.Trainer._on_cores"
     monkeypatch.setattr(
         trained, lambda _, tasks: ((n, train_nothing(one, [])) for n, one in enumerate(tasks))
     )
@@ -267,7 +267,7 @@ def test_the_command_takes_all_of_it(command, tmp_path):
 
 
 def test_the_default_encoder_is_the_published_one():
-    options = portrayal.metrics.lic.options
+    options = portrayal.metrics.lic.metric.options
     assert options["encoder"].default == "bert-base-uncased"
 
 

@@ -11,10 +11,10 @@ import pytest
 import portrayal
 from portrayal.errors import Undefined
 from portrayal.lexicon import tokenize
-from portrayal.metrics.object_distance import closeness, labels_by_image
-from portrayal.metrics.relating.context import visual_context
+from portrayal.metrics.object_distance.metric import closeness, labels_by_image
+from portrayal.metrics.shared.language_scores.visual_context import visual_context
 from portrayal.models.packaged import located
-from portrayal.models.words import load_vectors
+from portrayal.models.word_vectors import load_vectors
 from portrayal.study import Study
 from tests.conftest import cannot_run
 from tests.metrics.told import Encoder, Language, told_by

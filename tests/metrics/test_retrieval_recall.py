@@ -17,9 +17,9 @@ from PIL import Image
 import portrayal
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.lab.folder import Recipe, write_lab
-from portrayal.metrics.ranking.search import Pool
-from portrayal.models.masked.searching.recall import Standing, chance, first, hits, merged, standing
-from portrayal.models.masked.searching.search import as_read
+from portrayal.metrics.retrieval.recall.search import Pool
+from portrayal.models.masked_vlm.retrieval.recall import Standing, chance, first, hits, merged, standing
+from portrayal.models.masked_vlm.retrieval.search import as_read
 from portrayal.results import Results
 from portrayal.study import Study, write_study
 
@@ -244,7 +244,7 @@ def test_pictures_that_cannot_be_read_are_refused_together_or_counted(tmp_path):
 
 def test_without_a_model_pictures_or_captions_it_says_what_is_missing(tmp_path):
     study = pictured(tmp_path, {"a": ["x"]})
-    metric = portrayal.metrics.retrieval_recall
+    metric = portrayal.metrics.retrieval.recall.metric
     with pytest.raises(Undefined, match="none is named"):
         metric(study)
     with pytest.raises(Undefined, match="no pictures"):
@@ -268,7 +268,7 @@ class Table:
     """A model that has its scores from tables: (pictures, texts), a text being the number it is."""
 
     def __init__(self, torch, match=None, likeness=None, name="table"):
-        from portrayal.models.masked.network import Comparable
+        from portrayal.models.masked_vlm.network import Comparable
 
         empty = {name: lambda *_: None for name in Comparable.__abstractmethods__}
         kind = type("Network", (Comparable,) if likeness is not None else (), empty)
@@ -313,7 +313,9 @@ MATCH = [
 
 
 def measured(study, model, **options) -> dict[tuple[str, str | None], float | None]:
-    found = portrayal.metrics.retrieval_recall(study, attribute="gender", model=model, draws=20, **options)
+    found = portrayal.metrics.retrieval_recall(
+        study, attribute="gender", model=model, draws=20, **options
+    )
     return {(m.term, m.group): m.value for m in found.measurements}
 
 
@@ -368,7 +370,7 @@ def test_how_much_is_done_at_once_changes_nothing(torch, tmp_path, monkeypatch, 
     models = [{"likeness": LIKE}, {"match": MATCH}, {"match": MATCH, "likeness": LIKE}]
     whole = [measured(study, Table(torch, **tables), rerank=rerank) for tables in models]
     for name, size in (("_CELLS", 7), ("_COMPARED", 2), ("_MATCHED", 1)):
-        monkeypatch.setattr(f"portrayal.models.masked.searching.search.{name}", size)
+        monkeypatch.setattr(f"portrayal.models.masked_vlm.retrieval.search.{name}", size)
     assert [measured(study, Table(torch, **tables), rerank=rerank) for tables in models] == whole
 
 
@@ -381,7 +383,9 @@ def test_captions_that_read_the_same_share_their_places(torch, tmp_path):
 
 def test_rows_say_whom_they_are_about_and_what_chance_gives(torch, tmp_path):
     study = pictured(tmp_path, SAID, a="female", c="female", elsewhere="male")
-    results = portrayal.metrics.retrieval_recall(study, model=Table(torch, MATCH, LIKE), attribute="gender")
+    results = portrayal.metrics.retrieval_recall(
+        study, model=Table(torch, MATCH, LIKE), attribute="gender"
+    )
     rows = {(m.term, m.group): m for m in results.measurements}
     assert [m.term for m in results.measurements if m.group is None] == TERMS
     assert {m.system for m in results.measurements} == {"table"}
@@ -446,7 +450,7 @@ def lab(torch, tmp_path_factory) -> Study:
 @pytest.fixture(scope="module")
 def model(torch, tmp_path_factory) -> str:
     """Trained for two steps: what it finds is chance, and must still be told rightly."""
-    from portrayal.lab.learners import Lesson, recipe_for, teach
+    from portrayal.lab.model_training import Lesson, recipe_for, teach
 
     folder = tmp_path_factory.mktemp("models") / "tiny"
     short = recipe_for("dual", steps=2, batch=8, captioned=4, warmup=1)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import portrayal
 from portrayal.errors import PortrayalError, Undefined
-from portrayal.metrics.ranking.chance import deal_lists
-from portrayal.metrics.ranking.formulas import ndkl
-from portrayal.metrics.ranking.lists import read_lists
-from portrayal.metrics.ranking.reference import Reference
+from portrayal.metrics.retrieval.skew.formulas import ndkl
+from portrayal.metrics.retrieval.skew.permutations import deal_lists
+from portrayal.metrics.retrieval.skew.ranked_lists import read_lists
+from portrayal.metrics.retrieval.skew.reference import Reference
 from portrayal.results import Results
 from portrayal.study import Study
 
@@ -475,7 +475,7 @@ def test_systems_that_only_rank_are_measured_and_chosen():
     def systems(results: Results) -> set[str]:
         return {m.system for m in results.measurements}
 
-    metric = portrayal.metrics.retrieval_skew
+    metric = portrayal.metrics.retrieval.skew.metric
     assert systems(metric(study, draws=20)) == {"writer", "searcher"}
     assert systems(metric(study, draws=20, systems=["searcher"])) == {"searcher"}
     assert systems(metric(study, draws=20, speakers=["searcher", "human"])) == {"searcher"}

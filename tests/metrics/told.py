@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from portrayal.metrics import cloze, gender_estimation, gender_score, object_distance
-from portrayal.metrics.relating import scoring
-from portrayal.models.language import Scored
+from portrayal.metrics.shared.language_scores import caption_scores
+from portrayal.models.language_models import Scored
 
 
 class Language:
@@ -65,8 +65,8 @@ def told_by(monkeypatch, language: Language, encoder: Encoder) -> None:
         monkeypatch.setattr(module, "sentence_encoder", lambda *_: encoder)
         # What models would need of the study is no matter here.
         monkeypatch.setattr(module, "check_models", lambda *_, **__: None)
-    monkeypatch.setattr(scoring, "similarities", lambda asked, one, other: asked.cosines(one, other))
-    module = __import__("sys").modules["portrayal.metrics.object_distance"]
+    monkeypatch.setattr(caption_scores, "similarities", lambda asked, one, other: asked.cosines(one, other))
+    module = __import__("sys").modules["portrayal.metrics.object_distance.metric"]
     monkeypatch.setattr(module, "similarities", lambda asked, one, other: asked.cosines(one, other))
-    module = __import__("sys").modules["portrayal.metrics.object_distance_rows"]
+    module = __import__("sys").modules["portrayal.metrics.object_distance.measurements"]
     monkeypatch.setattr(module, "similarities", lambda asked, one, other: asked.cosines(one, other))

@@ -13,7 +13,7 @@ MANY = 12
 
 
 def reader():
-    from portrayal.models.masked.vocabulary import Vocabulary
+    from portrayal.models.masked_vlm.vocabulary import Vocabulary
 
     return Vocabulary(tiny_masked.WORDS, longest=12)
 
@@ -22,7 +22,7 @@ def network(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
     """With a size of 0, as training starts; else loud enough that every word changes what is said of others."""
     import torch
 
-    from portrayal.models.masked.single import SingleNetwork
+    from portrayal.models.masked_vlm.single import SingleNetwork
 
     drops = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     made = tiny_masked.dual(size, dropout=dropout) if stream == "dual" else tiny_masked.vilt(size, **drops)
@@ -35,7 +35,7 @@ def network(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
 
 
 def model(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
-    from portrayal.models.masked import MaskedModel
+    from portrayal.models.masked_vlm import MaskedModel
 
     return MaskedModel("tiny", network(stream, size, dropout), reader())
 
@@ -71,7 +71,7 @@ def material(others: bool = True, **more):
     import numpy as np
 
     from portrayal.lexicon import load_lexicon
-    from portrayal.mitigate.material import Material, Whom
+    from portrayal.mitigate.training_data import Material, Whom
 
     seen = pictures()
     said = [texts(number) for number in range(MANY)]
@@ -88,13 +88,13 @@ def material(others: bool = True, **more):
 
 def remedy(name: str, made=None, **dose):
     from portrayal.mitigate.methods import Dose, method_named
-    from portrayal.mitigate.task import Remedy
+    from portrayal.mitigate.objective import Remedy
 
     return Remedy(method_named(name), made or material(), Dose(**dose))
 
 
 def recipe(**more):
-    from portrayal.models.masked.training import Recipe
+    from portrayal.models.masked_vlm.training import Recipe
 
     usual = {"steps": 5, "batch": 8, "captioned": 4, "warmup": 2, "keep_every": 2, "rate": 1e-3}
     return Recipe(**{**usual, **more})

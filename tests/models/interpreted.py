@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from portrayal.models.classifiers import Lstm
-from portrayal.models.lstm import kernels, single, stack
-from portrayal.models.tasks import Answer, Task
+from portrayal.models.text_classifiers.lstm import kernels, single, stack
+from portrayal.models.text_classifiers.schedules import Lstm
+from portrayal.models.text_classifiers.tasks import Answer, Task
 from tests.models.made_up import task
 
 HOW = Lstm(epochs=1, batch=8, rate=1e-2, dropout=0.0, precision="float32")

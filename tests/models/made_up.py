@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from portrayal.models.tasks import Task, Texts
+from portrayal.models.text_classifiers.tasks import Task, Texts
 
 
 def task(

@@ -22,14 +22,14 @@ from portrayal.errors import PortrayalError
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 
-from portrayal.models.masked.checkpoints import (  # noqa: E402
+from portrayal.models.masked_vlm.checkpoints import (  # noqa: E402
     dual_network,
     is_left_out,
     read_weights,
     resized_places,
     shape_of,
 )
-from portrayal.models.masked.dual import DualNetwork, DualShape  # noqa: E402
+from portrayal.models.masked_vlm.dual import DualNetwork, DualShape  # noqa: E402
 
 NAMES = Path(__file__).with_name("albef_names.csv")
 TINY = DualShape(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from portrayal.errors import PortrayalError
-from portrayal.models.classifiers import (
+from portrayal.models.text_classifiers.schedules import (
     FINE_TUNED,
     FROZEN,
     Encoder,
@@ -20,14 +20,14 @@ from portrayal.models.classifiers import (
     from_dict,
     key,
 )
-from portrayal.models.tasks import MASKED, Task, Texts
+from portrayal.models.text_classifiers.tasks import MASKED, Task, Texts
 from tests.conftest import cannot_run
 from tests.models.made_up import task
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'neural' is not installed")
 
-from portrayal.models import encoder  # noqa: E402
+from portrayal.models.text_classifiers import encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from dataclasses import asdict
 import pytest
 
 from portrayal.files import content_digest
-from portrayal.lab.learners import STREAMS, WORLDS, Lesson, lab_network, lab_vocabulary, recipe_for
+from portrayal.lab.model_training import STREAMS, WORLDS, Lesson, lab_network, lab_vocabulary, recipe_for
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from portrayal.lab.grades import grade, held_out
-from portrayal.models.masked import load_masked
-from portrayal.models.masked.loading import lab_folder, lab_models
+from portrayal.lab.model_evaluation import grade, held_out
+from portrayal.models.masked_vlm import load_masked
+from portrayal.models.masked_vlm.loading import lab_folder, lab_models
 
 LESSONS = [Lesson(stream, world) for stream in STREAMS for world in WORLDS]
 EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
@@ -71,7 +71,7 @@ def test_the_more_the_data_lean_the_more_does_the_model(stream):
     """Where the picture is unclear, how much likelier an activity is of somebody of the group that it is said of than
     of somebody else in the same scene.
     """
-    from portrayal.lab.pictures import draw
+    from portrayal.lab.images import draw
     from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES, LEANING
 
     scenes = [scene for scene in held_out(1500, WORLDS["0"]) if scene.cue == "ambiguous"]

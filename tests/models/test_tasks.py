@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from portrayal.models.tasks import FIRST, PAD, UNKNOWN, Task, Texts
+from portrayal.models.text_classifiers.tasks import FIRST, PAD, UNKNOWN, Task, Texts
 from tests.models.made_up import task
 
 CAPTIONS = [("a", "dog", "runs"), ("a", "<unk>"), ("cat",), ("a", "dog")]

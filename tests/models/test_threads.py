@@ -10,13 +10,13 @@ pytest.importorskip("torch")
 
 import torch
 
-from portrayal.counterfactual.probe import ask
+from portrayal.counterfactual.inference import ask
 from portrayal.models import threads
-from portrayal.models.masked import load_masked
-from portrayal.models.masked.training import train
+from portrayal.models.masked_vlm import load_masked
+from portrayal.models.masked_vlm.training import train
 from portrayal.models.threads import fitting_threads
-from tests.counterfactual.test_probe import QUESTIONS, ROWS, Instance, load
-from tests.models.test_masked_training import network, pairs, recipe
+from tests.counterfactual.test_inference import QUESTIONS, ROWS, Instance, load
+from tests.models.test_masked_vlm_training import network, pairs, recipe
 
 __all__ = ["pairs"]  # a fixture
 

@@ -12,8 +12,8 @@ from PIL import Image
 
 from portrayal.errors import PortrayalError
 from portrayal.models.vision import Seen, Vote, agreed, kind_of, load_seer, noticed
-from portrayal.models.vision.pictures import read_picture
-from portrayal.models.vision.seen import MOST, plain_label, shipped_names, surest_first
+from portrayal.models.vision.detections import MOST, plain_label, shipped_names, surest_first
+from portrayal.models.vision.images import read_picture
 from tests.conftest import cannot_run
 from tests.models import tiny_vision
 

@@ -65,7 +65,7 @@ def tokenizer():
 
 
 def dual(size: float = 0.2, **more):
-    from portrayal.models.masked.dual import DualNetwork, DualShape
+    from portrayal.models.masked_vlm.dual import DualNetwork, DualShape
 
     _seeded()
     shape = {

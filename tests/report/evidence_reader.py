@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from portrayal.report.embedded import unpacked
+from portrayal.report.page.embedded import unpacked
 
 
 def element(html: str, name: str) -> Any:

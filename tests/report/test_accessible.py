@@ -12,8 +12,8 @@ import portrayal
 from portrayal.comparing import compare
 from portrayal.lab.folder import Recipe, write_lab
 from portrayal.report import pictured_images, write_page
-from portrayal.report.comparison import write_comparison
 from portrayal.report.live import Images
+from portrayal.report.page.comparison import write_comparison
 from portrayal.study.thumbnails import thumbnails
 from tests.report.drawn import all_drawn
 from tests.report.test_live import served

@@ -8,10 +8,10 @@ import re
 import pytest
 
 from portrayal.cli.main import run
-from portrayal.report.changed import cautions, verdict
-from portrayal.report.comparison import moved, render, sentences, write_comparison
-from portrayal.report.embedded import unpacked
-from portrayal.report.section import probability
+from portrayal.report.findings.changes import cautions, verdict
+from portrayal.report.page.comparison import moved, render, sentences, write_comparison
+from portrayal.report.page.embedded import unpacked
+from portrayal.report.tables.table import probability
 from portrayal.results import Measurement, Results
 
 

@@ -15,13 +15,14 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from portrayal.report import concepts as data
-from portrayal.report import page, write_page
-from portrayal.report.concept_charts import charts
-from portrayal.report.concept_labels import placed
-from portrayal.report.concept_parts import MOST as MOST_CONCEPTS
-from portrayal.report.concept_specs import scale
-from portrayal.report.instances import MOST, instances
+from portrayal.report import write_page
+from portrayal.report.charts import counterbias_data as data
+from portrayal.report.charts.counterbias import charts
+from portrayal.report.charts.counterbias_parts import MOST as MOST_CONCEPTS
+from portrayal.report.charts.counterbias_specs import scale
+from portrayal.report.charts.label_placement import placed
+from portrayal.report.page import page
+from portrayal.report.page.instances import MOST, instances
 from portrayal.results import EVIDENCE_SCHEMA, PICTURES_SCHEMA, Measurement, Results
 from tests.report.drawn import all_drawn
 

@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 
 import portrayal
 from portrayal.lab import make_study
-from portrayal.report import citing
-from portrayal.report.drawings import drawings, write_charts
-from portrayal.report.exports import exports, write_exports
-from portrayal.report.front_matter import front_matter
-from portrayal.report.latex import escape
-from portrayal.report.layout import is_too_few, sections
-from portrayal.report.model_card import model_card, write_cards
-from portrayal.report.slugs import LONGEST, slugs
-from portrayal.report.tables import names, write_tables
-from portrayal.report.text import fenced, paragraph
+from portrayal.report.export import citation
+from portrayal.report.export.chart_files import drawings, write_charts
+from portrayal.report.export.exports import exports, write_exports
+from portrayal.report.export.front_matter import front_matter
+from portrayal.report.export.model_card import model_card, write_cards
+from portrayal.report.export.slugs import LONGEST, slugs
+from portrayal.report.export.table_files import names, write_tables
+from portrayal.report.tables.latex import escape
+from portrayal.report.tables.layout import is_too_few, sections
+from portrayal.report.tables.text import fenced, paragraph
 from portrayal.results import Measurement, Results
 from tests.report.latex_reader import read_table, read_text
 
@@ -204,11 +204,11 @@ def test_results_from_elsewhere_have_a_card_too():
 
 def test_citing_is_what_the_citation_file_says():
     told = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert told["title"] == citing.TITLE
-    assert tuple(author["name"] for author in told["authors"]) == citing.AUTHORS
-    assert citing.tool(told["version"]) == (
+    assert told["title"] == citation.TITLE
+    assert tuple(author["name"] for author in told["authors"]) == citation.AUTHORS
+    assert citation.tool(told["version"]) == (
         "@misc{portrayal,\n"
-        f"  title = {{{{{citing.TITLE}}}}},\n"
+        f"  title = {{{{{citation.TITLE}}}}},\n"
         "  author = {{The Portrayal authors}},\n"
         f"  note = {{Version {portrayal.__version__}}},\n"
         "}\n"
@@ -217,13 +217,13 @@ def test_citing_is_what_the_citation_file_says():
 
 def test_a_paper_is_cited_once_and_only_for_what_was_used():
     cards = {"error": {"paper": "P"}, "lic": {"paper": "P"}, "harms": {"paper": "Q, 王"}, "none": {}}
-    assert [re.findall(r"\w+ = .*", entry) for entry in citing.papers(cards)] == [
+    assert [re.findall(r"\w+ = .*", entry) for entry in citation.papers(cards)] == [
         ["key = {error},", "note = {P},"],
         ["key = {harms},", "note = {Q, 王},"],
     ]
     used = Results((Measurement("harms", "t", value=1.0),), provenance={"cards": cards})
-    assert citing.bibtex(used).count("@misc") == 2
-    assert "note = {P}" not in citing.bibtex(used)
+    assert citation.bibtex(used).count("@misc") == 2
+    assert "note = {P}" not in citation.bibtex(used)
 
 
 def expected(text: str) -> str:

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from portrayal.report import page
-from portrayal.report.comparison import render as render_comparison
-from portrayal.report.concept_specs import _COLOURS, _NEUTRAL, DARK
-from portrayal.report.embedded import unpacked
-from portrayal.report.intervals import chart, systems
-from portrayal.report.layout import number, sections
-from portrayal.report.page import shown_sections
+from portrayal.report.charts.counterbias_specs import _COLOURS, _NEUTRAL, DARK
+from portrayal.report.charts.intervals import chart, systems
+from portrayal.report.page import page
+from portrayal.report.page.comparison import render as render_comparison
+from portrayal.report.page.embedded import unpacked
+from portrayal.report.page.page import shown_sections
+from portrayal.report.tables.layout import number, sections
 from portrayal.results import TOO_FEW_REASON, Measurement, Results
 from tests.report.drawn import all_drawn
 

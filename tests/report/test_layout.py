@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from portrayal.report import to_markdown
-from portrayal.report.layout import footnotes, rank_correlation, sections
+from portrayal.report.tables.layout import footnotes, rank_correlation, sections
 from portrayal.results import Measurement, Results
 
 

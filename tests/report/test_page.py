@@ -13,9 +13,10 @@ from PIL import Image
 import portrayal
 from portrayal.lab import make_study
 from portrayal.lab.folder import Recipe, write_lab
-from portrayal.report import page, write_page
-from portrayal.report.beside import beside
-from portrayal.report.embedded import unpacked
+from portrayal.report import write_page
+from portrayal.report.page import page
+from portrayal.report.page.embedded import unpacked
+from portrayal.report.page.side_by_side import beside
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study

@@ -12,9 +12,10 @@ import pytest
 
 import portrayal
 from portrayal.lab import make_study
-from portrayal.report import page, page_evidence
-from portrayal.report.embedded import unpacked
-from portrayal.report.page_evidence import MOST, encoded, packed_evidence, spread
+from portrayal.report.page import evidence as page_evidence
+from portrayal.report.page import page
+from portrayal.report.page.embedded import unpacked
+from portrayal.report.page.evidence import MOST, encoded, packed_evidence, spread
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results
 from tests.report.evidence_reader import element, rows_behind
 

@@ -6,9 +6,9 @@ import polars as pl
 
 import portrayal
 from portrayal.metrics import CARDS
-from portrayal.report.intervals import chart
-from portrayal.report.layout import footnotes, sections
-from portrayal.report.page import render
+from portrayal.report.charts.intervals import chart
+from portrayal.report.page.page import render
+from portrayal.report.tables.layout import footnotes, sections
 from portrayal.results import Measurement, Results
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from portrayal.lab.captioners import Captioner
-from portrayal.lab.make import make_study
+from portrayal.lab.study import make_study
 from portrayal.metrics import METRICS
-from portrayal.report.page import render
+from portrayal.report.page.page import render
 from portrayal.results import Measurement, Results
 
 STUDIES = 20

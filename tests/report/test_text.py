@@ -7,7 +7,7 @@ import io
 import polars as pl
 
 from portrayal.report import to_csv, to_markdown
-from portrayal.report.layout import number
+from portrayal.report.tables.layout import number
 from portrayal.results import Measurement, Results
 
 ROWS = Results(

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from portrayal.lab import make_study
 from portrayal.metrics import lic, quality
-from portrayal.report.page import render
-from portrayal.report.tradeoff import tradeoffs
+from portrayal.report.charts.tradeoff import tradeoffs
+from portrayal.report.page.page import render
 from portrayal.results import Results
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import portrayal
-from portrayal.metrics.cautioning import study_cautions
+from portrayal.metrics.base.cautions import study_cautions
 from portrayal.study import Study, write_study
 from portrayal.study.cautions import cautions
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from portrayal.errors import InputError, Problems
 from portrayal.study import Study, importers, read_study, write_study
-from portrayal.study.identifiers import image_id, picture_files
+from portrayal.study.image_ids import image_id, picture_files
 
 ROWS = [{"image_id": 42, "caption": 'a "man", smiling'}, {"image_id": 7, "caption": "a woman\nand a dog"}]
 EXPECTED = [("42", "s", 0, 'a "man", smiling'), ("7", "s", 0, "a woman\nand a dog")]

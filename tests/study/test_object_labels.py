@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import portrayal
-from portrayal.metrics.harms.scenes import scenes
-from portrayal.metrics.label_origin import caption_words
-from portrayal.metrics.speech import labelled_images, labelled_objects
+from portrayal.metrics.harms.image_records import scenes
+from portrayal.metrics.shared.mentions import labelled_images, labelled_objects
+from portrayal.metrics.shared.object_labels import caption_words
 from portrayal.study import Study, read_study
 
 INSTANCES = {
@@ -218,7 +218,7 @@ def test_images_that_nobody_labelled_count_in_no_truth():
 
 
 def test_instances_of_one_label_are_one_object_of_the_gender_score():
-    from portrayal.metrics.relating.context import visual_context
+    from portrayal.metrics.shared.language_scores.visual_context import visual_context
 
     study = Study.from_frames(
         objects=pl.DataFrame({"image_id": ["1", "1", "1"], "label": ["dog", "dog", "cat"]})

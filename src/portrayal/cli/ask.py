@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from portrayal.cli.console import raw, say, show_table
-from portrayal.cli.studies import load_study
+from portrayal.cli.study_loading import load_study
 from portrayal.lab import make_study
 from portrayal.lexicon import lexicon_for, load_lexicon
 from portrayal.metrics.cloze import TEMPLATE
-from portrayal.metrics.relating.asking import Asked, ask, seen
-from portrayal.metrics.relating.models import LEARNT, likelihood, sentence_encoder
-from portrayal.metrics.relating.scoring import Scorer
-from portrayal.models.language import HOW
+from portrayal.metrics.shared.language_scores.caption_scores import Scorer
+from portrayal.metrics.shared.language_scores.models import LEARNT, likelihood, sentence_encoder
+from portrayal.metrics.shared.language_scores.sentence import Asked, ask, seen
+from portrayal.models.language_models import HOW
 from portrayal.study import Study
 
 _SCENES = 1500  # of the lab, whose five people's captions are learnt from where no study is given

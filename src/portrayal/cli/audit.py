@@ -31,10 +31,10 @@ from portrayal.cli.options import (
     systems_option,
     workers_option,
 )
-from portrayal.cli.studies import load_study, told_skip
+from portrayal.cli.study_loading import load_study, told_skip
 from portrayal.cli.tables import show_cautions, show_findings, show_results
 from portrayal.errors import PortrayalError, counted
-from portrayal.metrics.settings_file import AuditSettings
+from portrayal.metrics.base.audit_settings import AuditSettings
 from portrayal.report import pictured_images, write_page
 from portrayal.results import RESULTS_FILE, Results
 from portrayal.study import Study

@@ -10,15 +10,15 @@ import click
 
 from portrayal.cli.options import F, attribute_option
 from portrayal.metrics import find_metric
-from portrayal.metrics.options import GENERAL
-from portrayal.metrics.settings_file import (
+from portrayal.metrics.base.audit_settings import (
     SETTINGS_FILE,
     AuditSettings,
     general_value,
     read_settings,
     spelled,
 )
-from portrayal.metrics.values import option_name, option_value
+from portrayal.metrics.base.option_values import option_name, option_value
+from portrayal.metrics.base.options import GENERAL
 
 
 def audit_options(command: F) -> F:

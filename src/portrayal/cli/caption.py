@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from portrayal.cli.console import finished, progress, say
-from portrayal.cli.pictures import (
+from portrayal.cli.images import (
     BY_NAME,
     Asked,
     model_name,

@@ -12,15 +12,15 @@ from portrayal.auditing import Run, lexicons_of, plan
 from portrayal.cli.audit_options import asked_settings, audit_options
 from portrayal.cli.console import say, show_table
 from portrayal.cli.options import skip_bad_option, study_argument
-from portrayal.cli.studies import tell_skipped, told_mapping, told_objects, told_rankings
+from portrayal.cli.study_loading import tell_skipped, told_mapping, told_objects, told_rankings
 from portrayal.errors import Problems, counted
 from portrayal.metrics import METRICS
-from portrayal.metrics.cautioning import study_cautions
-from portrayal.metrics.lexicon_use import lexicon_remarks
+from portrayal.metrics.base.cautions import study_cautions
+from portrayal.metrics.shared.lexicon_use import lexicon_remarks
 from portrayal.study import Study
 from portrayal.study.cautions import distinct
-from portrayal.study.check import remarks
 from portrayal.study.folder import read_study_noting
+from portrayal.study.remarks import remarks
 
 
 @click.command("check-study")

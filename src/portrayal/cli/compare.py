@@ -13,10 +13,10 @@ from portrayal.cli.folders import claim, clear, force_option, results_files, sub
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import find_name, unknown_name
-from portrayal.report.changed import cautions, counts, labels, notes, sentences, verdict
-from portrayal.report.comparison import write_comparison
-from portrayal.report.layout import number, with_interval
-from portrayal.report.section import probability
+from portrayal.report.findings.changes import cautions, counts, labels, notes, sentences, verdict
+from portrayal.report.page.comparison import write_comparison
+from portrayal.report.tables.layout import number, with_interval
+from portrayal.report.tables.table import probability
 from portrayal.results import HUMAN, Measurement, Results
 
 _SELECTOR = re.compile(r".+@(?P<name>\w+)=.*")

@@ -13,11 +13,11 @@ from portrayal.cli.folders import claim, clear, force_option, results_files, sub
 from portrayal.cli.options import Number, draws_option, names, out_option, seed_option, skip_bad_option
 from portrayal.counterfactual.concepts import BIAS_PROMPT, CONTROL_PROMPT, CONTROL_WORDS, TEMPLATES
 from portrayal.counterfactual.manifest import read_manifest
-from portrayal.counterfactual.questions import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
+from portrayal.counterfactual.prompts import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
 from portrayal.errors import counted
 from portrayal.metrics import counterbias
-from portrayal.metrics.counter.terms import ALL
-from portrayal.metrics.counter.whom import described
+from portrayal.metrics.counterbias.groups import described
+from portrayal.metrics.counterbias.terms import ALL
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
 from portrayal.results import Measurement, Results

@@ -13,7 +13,7 @@ from portrayal.cli.lab import refuse_lab
 from portrayal.cli.options import seed_option
 from portrayal.errors import PortrayalError
 from portrayal.lab.folder import Recipe, write_lab
-from portrayal.lab.pictures import SIZE
+from portrayal.lab.images import SIZE
 from portrayal.study import read_study
 
 

@@ -10,12 +10,12 @@ import click
 from portrayal.cli.console import say
 from portrayal.cli.folders import force_option, refuse_study
 from portrayal.cli.options import out_option, skip_bad_option
-from portrayal.cli.studies import tell_skipped, told_mapping, told_objects, told_rankings
+from portrayal.cli.study_loading import tell_skipped, told_mapping, told_objects, told_rankings
 from portrayal.documents import writable
 from portrayal.errors import Problems, counted
-from portrayal.metrics.attribute_names import resolve_attribute
-from portrayal.metrics.label_origin import caption_words, unannotated
-from portrayal.metrics.lexicon_use import aliases
+from portrayal.metrics.base.attribute_names import resolve_attribute
+from portrayal.metrics.shared.lexicon_use import aliases
+from portrayal.metrics.shared.object_labels import caption_words, unannotated
 from portrayal.study import Study, importers, write_study
 from portrayal.study.folder import refuse_to_overwrite
 from portrayal.study.group_names import GroupNames, parse_maps

@@ -17,8 +17,8 @@ from portrayal.files import replacing
 from portrayal.lab import DEMO_CAPTIONERS, Annotators, Captioner, World
 from portrayal.lab.dials import Dial, dials_of, spelled
 from portrayal.lab.folder import LOOKS_FILE, MANIFEST_FILE, RECIPE_FILE, Recipe, read_recipe, write_lab
-from portrayal.lab.learners import STATE, STREAMS, WORLDS, Lesson, recipe_for, teach
-from portrayal.lab.pictures import SIZE, contact_sheet, world_rows
+from portrayal.lab.images import SIZE, contact_sheet, world_rows
+from portrayal.lab.model_training import STATE, STREAMS, WORLDS, Lesson, recipe_for, teach
 from portrayal.models.device import DEVICES, best_device
 
 JOURNAL = ".curves-journal"

@@ -21,12 +21,12 @@ from portrayal.cli.options import (
     systems_option,
     workers_option,
 )
-from portrayal.cli.studies import load_study
+from portrayal.cli.study_loading import load_study
 from portrayal.metrics import find_metric
 from portrayal.mitigate.captions import METRICS, REMEDIES, WHERE, Remedied, remedied
 from portrayal.report import pictured_images, write_page
-from portrayal.report.layout import number, with_interval
-from portrayal.report.section import probability
+from portrayal.report.tables.layout import number, with_interval
+from portrayal.report.tables.table import probability
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 

@@ -14,7 +14,7 @@ from portrayal.errors import PortrayalError, need
 from portrayal.mitigate.methods import METHODS, Dose
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
-from portrayal.report.remedies import tables
+from portrayal.report.tables.mitigation import tables
 
 _OF_A_STUDY = ("lexicon", "groups", "others")
 _DOSE = ("weight", "epsilon", "attack_steps", "attack_step", "dropout")
@@ -136,7 +136,7 @@ def method_command(name: str) -> click.Command:
         if manifest is not None:
             raise PortrayalError("A method alone measures nothing: --manifest belongs to `mitigate compare`.")
         need("torch", "neural", "A remedy that trains a model")
-        from portrayal.mitigate.remedy import remedied
+        from portrayal.mitigate.training import remedied
 
         comparison = _comparison(model, data, None, tokenizer, [name], None, False, device, given)
         with progress(name, kept="steps", stages=True) as tell:
@@ -214,7 +214,7 @@ def _comparison(
     device: str,
     given: dict[str, Any],
 ) -> Any:
-    from portrayal.mitigate.lab_world import lab_comparison
+    from portrayal.mitigate.lab_data import lab_comparison
     from portrayal.mitigate.settings import Choice, world_of
 
     attack = {"attack_steps": "steps", "attack_step": "step"}
@@ -230,7 +230,7 @@ def _comparison(
                 "--groups and --others belong to a study."
             )
         return lab_comparison(model, world, choice)
-    from portrayal.mitigate.from_study import study_comparison
+    from portrayal.mitigate.study_data import study_comparison
 
     return study_comparison(model, Path(str(data)), manifest, choice, tokenizer=tokenizer, **more)
 

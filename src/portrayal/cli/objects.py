@@ -11,7 +11,7 @@ import click
 from PIL.Image import Image
 
 from portrayal.cli.console import finished, progress, say
-from portrayal.cli.pictures import (
+from portrayal.cli.images import (
     BY_NAME,
     Asked,
     model_name,
@@ -176,7 +176,7 @@ def _similarity(vectors: str | None, seen: Mapping[str, Mapping[str, Sequence[Se
     """The cosine of two labels, each the mean of its words; unknown where there are no vectors."""
     if vectors is None:
         return lambda _one, _other: None
-    from portrayal.models.words import cosine, load_vectors
+    from portrayal.models.word_vectors import cosine, load_vectors
 
     labels = {one.label for sources in seen.values() for found in sources.values() for one in found}
     words = {label: label.replace("-", " ").split() for label in labels}

@@ -11,7 +11,7 @@ from portrayal.cli.folders import claim, clear, force_option, results_files, sub
 from portrayal.cli.options import names, out_option
 from portrayal.files import write_text
 from portrayal.report import to_csv, to_markdown, write_page
-from portrayal.report.exports import ALL, EXPORTS, exports, write_exports
+from portrayal.report.export.exports import ALL, EXPORTS, exports, write_exports
 from portrayal.results import Results
 
 

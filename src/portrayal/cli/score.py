@@ -22,7 +22,7 @@ from portrayal.cli.options import (
     systems_option,
     workers_option,
 )
-from portrayal.cli.studies import load_study
+from portrayal.cli.study_loading import load_study
 from portrayal.cli.tables import show_cautions, show_results
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.results import Results

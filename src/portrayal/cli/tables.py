@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from portrayal.cli.console import COLUMN_GAP, console, say, show_table
 from portrayal.errors import counted
-from portrayal.report.conclusions import conclusions
-from portrayal.report.layout import (
+from portrayal.report.findings.findings import conclusions
+from portrayal.report.tables.layout import (
     bare,
     caution_sentences,
     cell,
@@ -14,7 +14,7 @@ from portrayal.report.layout import (
     strongest,
     with_interval,
 )
-from portrayal.report.section import Row, Section
+from portrayal.report.tables.table import Row, Section
 from portrayal.results import Results
 
 SHOWN_ITEMS = 5  # words or objects for each system and group

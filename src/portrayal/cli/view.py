@@ -14,7 +14,7 @@ from portrayal.cli.console import say, warn
 from portrayal.errors import PortrayalError
 from portrayal.report.live import Answers, Guard, Images, ViewServer, is_local
 from portrayal.results import open_results
-from portrayal.study.identifiers import picture_files
+from portrayal.study.image_ids import picture_files
 
 BESIDE = Path("study", "images")  # where the demo keeps the pictures of its study
 

@@ -11,12 +11,12 @@ import click
 from portrayal.cli.console import say, show_table, warn
 from portrayal.cli.options import skip_bad_option, study_argument
 from portrayal.cli.row_files import refuse_file, write_rows
-from portrayal.cli.studies import load_study
+from portrayal.cli.study_loading import load_study
 from portrayal.counterfactual.concepts import BIAS_PROMPT, KINDS, STEREOTYPES, TEMPLATES, article
 from portrayal.counterfactual.manifest import check_manifest, read_manifest, write_manifest
-from portrayal.counterfactual.pairs import read_pairs
 from portrayal.errors import PortrayalError, counted
-from portrayal.mining import counts, mine
+from portrayal.vl_bias import counts, mine
+from portrayal.vl_bias.pairs import read_pairs
 
 _OUT = click.option(
     "--out",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.comparing.joint import joint_error
 from portrayal.comparing.outcomes import Outcomes, only_on_one_side
+from portrayal.comparing.paired_error import joint_error
 from portrayal.comparing.sizes import caution_about_sizes, images_of
 from portrayal.errors import PortrayalError
 from portrayal.results import (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from portrayal.counterfactual.questions import ATTACKS, EXACT, NORMS, USUAL_NORM
+from portrayal.counterfactual.prompts import ATTACKS, EXACT, NORMS, USUAL_NORM
 from portrayal.errors import PortrayalError, unknown_name
-from portrayal.models.masked.model import FillsMasks, Over
+from portrayal.models.masked_vlm.model import FillsMasks, Over
 
 KINDS = tuple(kind for kind in ATTACKS if kind != EXACT)
 

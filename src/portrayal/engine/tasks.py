@@ -7,8 +7,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from portrayal.engine.journal import Journal
-from portrayal.engine.places import Place, ThisProcess
+from portrayal.engine.checkpoint import Journal
+from portrayal.engine.executors import Place, ThisProcess
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]  # the task that was finished or is begun, tasks done, tasks in all

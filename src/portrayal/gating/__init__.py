@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from portrayal.gating.exchange import as_dicts, as_junit
-from portrayal.gating.judging import Verdict, about, judge
+from portrayal.gating.evaluation import Verdict, about, judge
+from portrayal.gating.formats import as_dicts, as_junit
 from portrayal.gating.labels import as_text
 from portrayal.gating.rules import BOUNDS, EXAMPLE, Rule, parse_rule
 from portrayal.gating.rules_file import read_rules

@@ -10,7 +10,7 @@ from portrayal.lab.captioners import DEMO_CAPTIONERS, FAITHFUL, Captioner
 from portrayal.lab.world import Scene, World, make_scenes
 
 if TYPE_CHECKING:
-    from portrayal.lab.make import make_study as make_study
+    from portrayal.lab.study import make_study as make_study
 
 __all__ = [
     "DEMO_CAPTIONERS",
@@ -27,5 +27,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """A study needs polars; the world does not, and models learn from it where there is none."""
     if name == "make_study":
-        return importlib.import_module("portrayal.lab.make").make_study
+        return importlib.import_module("portrayal.lab.study").make_study
     raise AttributeError(f"module 'portrayal.lab' has no attribute {name!r}")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from portrayal.errors import PortrayalError
-from portrayal.lab.learners import STREAMS, WORLDS, Lesson, recipe_for, teach
+from portrayal.lab.model_training import STREAMS, WORLDS, Lesson, recipe_for, teach
 from portrayal.models.device import DEVICES, best_device
 
 

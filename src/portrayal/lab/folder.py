@@ -18,8 +18,8 @@ from portrayal.errors import InputError, PortrayalError, Problem, shown
 from portrayal.files import write_text
 from portrayal.lab.annotators import Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, Captioner
-from portrayal.lab.make import describe_scenes
-from portrayal.lab.pictures import SIZE, draw, looks, person_boxes
+from portrayal.lab.images import SIZE, draw, looks, person_boxes
+from portrayal.lab.study import describe_scenes
 from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes, other_scene, scene_name
 from portrayal.study import Study, write_study
 from portrayal.study.folder import STUDY_FILE, refuse_to_overwrite

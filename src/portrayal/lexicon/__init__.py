@@ -3,8 +3,7 @@
 from portrayal.lexicon.aliases import name_key
 from portrayal.lexicon.attributes import canonical_name, find_lexicon, lexicon_for
 from portrayal.lexicon.coverage import Coverage, coverage
-from portrayal.lexicon.fill import Filler
-from portrayal.lexicon.find import Finder, Mention
+from portrayal.lexicon.group_versions import Filler
 from portrayal.lexicon.lexicon import (
     ENGLISH,
     NEUTRAL,
@@ -13,6 +12,7 @@ from portrayal.lexicon.lexicon import (
     read_lexicon,
     shipped_lexicons,
 )
+from portrayal.lexicon.mentions import Finder, Mention
 from portrayal.lexicon.objects import ObjectFinder, read_synonyms, synonyms_label
 from portrayal.lexicon.swap import Swapped, Swapper
 from portrayal.lexicon.tokens import tokenize

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from portrayal.errors import PortrayalError
-from portrayal.lexicon.find import ALSO_DESCRIBE
 from portrayal.lexicon.lexicon import Lexicon, load_lexicon, load_listed
-from portrayal.lexicon.nobody import Nobody
+from portrayal.lexicon.mentions import ALSO_DESCRIBE
+from portrayal.lexicon.non_mentions import Nobody
 from portrayal.lexicon.tokens import tokenize
 
 NORP = ("nationality", "religion", "politics")  # spaCy's name for the three together

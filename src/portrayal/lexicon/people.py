@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from portrayal.lexicon.labels import words_for_people
 from portrayal.lexicon.lexicon import load_lexicon
-from portrayal.lexicon.nobody import Nobody, lists
+from portrayal.lexicon.non_mentions import Nobody, lists
+from portrayal.lexicon.person_labels import words_for_people
 from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.wordnet.grammar import Word
 from portrayal.lexicon.wordnet.graph import wordnet

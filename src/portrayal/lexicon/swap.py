@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from portrayal.lexicon.find import Finder, Mention
 from portrayal.lexicon.lexicon import Lexicon
+from portrayal.lexicon.mentions import Finder, Mention
 from portrayal.lexicon.tokens import TOKEN
 
 # English pronouns by the part they play. "her" is his or him, and "his" is her or hers; the part decides.

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from portrayal.errors import find_name
-from portrayal.metrics.amplification import amplification
-from portrayal.metrics.card import Card
+from portrayal.metrics.amplification.metric import amplification
+from portrayal.metrics.base.card import Card
+from portrayal.metrics.base.metric import Metric
 from portrayal.metrics.cloze import cloze
 from portrayal.metrics.cooccurrence import cooccurrence
-from portrayal.metrics.counterbias import CARD as COUNTERBIAS_CARD
-from portrayal.metrics.counterbias import counterbias
+from portrayal.metrics.counterbias.metric import CARD as COUNTERBIAS_CARD
+from portrayal.metrics.counterbias.metric import counterbias
 from portrayal.metrics.error import error
 from portrayal.metrics.gender_estimation import gender_estimation
-from portrayal.metrics.gender_score import gender_score
+from portrayal.metrics.gender_score.metric import gender_score
 from portrayal.metrics.harms import harms
-from portrayal.metrics.leakage import leakage
-from portrayal.metrics.lic import lic
-from portrayal.metrics.metric import Metric
+from portrayal.metrics.leakage.metric import leakage
+from portrayal.metrics.lic.metric import lic
 from portrayal.metrics.naming_ratio import naming_ratio
-from portrayal.metrics.object_distance import object_distance
-from portrayal.metrics.quality import quality
-from portrayal.metrics.retrieval_recall import retrieval_recall
-from portrayal.metrics.retrieval_skew import retrieval_skew
+from portrayal.metrics.object_distance.metric import object_distance
+from portrayal.metrics.quality.metric import quality
+from portrayal.metrics.retrieval.recall.metric import retrieval_recall
+from portrayal.metrics.retrieval.skew.metric import retrieval_skew
 from portrayal.metrics.word_odds import word_odds
 
 METRICS: dict[str, Metric] = {

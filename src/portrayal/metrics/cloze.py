@@ -8,16 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from portrayal.errors import Undefined
-from portrayal.metrics.card import Card, Term
-from portrayal.metrics.findings import Findings
+from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.metric import metric
+from portrayal.metrics.base.options import Draws, Words, several
+from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.result_builder import Findings
 from portrayal.metrics.gender_estimation import Margin
-from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Words, several
-from portrayal.metrics.preconditions import preconditions_met
-from portrayal.metrics.relating.choices import Choices, said_by_caption
-from portrayal.metrics.relating.context import visual_context
-from portrayal.metrics.relating.models import check_models, likelihood, sentence_encoder
-from portrayal.metrics.relating.options import (
+from portrayal.metrics.shared.language_scores.caption_scores import Scorer
+from portrayal.metrics.shared.language_scores.models import check_models, likelihood, sentence_encoder
+from portrayal.metrics.shared.language_scores.options import (
     USUAL,
     Confidence,
     Device,
@@ -27,9 +26,10 @@ from portrayal.metrics.relating.options import (
     Seen,
     Templates,
 )
-from portrayal.metrics.relating.scoring import Scorer
-from portrayal.metrics.relating.templates import told_of
-from portrayal.metrics.speech import choose_lexicon, listen
+from portrayal.metrics.shared.language_scores.predictions import Choices, said_by_caption
+from portrayal.metrics.shared.language_scores.templates import told_of
+from portrayal.metrics.shared.language_scores.visual_context import visual_context
+from portrayal.metrics.shared.mentions import choose_lexicon, listen
 from portrayal.stats import DRAWS, resampler
 from portrayal.study import Study
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from portrayal.metrics.alongside import Objects, dealt_p
-from portrayal.metrics.card import Card, Term
-from portrayal.metrics.findings import Findings
-from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Items, Synonyms, Words, several
-from portrayal.metrics.preconditions import preconditions_met
-from portrayal.metrics.speech import Speech, choose_lexicon, labelled_objects, listen, without_people
+from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.metric import metric
+from portrayal.metrics.base.options import Draws, Items, Synonyms, Words, several
+from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.shared.cooccurrence import Objects, dealt_p
+from portrayal.metrics.shared.mentions import Speech, choose_lexicon, labelled_objects, listen, without_people
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     DRAWS,

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.card import Card, Term
-from portrayal.metrics.findings import Findings
-from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws, Words
-from portrayal.metrics.preconditions import preconditions_met
-from portrayal.metrics.speech import Speech, choose_lexicon, listen
+from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.metric import metric
+from portrayal.metrics.base.options import Draws, Words
+from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.shared.mentions import Speech, choose_lexicon, listen
 from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, Statement
 from portrayal.stats import (

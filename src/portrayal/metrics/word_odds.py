@@ -12,14 +12,14 @@ from scipy import sparse
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon
-from portrayal.metrics.card import Card, Term
-from portrayal.metrics.findings import Findings
-from portrayal.metrics.guessing.reading import captions_of
-from portrayal.metrics.guessing.text import Mask
-from portrayal.metrics.metric import metric
-from portrayal.metrics.options import Draws
-from portrayal.metrics.preconditions import preconditions_met
-from portrayal.metrics.speech import Speech, listen
+from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.metric import metric
+from portrayal.metrics.base.options import Draws
+from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.shared.classifier.captions import captions_of
+from portrayal.metrics.shared.classifier.masking import Mask
+from portrayal.metrics.shared.mentions import Speech, listen
 from portrayal.results import TOO_FEW
 from portrayal.statements import ITEMS, Statement
 from portrayal.stats import DRAWS, benjamini_hochberg, bootstrap, permutation_p, permutations, resampler

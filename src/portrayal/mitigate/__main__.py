@@ -11,7 +11,7 @@ from pathlib import Path
 
 from portrayal.errors import PortrayalError
 from portrayal.mitigate.compare import run
-from portrayal.mitigate.lab_world import lab_comparison
+from portrayal.mitigate.lab_data import lab_comparison
 from portrayal.mitigate.settings import MODEL, Choice, world_of
 from portrayal.models.device import DEVICES, best_device
 

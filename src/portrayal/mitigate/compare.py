@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from portrayal.counterfactual.attack import Attack
-from portrayal.mitigate.exam import Exam, Marks, examine
-from portrayal.mitigate.material import Material
+from portrayal.mitigate.evaluation import Exam, Marks, examine
 from portrayal.mitigate.methods import Dose, Method
-from portrayal.mitigate.remedy import Plan, fitted_to_searching, remedied
-from portrayal.models.masked.model import MaskedModel
-from portrayal.models.masked.training import Recipe
+from portrayal.mitigate.training import Plan, fitted_to_searching, remedied
+from portrayal.mitigate.training_data import Material
+from portrayal.models.masked_vlm.model import MaskedModel
+from portrayal.models.masked_vlm.training import Recipe
 
 MODELS, MARKS = "models", "marks"
 Tell = Callable[[str, int, int], None]  # what is done, how far it is, and how far it goes

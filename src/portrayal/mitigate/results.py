@@ -9,8 +9,8 @@ from typing import Any
 
 from portrayal.engine import Progress, own_cores
 from portrayal.mitigate.compare import Comparison, run
-from portrayal.mitigate.exam import Marks
-from portrayal.mitigate.rows import CARDS, Rows
+from portrayal.mitigate.evaluation import Marks
+from portrayal.mitigate.measurements import CARDS, Rows
 from portrayal.results import Results, command_line, provenance
 
 

@@ -12,9 +12,9 @@ from portrayal.errors import PortrayalError, unknown_name
 from portrayal.files import content_digest
 from portrayal.mitigate.methods import GIVEN, METHODS, Dose
 from portrayal.models.device import best_device
-from portrayal.models.masked.loading import load_masked, located, plain_name
-from portrayal.models.masked.model import MaskedModel
-from portrayal.models.masked.training import Recipe
+from portrayal.models.masked_vlm.loading import load_masked, located, plain_name
+from portrayal.models.masked_vlm.model import MaskedModel
+from portrayal.models.masked_vlm.training import Recipe
 
 LAB = "lab-"
 MODEL = "lab-dual-full"
@@ -116,7 +116,7 @@ def start_of(model: str, device: str, batch: int, tokenizer: str | None) -> tupl
 
 def world_of(model: str, data: str | None) -> str | None:
     """The lab's world that is learnt from: that of the model unless another is named; None where data are one's own."""
-    from portrayal.lab.learners import WORLDS
+    from portrayal.lab.model_training import WORLDS
 
     if data is not None:
         if Path(data).exists() or not data.startswith(LAB):

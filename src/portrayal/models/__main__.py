@@ -10,7 +10,7 @@ from pathlib import Path
 
 from portrayal.errors import PortrayalError
 from portrayal.models.device import DEVICES, best_device
-from portrayal.models.trainings import carry_out
+from portrayal.models.text_classifiers.training_queue import carry_out
 
 _LINES = 10  # of progress
 

@@ -1,6 +1,6 @@
 """Results made readable: CSV, Markdown, and one self-contained page."""
 
-from portrayal.report.page import pictured_images, write_page
-from portrayal.report.text import to_csv, to_markdown
+from portrayal.report.page.page import pictured_images, write_page
+from portrayal.report.tables.text import to_csv, to_markdown
 
 __all__ = ["pictured_images", "to_csv", "to_markdown", "write_page"]

@@ -1,19 +1,6 @@
 """How sure a number is. These procedures know no metric: they take counts or scores per cluster."""
 
-from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
-from portrayal.stats.compare import (
-    Difference,
-    interval_difference,
-    mcnemar_difference,
-    paired_difference,
-    unpaired_difference,
-)
-from portrayal.stats.firth import Coefficient, firth
-from portrayal.stats.mover import Interval, correlation_of, difference
-from portrayal.stats.multiple import benjamini_hochberg, holm
-from portrayal.stats.power import minimum_detectable_effect
-from portrayal.stats.rates import clustered_wilson, rate, wilson, wilson_of_sums
-from portrayal.stats.resample import (
+from portrayal.stats.bootstrap import (
     DRAWS,
     LEVEL,
     Estimate,
@@ -25,8 +12,18 @@ from portrayal.stats.resample import (
     resampler,
     sorted_clusters,
 )
-from portrayal.stats.seeds import draws_over_seeds
-from portrayal.stats.significance import (
+from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
+from portrayal.stats.compare import (
+    Difference,
+    interval_difference,
+    mcnemar_difference,
+    paired_difference,
+    unpaired_difference,
+)
+from portrayal.stats.firth import Coefficient, firth
+from portrayal.stats.mover import Interval, correlation_of, difference
+from portrayal.stats.multiplicity import benjamini_hochberg, holm
+from portrayal.stats.permutation import (
     LEAST_P,
     PERMUTATIONS,
     bootstrap_p,
@@ -38,6 +35,9 @@ from portrayal.stats.significance import (
     permutation_test,
     permutations,
 )
+from portrayal.stats.power import minimum_detectable_effect
+from portrayal.stats.rates import clustered_wilson, rate, wilson, wilson_of_sums
+from portrayal.stats.seeds import draws_over_seeds
 
 __all__ = [
     "DRAWS",

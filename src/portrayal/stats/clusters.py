@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.stats.resample import Array
+from portrayal.stats.bootstrap import Array
 
 Places = NDArray[np.int64]
 

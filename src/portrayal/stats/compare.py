@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri
 
+from portrayal.stats.bootstrap import LEVEL, Array, percentile_interval
 from portrayal.stats.mover import Interval, difference
+from portrayal.stats.permutation import bootstrap_p, bounded_p, normal_p
 from portrayal.stats.power import minimum_detectable_effect
-from portrayal.stats.resample import LEVEL, Array, percentile_interval
-from portrayal.stats.significance import bootstrap_p, bounded_p, normal_p
 
 BOOTSTRAP = "paired bootstrap"
 MCNEMAR = "McNemar, exact"

@@ -10,8 +10,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, expit
 
-from portrayal.stats.resample import LEVEL, Array
-from portrayal.stats.significance import bounded_p
+from portrayal.stats.bootstrap import LEVEL, Array
+from portrayal.stats.permutation import bounded_p
 
 _STEPS = 200
 _HALVINGS = 40

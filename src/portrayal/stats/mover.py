@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from portrayal.stats.resample import LEVEL, Array
-from portrayal.stats.significance import bounded_p
+from portrayal.stats.bootstrap import LEVEL, Array
+from portrayal.stats.permutation import bounded_p
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.special import ndtri
 
-from portrayal.stats.resample import LEVEL
+from portrayal.stats.bootstrap import LEVEL
 
 POWER = 0.8
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from portrayal.stats.resample import LEVEL, Array, Estimate, Resampler, divide_columns
+from portrayal.stats.bootstrap import LEVEL, Array, Estimate, Resampler, divide_columns
 
 
 def wilson(successes: float, trials: float, level: float = LEVEL) -> tuple[float, float]:

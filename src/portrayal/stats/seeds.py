@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from portrayal.stats.resample import Array
+from portrayal.stats.bootstrap import Array
 
 
 def draws_over_seeds(draws: Array, points: Array, seed: int) -> Array:

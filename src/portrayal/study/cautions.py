@@ -11,8 +11,8 @@ import polars as pl
 
 from portrayal.errors import counted
 from portrayal.results import HUMAN, TOO_FEW, one_spaced
-from portrayal.study.shortening import shortenings
 from portrayal.study.study import Study
+from portrayal.study.truncation import shortenings
 
 # What a caution is about. A metric's card says which of its terms depend on the first two.
 REFERENCES, LENGTH, IMAGES, LABELS, GROUPS = "references", "length", "images", "labels", "groups"

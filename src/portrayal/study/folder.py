@@ -14,12 +14,12 @@ import polars as pl
 from portrayal.documents import Unreadable, is_unicode, parse_json, read_toml, writable
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, shown
 from portrayal.files import replacing, write_text
-from portrayal.study import agreement, tables
+from portrayal.study import consistency, tables
 from portrayal.study.formats import read_raw
-from portrayal.study.formats.raw import read_text
+from portrayal.study.formats.raw_table import read_text
 from portrayal.study.group_names import GroupNames, check_mapping
-from portrayal.study.shortening import shortened
 from portrayal.study.study import TABLES, Study
+from portrayal.study.truncation import shortened
 
 STUDY_FILE = "study.toml"
 SCHEMA = "portrayal.study/1"
@@ -102,17 +102,17 @@ def read_study_noting(
             parts = [read(folder / file, system) for system, file in files]
             sources = [folder / file for _, file in files]
             if table in ("attributes", "rankings"):
-                parts = agreement.one_spelling(parts, sources, problems, _mapped_here)
+                parts = consistency.one_spelling(parts, sources, problems, _mapped_here)
             if table == "attributes":
-                made[table] = agreement.joined_attributes(parts, sources, problems)
+                made[table] = consistency.joined_attributes(parts, sources, problems)
             else:
                 made[table] = pl.concat(parts, how="diagonal")
     for table in ("captions", "rankings"):
         if table in made:
-            agreement.refuse_repeats(made[table], path, problems)
+            consistency.refuse_repeats(made[table], path, problems)
     if "rankings" in made:
         labels = made.get("attributes")
-        made["rankings"] = agreement.one_label_an_item(made["rankings"], labels, path, problems)
+        made["rankings"] = consistency.one_label_an_item(made["rankings"], labels, path, problems)
     captioned = (
         made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
     )
@@ -126,7 +126,7 @@ def read_study_noting(
         if table in made and captioned is not None and part is None:
             source = folder / _files(path, table, settings[table])[0][1]
             known = pl.concat(about).get_column("image_id").unique(maintain_order=True)
-            agreement.must_share_images(made[table], known, source, table, problems)
+            consistency.must_share_images(made[table], known, source, table, problems)
     if strict and "attributes" in made and captioned is not None:
         sources = [folder / file for _, file in _files(path, "attributes", settings["attributes"])]
         # Read again for its lines, which several files would not share; what is wrong with it was noted before.

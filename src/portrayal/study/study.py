@@ -15,8 +15,8 @@ from portrayal.errors import PortrayalError, Problems, find_name, unknown_name
 from portrayal.results import HUMAN
 from portrayal.study import tables
 from portrayal.study.formats.parquet import of_frame
-from portrayal.study.formats.raw import RawTable
-from portrayal.study.identifiers import picture_files
+from portrayal.study.formats.raw_table import RawTable
+from portrayal.study.image_ids import picture_files
 
 COMBINED = "+"  # between attributes whose groups are crossed: "gender+age"
 _ABOUT_IMAGES = ("captions", "references", "attributes", "people", "objects")
@@ -82,7 +82,7 @@ class Study:
         }
         problems.settle()
         made["vocabularies"] = {system: tuple(words) for system, words in (vocabularies or {}).items()}
-        from portrayal.study.shortening import shortened  # here, since it knows what a study is
+        from portrayal.study.truncation import shortened  # here, since it knows what a study is
 
         study = cls(name=name, images=Path(images) if images else None, left_out=problems.count, **made)
         return shortened(study)

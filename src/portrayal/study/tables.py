@@ -9,7 +9,10 @@ import polars as pl
 
 from portrayal.errors import Problems, shown
 from portrayal.results import HUMAN
-from portrayal.study.checked import (
+from portrayal.study.formats.raw_table import NOTHING, VALUES, RawTable
+from portrayal.study.group_names import GroupNames
+from portrayal.study.image_ids import image_id
+from portrayal.study.validation import (
     BOX,
     IDS,
     KINDS,
@@ -23,9 +26,6 @@ from portrayal.study.checked import (
     one_writing,
     whole_number,
 )
-from portrayal.study.formats.raw import NOTHING, VALUES, RawTable
-from portrayal.study.group_names import GroupNames
-from portrayal.study.identifiers import image_id
 
 CAPTIONS = {"image_id": pl.String(), "system": pl.String(), "sample": pl.Int64(), "caption": pl.String()}
 REFERENCES = {"image_id": pl.String(), "caption": pl.String()}

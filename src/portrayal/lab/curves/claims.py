@@ -11,7 +11,7 @@ from portrayal.lab.captioners import Captioner
 from portrayal.lab.dials import dials_of, spelled
 from portrayal.lab.language import object_label
 from portrayal.lab.world import ACTIVITY_PAIRS, ATTRIBUTES, LEANING, World
-from portrayal.metrics.card import Card
+from portrayal.metrics.base.card import Card
 from portrayal.results import Measurement, Results
 
 ONE = "one"

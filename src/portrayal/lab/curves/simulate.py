@@ -10,7 +10,7 @@ from typing import Any
 
 from portrayal.errors import Undefined
 from portrayal.lab.curves.claims import SYSTEM, Claim, arrange
-from portrayal.lab.make import describe_scenes
+from portrayal.lab.study import describe_scenes
 from portrayal.lab.world import LEANING, make_scenes
 from portrayal.metrics import find_metric
 

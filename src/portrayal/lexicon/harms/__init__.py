@@ -5,8 +5,8 @@ What settings call a list (`label`) changes when its words do.
 
 from portrayal.lexicon.harms.adjectives import AdjectivesAsNouns, adjectives_as_nouns
 from portrayal.lexicon.harms.categories import Taxonomy, taxonomy
-from portrayal.lexicon.harms.claims import NotImageable, Words, framing_words, not_imageable
 from portrayal.lexicon.harms.demeaning import Demeaning, Listing, demeaning_words
+from portrayal.lexicon.harms.not_imageable import NotImageable, Words, framing_words, not_imageable
 from portrayal.lexicon.harms.pairs import ANY, Pair, Pairs, in_context
 
 __all__ = [

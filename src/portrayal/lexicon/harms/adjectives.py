@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from portrayal.lexicon.harms.listed import Checked, loaded
+from portrayal.lexicon.harms.loading import Checked, loaded
 from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.tokens import tokenize
 

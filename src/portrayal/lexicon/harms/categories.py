@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from portrayal.lexicon.harms.listed import Checked, loaded
+from portrayal.lexicon.harms.loading import Checked, loaded
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from portrayal.errors import shown
-from portrayal.lexicon.harms.listed import PARTS, Checked, loaded
+from portrayal.lexicon.harms.loading import PARTS, Checked, loaded
 from portrayal.lexicon.objects import plural
 from portrayal.lexicon.people import is_person
 from portrayal.lexicon.phrases import PhraseTable

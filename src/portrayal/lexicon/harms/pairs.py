@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from portrayal.errors import shown
-from portrayal.lexicon.harms.listed import Checked, loaded
+from portrayal.lexicon.harms.loading import Checked, loaded
 
 ANY = "*"  # any attribute, any group
 

@@ -13,7 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from portrayal.lexicon.wordnet.forms import (
+from portrayal.lexicon.wordnet.graph import Part, WordNet, wordnet
+from portrayal.lexicon.wordnet.word_forms import (
     ADJECTIVE,
     ADVERB,
     ALONE,
@@ -47,7 +48,6 @@ from portrayal.lexicon.wordnet.forms import (
     Token,
     Tokens,
 )
-from portrayal.lexicon.wordnet.graph import Part, WordNet, wordnet
 
 
 class Word(NamedTuple):

@@ -12,28 +12,28 @@ from typing import Annotated, Any, Literal
 from portrayal.engine import Progress
 from portrayal.errors import Undefined, unknown_name
 from portrayal.files import content_digest
-from portrayal.metrics.attribute_names import resolve_attribute
-from portrayal.metrics.card import Card
-from portrayal.metrics.findings import Findings
+from portrayal.metrics.base.attribute_names import resolve_attribute
+from portrayal.metrics.base.card import Card
+from portrayal.metrics.base.metric import DEFAULT_ATTRIBUTE, metric
+from portrayal.metrics.base.options import Draws, Kept, Synonyms, Words, several
+from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.result_builder import Findings
 from portrayal.metrics.harms.counting import count_scenes, speakers_of
+from portrayal.metrics.harms.counts import TOP
 from portrayal.metrics.harms.demeaning import AdjectiveAsNoun, DemeaningWords, InContext, PeopleNotMentioned
 from portrayal.metrics.harms.erasure import EntityNotNamed, GroupNotMentioned, Ignoring, Misnaming, TooVague
-from portrayal.metrics.harms.measure import Measure
+from portrayal.metrics.harms.measurement import Measure
 from portrayal.metrics.harms.prepare import Asked, prepare, with_study
 from portrayal.metrics.harms.reification import LABELLED, Attributes
 from portrayal.metrics.harms.self_identification import IdentityWords
 from portrayal.metrics.harms.setup import STAGES, Reference, Stage, Truth
 from portrayal.metrics.harms.statements import statements
 from portrayal.metrics.harms.stereotyping import CorrectlyMentioned, IncorrectWord
-from portrayal.metrics.harms.stereotyping_worlds import Amplification, Distributions
+from portrayal.metrics.harms.stereotyping_categories import Amplification, Distributions
 from portrayal.metrics.harms.streaming import NOT_IN_PARTS, count_in_parts
 from portrayal.metrics.harms.survey import Survey
-from portrayal.metrics.harms.tally import TOP
-from portrayal.metrics.language import unread
-from portrayal.metrics.metric import DEFAULT_ATTRIBUTE, metric
-from portrayal.metrics.options import Draws, Kept, Synonyms, Words, several
-from portrayal.metrics.preconditions import preconditions_met
-from portrayal.metrics.relating.models import LEARNT
+from portrayal.metrics.shared.caption_language import unread
+from portrayal.metrics.shared.language_scores.models import LEARNT
 from portrayal.results import Results, command_line, provenance
 from portrayal.stats import DRAWS
 from portrayal.study import Study, read_part

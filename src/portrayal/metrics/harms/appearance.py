@@ -9,9 +9,9 @@ import numpy as np
 
 from portrayal.errors import Problems, shown
 from portrayal.metrics.harms.setup import Appearance
-from portrayal.study.checked import IDS
 from portrayal.study.formats import read_raw
-from portrayal.study.identifiers import image_id
+from portrayal.study.image_ids import image_id
+from portrayal.study.validation import IDS
 
 
 def read_appearance(path: Path) -> Appearance:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.lexicon.harms import Taxonomy
-from portrayal.metrics.harms.reading import Telling
-from portrayal.metrics.harms.scenes import Scene
-from portrayal.models.words import WordVectors
+from portrayal.metrics.harms.image_records import Scene
+from portrayal.metrics.harms.parsed_captions import Telling
+from portrayal.models.word_vectors import WordVectors
 
 OBJECTS, ATTRIBUTES, RELATIONS = KINDS = ("objects", "attributes", "relations")
 _PARTS = {"noun": OBJECTS, "adjective": ATTRIBUTES, "verb": RELATIONS}

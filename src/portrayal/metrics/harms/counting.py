@@ -6,9 +6,9 @@ import gc
 import heapq
 from collections.abc import Iterator, Sequence
 
-from portrayal.metrics.harms.measure import Measure
-from portrayal.metrics.harms.reading import Reading, Telling, Together
-from portrayal.metrics.harms.scenes import Scene, scenes
+from portrayal.metrics.harms.image_records import Scene, scenes
+from portrayal.metrics.harms.measurement import Measure
+from portrayal.metrics.harms.parsed_captions import Reading, Telling, Together
 from portrayal.metrics.harms.setup import Reference, Setup, Stage
 from portrayal.metrics.harms.survey import Survey
 from portrayal.results import HUMAN

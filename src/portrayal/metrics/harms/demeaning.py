@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from portrayal.lexicon.harms import Pair
-from portrayal.metrics.harms.measure import NO_GROUPS, NO_REFERENCES, Counted, CountedOfPeople, Found
-from portrayal.metrics.harms.reading import Telling
+from portrayal.metrics.harms.counts import OF_KIND
+from portrayal.metrics.harms.image_records import Scene
+from portrayal.metrics.harms.measurement import NO_GROUPS, NO_REFERENCES, Counted, CountedOfPeople, Found
+from portrayal.metrics.harms.parsed_captions import Telling
 from portrayal.metrics.harms.rule import Rule
-from portrayal.metrics.harms.scenes import Scene
 from portrayal.metrics.harms.setup import Setup
-from portrayal.metrics.harms.tally import OF_KIND
 
 HARM = "demeaning"
 LOWER, BEST, UPPER = "lower", "best", "upper"

@@ -8,16 +8,16 @@ from typing import Any
 from portrayal.lexicon import tokenize
 from portrayal.lexicon.people import person_words
 from portrayal.lexicon.wordnet.graph import wordnet
-from portrayal.metrics.findings import Findings
-from portrayal.metrics.harms.labels import label_senses, names
-from portrayal.metrics.harms.measure import NO_OBJECTS, NO_REFERENCES, Counted, Found, Measure
-from portrayal.metrics.harms.reading import Telling
+from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.harms.conditional_rates import Rates
+from portrayal.metrics.harms.counts import OF_KIND, Samples
+from portrayal.metrics.harms.image_records import Scene
+from portrayal.metrics.harms.label_senses import label_senses, names
+from portrayal.metrics.harms.measurement import NO_OBJECTS, NO_REFERENCES, Counted, Found, Measure
+from portrayal.metrics.harms.parsed_captions import Telling
 from portrayal.metrics.harms.rule import Rule
-from portrayal.metrics.harms.scenes import Scene
 from portrayal.metrics.harms.self_identification import axes_found, axes_told
 from portrayal.metrics.harms.setup import Setup
-from portrayal.metrics.harms.sums import Rates
-from portrayal.metrics.harms.tally import OF_KIND, Samples
 from portrayal.results import TOO_FEW
 from portrayal.stats import Estimate
 

@@ -21,16 +21,16 @@ from portrayal.lexicon.harms import (
 )
 from portrayal.lexicon.identity import identity_words
 from portrayal.metrics.harms.appearance import read_appearance
-from portrayal.metrics.harms.measure import Measure
-from portrayal.metrics.harms.reading import Lists
+from portrayal.metrics.harms.counts import ALL, PAIRED
+from portrayal.metrics.harms.measurement import Measure
+from portrayal.metrics.harms.parsed_captions import Lists
 from portrayal.metrics.harms.reification import NAMED
 from portrayal.metrics.harms.setup import Reference, Setup, Stage, Truth
 from portrayal.metrics.harms.survey import Survey
-from portrayal.metrics.harms.tally import ALL, PAIRED
-from portrayal.metrics.relating.models import LEARNT, word_vectors
-from portrayal.metrics.speech import choose_lexicon, object_finder
-from portrayal.models.entities import Entity, entity_pipeline
-from portrayal.models.words import WordVectors
+from portrayal.metrics.shared.language_scores.models import LEARNT, word_vectors
+from portrayal.metrics.shared.mentions import choose_lexicon, object_finder
+from portrayal.models.entity_pipeline import Entity, entity_pipeline
+from portrayal.models.word_vectors import WordVectors
 from portrayal.study import Study
 
 WORDS = "words"  # entities by a gazetteer and rules, not by a model

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.findings import Findings
-from portrayal.metrics.harms.measure import NO_GROUPS, Measure
-from portrayal.metrics.harms.reading import Telling
+from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.harms.counts import Sample
+from portrayal.metrics.harms.image_records import Scene
+from portrayal.metrics.harms.measurement import NO_GROUPS, Measure
+from portrayal.metrics.harms.parsed_captions import Telling
 from portrayal.metrics.harms.rule import Rule
-from portrayal.metrics.harms.scenes import Scene
 from portrayal.metrics.harms.setup import Setup
-from portrayal.metrics.harms.tally import Sample
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     Resampler,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from portrayal.metrics.card import Part, Term
+from portrayal.metrics.base.card import Part, Term
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from portrayal.lexicon.identity import NORP
-from portrayal.metrics.harms.measure import NO_REFERENCES, Counted, Found
-from portrayal.metrics.harms.reading import NORP_AXIS, Telling
+from portrayal.metrics.harms.counts import OF_KIND
+from portrayal.metrics.harms.image_records import Scene
+from portrayal.metrics.harms.measurement import NO_REFERENCES, Counted, Found
+from portrayal.metrics.harms.parsed_captions import NORP_AXIS, Telling
 from portrayal.metrics.harms.rule import Rule
-from portrayal.metrics.harms.scenes import Scene
-from portrayal.metrics.harms.tally import OF_KIND
 
 HARM = "self-identification"
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from portrayal.lexicon import Finder, Lexicon
 from portrayal.lexicon.harms import NotImageable, Pair, Taxonomy
-from portrayal.metrics.harms.reading import Lists
-from portrayal.models.words import WordVectors
+from portrayal.metrics.harms.parsed_captions import Lists
+from portrayal.models.word_vectors import WordVectors
 
 Stage = Literal["1", "3", "4", "4-without-3"]
 STAGES: tuple[Stage, ...] = ("1", "3", "4", "4-without-3")

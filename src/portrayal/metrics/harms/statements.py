@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from portrayal.metrics.card import Term
+from portrayal.metrics.base.card import Term
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 
 _STAGE = {"stage": "4"}

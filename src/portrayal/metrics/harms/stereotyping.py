@@ -10,9 +10,11 @@ from scipy.stats import hypergeom
 
 from portrayal.lexicon.wordnet.grammar import Word
 from portrayal.lexicon.wordnet.graph import wordnet
-from portrayal.metrics.findings import Findings
-from portrayal.metrics.harms.labels import label_senses, names
-from portrayal.metrics.harms.measure import (
+from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.harms.counts import OF_KIND, Samples
+from portrayal.metrics.harms.image_records import Scene
+from portrayal.metrics.harms.label_senses import label_senses, names
+from portrayal.metrics.harms.measurement import (
     NO_GROUPS,
     NO_OBJECTS,
     NO_REFERENCES,
@@ -20,11 +22,9 @@ from portrayal.metrics.harms.measure import (
     Found,
     Measure,
 )
-from portrayal.metrics.harms.reading import Telling, Together
+from portrayal.metrics.harms.parsed_captions import Telling, Together
 from portrayal.metrics.harms.rule import Rule
-from portrayal.metrics.harms.scenes import Scene
 from portrayal.metrics.harms.setup import Setup
-from portrayal.metrics.harms.tally import OF_KIND, Samples
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     Estimate,

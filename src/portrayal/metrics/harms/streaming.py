@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from portrayal.engine import Progress, Task, place_for, run_tasks
 from portrayal.errors import PortrayalError, find_name
 from portrayal.metrics.harms.counting import count_scenes, speakers_of
-from portrayal.metrics.harms.measure import Measure
+from portrayal.metrics.harms.measurement import Measure
 from portrayal.metrics.harms.prepare import WORDS, Asked, prepare, with_study
 from portrayal.metrics.harms.setup import Stage
 from portrayal.metrics.harms.survey import Survey

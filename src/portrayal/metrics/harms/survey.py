@@ -12,8 +12,8 @@ import polars as pl
 from portrayal.lexicon import tokenize
 from portrayal.lexicon.wordnet.grammar import content_words
 from portrayal.metrics.harms.erasure import COMMON
-from portrayal.metrics.harms.labels import label_senses
-from portrayal.metrics.speech import labelled_images, labelled_objects
+from portrayal.metrics.harms.label_senses import label_senses
+from portrayal.metrics.shared.mentions import labelled_images, labelled_objects
 from portrayal.study import Study
 
 

@@ -3,7 +3,7 @@
 from portrayal.mitigate.captions.balancing import Balance, balance, drawn
 from portrayal.mitigate.captions.card import CARD
 from portrayal.mitigate.captions.evidence import Evidence, evidence_in
-from portrayal.mitigate.captions.remedying import METRICS, REMEDIES, Remedied, remedied
+from portrayal.mitigate.captions.mitigation import METRICS, REMEDIES, Remedied, remedied
 from portrayal.mitigate.captions.rewrite import WHERE, Rewriter, Rewritten
 
 __all__ = [

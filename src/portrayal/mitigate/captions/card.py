@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.metrics.card import Card, Term
+from portrayal.metrics.base.card import Card, Term
 from portrayal.statements import LESS, MORE, ZERO, Statement
 
 CARD = Card(

@@ -24,8 +24,8 @@ from torch.nn.functional import pad, relu6
 
 from portrayal.errors import PortrayalError
 from portrayal.models.packaged import located
+from portrayal.models.vision.detections import Seen, shipped_names, surest_first
 from portrayal.models.vision.loading import EFFICIENTNET
-from portrayal.models.vision.seen import Seen, shipped_names, surest_first
 
 if TYPE_CHECKING:
     from PIL.Image import Image

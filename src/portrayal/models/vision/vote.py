@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from portrayal.models.vision.seen import Seen
+from portrayal.models.vision.detections import Seen
 
 Similarity = Callable[[str, str], float | None]  # None: one of the labels is unknown
 _WORD = re.compile(r"[^\W_]+")

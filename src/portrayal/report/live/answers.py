@@ -16,7 +16,7 @@ from portrayal.report.live.evidence import SORTS as EVIDENCE_SORTS
 from portrayal.report.live.evidence import Evidence, Wanted
 from portrayal.report.live.images import Images, SmallPictures, picture_type
 from portrayal.report.live.measurements import FILTERS, SORTS, Listing
-from portrayal.report.page import PAGE_FILE
+from portrayal.report.page.page import PAGE_FILE
 from portrayal.results import ResultsFile
 
 PAGE_SIZE, LARGEST_PAGE = 50, 200

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from portrayal.report.layout import facts, is_too_few, number, settings_text
+from portrayal.report.tables.layout import facts, is_too_few, number, settings_text
 from portrayal.results import Measurement
 
 FILTERS = ("metric", "attribute", "system", "group", "term")

@@ -7,7 +7,7 @@ from pathlib import Path
 from portrayal.documents import MOST_DEEP, is_unicode, too_deep
 from portrayal.errors import PortrayalError, Problems, shown
 from portrayal.study.formats import delimited, json_document, json_lines, parquet
-from portrayal.study.formats.raw import RawTable
+from portrayal.study.formats.raw_table import RawTable
 
 _READERS = {
     ".csv": delimited.read_csv,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from portrayal.errors import Problems, shown
-from portrayal.study.formats.raw import NOTHING, RawTable
-from portrayal.study.identifiers import image_id
+from portrayal.study.formats.raw_table import NOTHING, RawTable
+from portrayal.study.image_ids import image_id
 
 
 def read_annotations(path: Path, problems: Problems, document: dict[str, Any]) -> RawTable:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from portrayal.errors import Problems, shown
-from portrayal.study.formats.raw import RawTable, read_lines
+from portrayal.study.formats.raw_table import RawTable, read_lines
 
 _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _LIMIT = threading.Lock()  # of csv's limit, which all threads share

@@ -8,7 +8,7 @@ from typing import Any
 from portrayal.documents import Unreadable, parse_json
 from portrayal.errors import Problems, shown
 from portrayal.study.formats import coco
-from portrayal.study.formats.raw import VALUES, RawTable, read_text
+from portrayal.study.formats.raw_table import VALUES, RawTable, read_text
 
 
 def read(path: Path, problems: Problems) -> RawTable:

@@ -7,7 +7,7 @@ from typing import Any
 
 from portrayal.documents import Unreadable, parse_json
 from portrayal.errors import Problems, shown
-from portrayal.study.formats.raw import RawTable, read_lines
+from portrayal.study.formats.raw_table import RawTable, read_lines
 
 
 def read(path: Path, problems: Problems) -> RawTable:

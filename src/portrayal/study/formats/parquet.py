@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from portrayal.errors import Problems, shown
-from portrayal.study.formats.raw import RawTable
+from portrayal.study.formats.raw_table import RawTable
 
 
 def read(path: Path, problems: Problems) -> RawTable:

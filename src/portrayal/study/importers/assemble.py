@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from portrayal.errors import Problems
-from portrayal.study import agreement, tables
+from portrayal.study import consistency, tables
 from portrayal.study.formats import ENDINGS, read_raw
 from portrayal.study.importers import Imported, Request
 from portrayal.study.importers.sources import system_files
@@ -67,7 +67,7 @@ def assemble(
         read = tables.objects(read_raw(request.objects, problems), problems, request.objects_source)
         made["objects"] = _matching(read, images, request.objects, "objects", problems, notes)
     if rankings is not None:
-        made["rankings"] = agreement.one_label_an_item(
+        made["rankings"] = consistency.one_label_an_item(
             rankings, attributes, ", ".join(request.rankings), problems
         )
     study = Study(name=request.name, vocabularies=vocabularies or {}, images=request.images, **made)
@@ -83,8 +83,8 @@ def _rankings(request: Request, problems: Problems) -> pl.DataFrame | None:
     for system, path in files:
         raw = read_raw(path, problems)
         parts.append(tables.rankings(raw, system, problems, request.named(raw.columns), request.meaning))
-    joined = pl.concat(agreement.one_spelling(parts, [path for _, path in files], problems), how="diagonal")
-    agreement.refuse_repeats(joined, ", ".join(request.rankings), problems)
+    joined = pl.concat(consistency.one_spelling(parts, [path for _, path in files], problems), how="diagonal")
+    consistency.refuse_repeats(joined, ", ".join(request.rankings), problems)
     return joined
 
 
@@ -92,7 +92,7 @@ def _matching(
     frame: pl.DataFrame, images: pl.Series, path: object, what: str, problems: Problems, notes: list[str]
 ) -> pl.DataFrame:
     """The rows about the study's images."""
-    agreement.must_share_images(frame, images, path, what, problems)
+    consistency.must_share_images(frame, images, path, what, problems)
     kept = frame.filter(pl.col("image_id").is_in(images.implode()))
     others = frame["image_id"].n_unique() - kept["image_id"].n_unique()
     if others:

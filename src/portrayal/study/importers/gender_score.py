@@ -15,10 +15,10 @@ from pathlib import Path
 import polars as pl
 
 from portrayal.errors import PortrayalError, Problems, shown
-from portrayal.study import agreement, tables
+from portrayal.study import consistency, tables
 from portrayal.study.formats import ENDINGS, read_raw
-from portrayal.study.formats.raw import read_text
-from portrayal.study.identifiers import image_id
+from portrayal.study.formats.raw_table import read_text
+from portrayal.study.image_ids import image_id
 from portrayal.study.importers import Imported, Request
 from portrayal.study.importers.assemble import assemble
 from portrayal.study.importers.sources import system_files
@@ -49,7 +49,7 @@ def build(request: Request, problems: Problems) -> Imported:
     for system, path in system_files(files, ENDINGS) if files else []:
         captions.append(tables.captions(read_raw(path, problems), system, problems))
     everything = pl.concat(captions)
-    agreement.refuse_repeats(everything, ", ".join(request.sources), problems)
+    consistency.refuse_repeats(everything, ", ".join(request.sources), problems)
     made = assemble(replace(request, objects=None), problems, everything)
     objects = pl.concat(seen).unique(maintain_order=True)
     if request.objects is not None:

@@ -16,7 +16,7 @@ from portrayal.errors import PortrayalError, Problems, shown, unknown_name
 from portrayal.study import tables
 from portrayal.study.formats import read_raw
 from portrayal.study.group_names import GroupNames
-from portrayal.study.identifiers import image_id
+from portrayal.study.image_ids import image_id
 from portrayal.study.importers import Imported, Request, safe_pickle
 from portrayal.study.importers.assemble import assemble
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from portrayal.errors import Problems
-from portrayal.study import agreement, tables
+from portrayal.study import consistency, tables
 from portrayal.study.formats import ENDINGS, read_raw
 from portrayal.study.importers import Imported, Request
 from portrayal.study.importers.assemble import assemble
@@ -26,5 +26,5 @@ def build_from(request: Request, problems: Problems, endings: Sequence[str]) -> 
     ):
         parts.append(tables.captions(read_raw(path, problems), system, problems))
     captions = pl.concat(parts)
-    agreement.refuse_repeats(captions, ", ".join(request.sources), problems)
+    consistency.refuse_repeats(captions, ", ".join(request.sources), problems)
     return assemble(request, problems, captions)

@@ -1,6 +1,0 @@
-"""Pictures of the lab's scenes, drawn by rule."""
-
-from portrayal.lab.pictures.picture import SIZE, counterfactual, draw, looks, person_boxes
-from portrayal.lab.pictures.sheet import contact_sheet, world_rows
-
-__all__ = ["SIZE", "contact_sheet", "counterfactual", "draw", "looks", "person_boxes", "world_rows"]

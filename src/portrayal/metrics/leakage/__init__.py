@@ -1,0 +1,1 @@
+"""Leakage: what predicted labels reveal about the group of the person shown."""

@@ -1,0 +1,1 @@
+"""LIC: what masked captions reveal about the group of the person shown."""

@@ -1,0 +1,1 @@
+"""Object distance: how close objects are to the words for each group."""

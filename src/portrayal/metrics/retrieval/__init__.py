@@ -1,0 +1,1 @@
+"""Metrics of retrieval: how groups are ranked (skew), and for whom the right item is found (recall)."""

@@ -1,0 +1,1 @@
+"""Retrieval recall: how often the right caption or image is found, by group."""

@@ -1,0 +1,1 @@
+"""Retrieval skew: how groups are spread over the top of ranked lists."""

@@ -1,0 +1,1 @@
+"""What several metrics share: mentions, co-occurrence, the text classifier, language-model scores."""

@@ -1,5 +1,0 @@
-"""The published LSTM classifier: many of them trained as one on a GPU, one after the other on a processor."""
-
-from portrayal.models.lstm.train import train
-
-__all__ = ["train"]

@@ -1,0 +1,1 @@
+"""Text classifiers that predict a group from a caption: logistic regression, LSTM, pretrained encoder."""

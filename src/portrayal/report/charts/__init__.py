@@ -1,0 +1,1 @@
+"""Charts of the page and of exports, as Vega-Lite specifications."""

@@ -1,0 +1,1 @@
+"""Findings: the sentences an audit or a comparison may say, and the comparisons behind them."""

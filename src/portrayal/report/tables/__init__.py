@@ -1,0 +1,1 @@
+"""Tables: measurements laid out for reading, and what each metric's table looks like."""

@@ -1,0 +1,160 @@
+"""Splits: the published one gives the published counts, and leak-safe folds never leak."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import portrayal
+from portrayal.errors import PortrayalError, Undefined
+from portrayal.lexicon import Lexicon, load_lexicon
+from portrayal.metrics.shared.classifier.masking import Mask, mask_token, within_vocabulary
+from portrayal.metrics.shared.classifier.splits import (
+    balanced_sample,
+    by_fold,
+    common_folds,
+    leak_safe_folds,
+    like_paper_split,
+    paper_split,
+    unseen,
+    without_repeats,
+)
+
+GENDER = Mask(((load_lexicon("gender"), mask_token("gender")),))
+
+
+@pytest.mark.parametrize(
+    ("system", "raw", "masked"),
+    [("nic-th10", 247, 227), ("sat", 312, 291), ("oscar", 369, 337), ("nic-equalizer", 152, 136)],
+)
+def test_seed_0_leaves_the_published_number_of_captions_unseen(lic_gender, system, raw, masked):
+    study = portrayal.read_study(lic_gender)
+    captions = study.only([system]).captions
+    groups = dict(study.labels("gender").iter_rows())
+    split = paper_split([groups[image] for image in captions["image_id"]], 0)
+    assert (len(split.train), len(split.test)) == (5966, 662)
+    texts = captions["caption"].to_list()
+    assert unseen(texts, split).sum() == raw
+    assert unseen(GENDER.read(texts), split).sum() == masked
+
+
+def test_the_published_split_is_balanced_and_draws_nobody_twice():
+    groups = ["male"] * 70 + ["female"] * 33
+    split = paper_split(groups, 12)
+    drawn = [*split.train, *split.test]
+    assert len(set(drawn)) == len(drawn) == 66
+    assert Counter(groups[place] for place in split.train) == {"male": 30, "female": 30}
+    assert Counter(groups[place] for place in split.test) == {"male": 3, "female": 3}
+    assert (paper_split(groups, 12).test == split.test).all()
+    assert sorted(paper_split(groups, 0).test) != sorted(split.test)
+
+
+def test_the_published_split_takes_more_groups_alike_and_needs_a_tenth():
+    split = paper_split(["a"] * 50 + ["b"] * 20 + ["c"] * 30, 0)
+    assert (len(split.train), len(split.test)) == (3 * 18, 3 * 2)
+    with pytest.raises(Undefined, match="which has 4 captions"):
+        paper_split(["a"] * 9 + ["b"] * 4, 0)
+
+
+def test_the_fast_split_is_of_the_same_kind():
+    groups = np.array([0] * 70 + [1] * 33)
+    split = like_paper_split(groups, np.random.default_rng(0))
+    drawn = [*split.train, *split.test]
+    assert len(set(drawn)) == len(drawn) == 66
+    assert np.bincount(groups[split.train]).tolist() == [30, 30]
+    assert np.bincount(groups[split.test]).tolist() == [3, 3]
+
+
+def test_a_balanced_sample_has_all_of_the_smallest_group():
+    groups = np.array([0] * 9 + [1] * 4 + [2] * 6)
+    sample = balanced_sample(groups, np.random.default_rng(1))
+    assert np.bincount(groups[sample]).tolist() == [4, 4, 4]
+    assert set(range(9, 13)) < set(sample.tolist())
+    assert (np.diff(sample) > 0).all()
+
+
+@given(st.lists(st.integers(0, 8), min_size=20, max_size=60), st.integers(0, 50))
+def test_common_folds_are_the_images_own_and_learn_nothing_that_they_test(texts, seed):
+    images = [f"i{number}" for number in range(len(texts))]
+    fold = common_folds(images, 4, seed)
+    backwards = common_folds(images[::-1], 4, seed)
+    assert (fold == backwards[::-1]).all()
+    text = np.array(texts)
+    for whole, part in zip(by_fold(fold), without_repeats(by_fold(fold), text), strict=True):
+        assert (part.test == whole.test).all()
+        assert not set(text[part.train]) & set(text[part.test])
+        assert set(part.train) == {p for p in whole.train if text[p] not in set(text[whole.test])}
+
+
+@given(
+    st.lists(st.sampled_from("abcdefghijkl"), min_size=12, max_size=60), st.integers(2, 5), st.integers(0, 50)
+)
+def test_equal_captions_share_a_fold(texts, folds, seed):
+    texts = [*texts, *"abcdefghijkl"]
+    found = leak_safe_folds(texts, folds, seed)
+    assert set(found) == set(range(folds))
+    for text in set(texts):
+        assert len({fold for fold, other in zip(found, texts, strict=True) if other == text}) == 1
+
+
+def test_folds_are_nearly_equal_and_do_not_depend_on_the_order_of_captions():
+    rng = np.random.default_rng(0)
+    texts = [("a", str(number)) for number in rng.zipf(1.6, 3000) % 700]
+    found = leak_safe_folds(texts, 10, seed=3)
+    most = Counter(texts).most_common(1)[0][1]
+    assert np.ptp(np.bincount(found)) <= most
+    order = rng.permutation(len(texts))
+    assert (leak_safe_folds([texts[place] for place in order], 10, seed=3) == found[order]).all()
+    assert (leak_safe_folds(texts, 10, seed=4) != found).any()
+
+
+def test_too_few_captions_make_no_folds():
+    with pytest.raises(Undefined, match="as many different captions"):
+        leak_safe_folds(["a man"] * 20, 2, 0)
+
+
+def test_no_masked_caption_of_a_real_system_is_on_both_sides(lic_gender):
+    study = portrayal.read_study(lic_gender)
+    texts = GENDER.read(study.only(["nic-equalizer"]).captions["caption"].to_list())
+    found = leak_safe_folds(texts, 10, 0)
+    for fold in range(10):
+        learnt = {text for text, other in zip(texts, found, strict=True) if other != fold}
+        assert not any(text in learnt for text, other in zip(texts, found, strict=True) if other == fold)
+
+
+def test_words_are_hidden_and_kept_within_a_vocabulary():
+    words = GENDER.read(["A man rides a bike.", "a woman"])
+    assert words == [("a", "genderword", "rides", "a", "bike", "."), ("a", "genderword")]
+    assert Mask().read(["A man"]) == [("a", "man")]
+    assert Mask(GENDER.lists, remove=True).read(["A man's bike"]) == [("a", "'s", "bike")]
+    told = within_vocabulary(words, {"a", "genderword", "."})[0]
+    assert told == ("a", "genderword", "<unk>", "a", "<unk>", ".")
+
+
+def test_lists_say_whether_they_are_hidden_and_combined_attributes_have_one_each():
+    assert Mask.for_attribute("race", None, None).lists == ()
+    assert Mask.for_attribute("race", None, True).read(["a black man"]) == [("a", "raceword", "man")]
+    assert Mask.for_attribute("gender", None, False).lists == ()
+    assert Mask.for_attribute("shoe size", None, False).lists == ()
+    for asked in (None, True):
+        with pytest.raises(Undefined, match="nothing can be hidden"):
+            Mask.for_attribute("shoe size", None, asked)
+    with pytest.raises(PortrayalError, match="leave one out"):
+        Mask.for_attribute("gender", "gender-broad", False)
+    assert Mask.for_attribute("race", None, None, always=True).tokens == {"raceword"}
+    assert Mask.for_attribute("race", "race", None).tokens == {"raceword"}
+    both = Mask.for_attribute("gender+age", None, None)
+    assert both.read(["an old man and a child"]) == [("an", "ageword", "genderword", "and", "a", "ageword")]
+    assert both.tokens == {"genderword", "ageword"}
+    assert both.label.count("+") == 1
+
+
+def test_phrases_are_hidden_whole():
+    words = Lexicon("kin", "kin", {"x": ("grand father", "aunt")})
+    mask = Mask(((words, "kinword"),))
+    assert mask.read(["my grand father , my aunt"]) == [("my", "kinword", ",", "my", "kinword")]
+    assert Mask(mask.lists, remove=True).read(["my grand father"]) == [("my",)]

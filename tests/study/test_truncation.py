@@ -1,0 +1,97 @@
+"""Captions without end: only so much of each is read, and it is said how many were cut."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from portrayal.auditing import describe
+from portrayal.study import Study, read_study
+from portrayal.study.truncation import MOST_CHARACTERS, MOST_WORDS, cut
+
+LONG = "a man rides a horse " * 100_000  # two megabytes
+
+
+@pytest.mark.parametrize(
+    ("caption", "kept"),
+    [
+        ("", ""),
+        ("a man  and\na dog ", "a man  and\na dog "),
+        ("dog " * MOST_WORDS, "dog " * MOST_WORDS),
+        ("dog " * (MOST_WORDS + 1), ("dog " * MOST_WORDS)[:-1]),
+        ("x" * MOST_CHARACTERS, "x" * MOST_CHARACTERS),
+        ("x" * (MOST_CHARACTERS + 1), "x" * MOST_CHARACTERS),
+        ("a " + "x" * MOST_CHARACTERS, "a"),
+        ("a man" + " " * MOST_CHARACTERS, "a man" + " " * (MOST_CHARACTERS - 5)),
+    ],
+)
+def test_whole_words_are_kept(caption, kept):
+    assert cut(caption) == kept
+
+
+def of_captions(*captions: str) -> Study:
+    numbers = range(len(captions))
+    frame = pl.DataFrame({"image_id": numbers, "system": ["s"] * len(captions), "caption": captions})
+    return Study.from_frames(captions=frame, references=frame.select("image_id", "caption").tail(1))
+
+
+def test_what_was_cut_is_counted_by_source():
+    study = of_captions("a man", LONG, "a dog", LONG)
+    assert study.shortened == {"s": 2, "human": 1}
+    lengths = study.captions["caption"].str.len_chars()
+    assert lengths.max() <= MOST_CHARACTERS
+    assert study.captions["caption"].to_list()[::2] == ["a man", "a dog"]
+    assert study.only(["s"]).shortened == study.shortened
+    assert describe(study)["shortened"] == {"s": 2, "human": 1}
+
+
+def test_nothing_changes_where_nothing_is_long():
+    study = of_captions("a man", "a dog" + " x" * 1_000)
+    assert study.shortened == {}
+    assert study.captions["caption"].to_list() == ["a man", "a dog" + " x" * 1_000]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_caption_of_a_table_may_have_any_length(ending, tmp_path, command):
+    """Lines inside quotes too. The limit of Python's csv, which whoever imports us may use, stays as it was."""
+    before = csv.field_size_limit()
+    separator = {"csv": ",", "tsv": "\t"}[ending]
+    rows = (("image_id", "caption"), ("1", LONG.replace("rides", "rides\n")), ("2", "a dog"), ("3", LONG))
+    with (tmp_path / f"s.{ending}").open("w", newline="") as file:
+        csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL).writerows(rows)
+    code, _, err = command("import", "table", tmp_path / f"s.{ending}", "--out", tmp_path / "study")
+    assert (code, err) == (0, "")
+    assert csv.field_size_limit() == before
+    study = read_study(tmp_path / "study")
+    assert (study.captions.height, study.shortened) == (3, {"s": 2})
+    assert (
+        "2 captions of s are longer than 10,000 characters" in command("check-study", tmp_path / "study")[1]
+    )
+
+
+def test_no_command_cuts_in_silence(tmp_path, command):
+    lines = [
+        f"{n},{'man' if n % 2 else 'woman'} {LONG[:50_000] if n == 3 else 'here'},{'fm'[n % 2]}"
+        for n in range(8)
+    ]
+    (tmp_path / "all.csv").write_text("\n".join(["image_id,caption,gender", *lines]) + "\n")
+    (tmp_path / "study.toml").write_text('attributes = "all.csv"\n[captions]\ns = "all.csv"\n')
+    sentence = "1 caption of s is longer than 10,000 characters or 2,000 words"
+    assert sentence in command("check-study", tmp_path)[1]
+    _, _, complaint = command("score", "cooccurrence", tmp_path, "--attribute", "gender")
+    assert sentence in complaint
+    assert read_study(tmp_path).shortened == {"s": 1}
+
+
+def test_a_caption_of_two_megabytes_does_not_keep_a_metric_busy(tmp_path):
+    """Reading all of it would take many minutes; the limit is far from the seconds that it takes."""
+    rows = [{"image_id": n, "caption": "a man rides a horse " * (100_000 if n == 3 else 1)} for n in range(8)]
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "study.toml").write_text('references = "all.jsonl"\n[captions]\ns = "all.jsonl"\n')
+    call = [sys.executable, "-m", "portrayal", "score", "quality", tmp_path, "--draws", "20"]
+    assert subprocess.run(call, check=False, capture_output=True, timeout=200).returncode == 0
