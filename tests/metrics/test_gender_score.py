@@ -94,7 +94,7 @@ def test_numbers_out_of_range_are_refused(arguments, name):
 
 
 def test_it_is_reached_through_the_metric():
-    assert portrayal.metrics.gender_score.metric.belief_revision is belief_revision
+    assert portrayal.metrics.gender_score.belief_revision is belief_revision
 
 
 # -- the metric, by hand --------------------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ def test_the_command_takes_all_of_it(command, tmp_path):
 
 
 def test_the_default_encoder_is_the_published_one():
-    options = portrayal.metrics.lic.metric.options
+    options = portrayal.metrics.lic.options
     assert options["encoder"].default == "bert-base-uncased"
 
 

@@ -16,7 +16,7 @@ from tests.models.made_up import task
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 
-from portrayal.models.text_classifiers.lstm import single, train
+from portrayal.models.text_classifiers.lstm import single, train  # noqa: E402
 from portrayal.models.text_classifiers.lstm.network import Network, begin, probabilities  # noqa: E402
 from portrayal.models.text_classifiers.schedules import Lstm  # noqa: E402
 from portrayal.models.text_classifiers.tasks import FIRST, Task  # noqa: E402
