@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from portrayal.engine import Journal, Progress, Task, at_most, code_digest, listening, place_for, run_tasks
+from portrayal.engine import Checkpoint, Progress, Task, limit_cores, code_digest, progress_listener, executor_for, run_tasks
 from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.files import content_digest
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
@@ -68,8 +68,8 @@ def audit(
     for run in runs:
         shared = {"metric": run.metric.name, "seed": seed, "options": dict(run.options)}
         tasks += _tasks(study, run.metric, [run.attribute], shared)
-    kept = None if journal is None else Journal(Path(journal), Results.save, Results.load)
-    parts = run_tasks(tasks, study, place=place_for(workers), journal=kept, progress=progress)
+    kept = None if journal is None else Checkpoint(Path(journal), Results.save, Results.load)
+    parts = run_tasks(tasks, study, executor=executor_for(workers), checkpoint=kept, progress=progress)
     skipped += _skipped(parts)
     origin = provenance(
         command=command_line(),
@@ -193,11 +193,11 @@ def score(
     shared = {"metric": metric.name, "seed": seed, "options": options}
     tasks = _tasks(study, metric, metric.attributes_of(study, attribute, options), shared)
     if metric.at_once(options):
-        with listening(progress), at_most(workers):
+        with progress_listener(progress), limit_cores(workers):
             return metric(study, attribute=attribute, seed=seed, **options)
     if workers == 1 or len(tasks) == 1:
         return metric(study, attribute=attribute, seed=seed, **options)
-    parts = run_tasks(tasks, study, place=place_for(workers), progress=progress)
+    parts = run_tasks(tasks, study, executor=executor_for(workers), progress=progress)
     skipped = _skipped(parts)
     if skipped and (attribute is not None or not any(part.measurements for part in parts)):
         raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))

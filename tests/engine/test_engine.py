@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portrayal.engine import Cores, Journal, Task, ThisProcess, place_for, run_tasks
+from portrayal.engine import ProcessExecutor, Checkpoint, Task, SerialExecutor, executor_for, run_tasks
 from portrayal.errors import PortrayalError
 
 
@@ -30,39 +30,39 @@ def tasks(function=times, count=5) -> list[Task[int]]:
     return [Task(f"k{n}", f"task {n}", function, {"factor": n}) for n in range(count)]
 
 
-def journal(folder: Path) -> Journal[int]:
-    return Journal(
+def journal(folder: Path) -> Checkpoint[int]:
+    return Checkpoint(
         folder,
         save=lambda result, entry: (entry / "r.json").write_text(json.dumps(result)),
         load=lambda entry: json.loads((entry / "r.json").read_text()),
     )
 
 
-@pytest.mark.parametrize("place", [ThisProcess(), Cores(2)], ids=["process", "cores"])
+@pytest.mark.parametrize("place", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
 def test_results_come_in_the_order_of_the_tasks(place):
-    assert run_tasks(tasks(), 10, place=place) == [0, 10, 20, 30, 40]
+    assert run_tasks(tasks(), 10, executor=place) == [0, 10, 20, 30, 40]
 
 
-@pytest.mark.parametrize("place", [ThisProcess(), Cores(2)], ids=["process", "cores"])
+@pytest.mark.parametrize("place", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
 def test_an_error_of_a_task_is_the_error_of_the_whole(place, tmp_path):
     kept = journal(tmp_path / "j")
     with pytest.raises(PortrayalError, match="2 is not liked"):
-        run_tasks(tasks(fails), 10, place=place, journal=kept)
+        run_tasks(tasks(fails), 10, executor=place, checkpoint=kept)
     assert kept.get("k2") is None
 
 
 def test_a_worker_that_is_killed_is_told(tmp_path):
     with pytest.raises(PortrayalError, match="A worker process was ended from outside"):
-        run_tasks(tasks(dies, 2), 1, place=Cores(2), journal=journal(tmp_path))
+        run_tasks(tasks(dies, 2), 1, executor=ProcessExecutor(2), checkpoint=journal(tmp_path))
 
 
 def test_what_is_finished_is_not_done_again(tmp_path):
     kept = journal(tmp_path / "j")
     with pytest.raises(PortrayalError):
-        run_tasks(tasks(fails), 10, journal=kept)
+        run_tasks(tasks(fails), 10, checkpoint=kept)
     assert (kept.get("k0"), kept.get("k1"), kept.get("k3")) == (0, 10, None)
     kept.put("k4", 999)  # if it were computed again, this would not come back
-    assert run_tasks(tasks(), 10, journal=kept) == [0, 10, 20, 30, 999]
+    assert run_tasks(tasks(), 10, checkpoint=kept) == [0, 10, 20, 30, 999]
 
 
 def test_half_an_entry_is_no_entry(tmp_path):
@@ -70,7 +70,7 @@ def test_half_an_entry_is_no_entry(tmp_path):
         (entry / "r.json").write_text("half")
         raise OSError("disk full")
 
-    kept = Journal(tmp_path / "j", save=broken, load=lambda entry: 1)
+    kept = Checkpoint(tmp_path / "j", save=broken, load=lambda entry: 1)
     with pytest.raises(OSError, match="disk full"):
         kept.put("k", 1)
     assert kept.get("k") is None
@@ -84,19 +84,19 @@ def test_progress_counts_up():
 
 
 def test_no_tasks():
-    assert run_tasks([], 1, place=Cores(2)) == []
+    assert run_tasks([], 1, executor=ProcessExecutor(2)) == []
 
 
 def test_places():
-    assert place_for(1) == ThisProcess()
-    assert place_for(3) == Cores(3)
+    assert executor_for(1) == SerialExecutor()
+    assert executor_for(3) == ProcessExecutor(3)
     with pytest.raises(PortrayalError, match="must be 1 or more"):
-        place_for(0)
+        executor_for(0)
 
 
 def test_the_environment_is_left_as_it_was(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
-    run_tasks(tasks(count=2), 1, place=Cores(2))
+    run_tasks(tasks(count=2), 1, executor=ProcessExecutor(2))
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "POLARS_MAX_THREADS" not in os.environ

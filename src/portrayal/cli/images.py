@@ -15,7 +15,7 @@ from PIL.Image import Image
 
 from portrayal.cli.console import warn
 from portrayal.cli.options import F
-from portrayal.engine import Journal, Progress, code_digest
+from portrayal.engine import Checkpoint, Progress, code_digest
 from portrayal.errors import InputError, PortrayalError, Problems, counted, shown
 from portrayal.files import content_digest
 from portrayal.models.device import DEVICES
@@ -103,7 +103,7 @@ class Asked:
 
     def answers(self, pictures: Mapping[str, Path], kept: Path, tell: Progress) -> dict[str, Any]:
         """For each image the answer, which is something JSON can hold; `kept` is the folder of what is finished."""
-        journal: Journal[list[Any]] = Journal(kept, _save, _load)
+        journal: Checkpoint[list[Any]] = Checkpoint(kept, _save, _load)
         images = list(pictures)
         answer: Callable[[Sequence[Image]], Sequence[Any]] | None = None
         found: dict[str, Any] = {}

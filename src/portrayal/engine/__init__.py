@@ -1,22 +1,22 @@
 """Where work runs, and how it resumes. The same numbers come out of every place."""
 
-from portrayal.engine.checkpoint import Journal, code_digest
-from portrayal.engine.executors import Cores, Place, ThisProcess, at_most, own_cores, place_for
-from portrayal.engine.progress import listening, tell
+from portrayal.engine.checkpoint import Checkpoint, code_digest
+from portrayal.engine.executors import ProcessExecutor, Executor, SerialExecutor, limit_cores, available_cores, executor_for
+from portrayal.engine.progress import progress_listener, report_progress
 from portrayal.engine.tasks import Progress, Task, run_tasks
 
 __all__ = [
-    "Cores",
-    "Journal",
-    "Place",
+    "ProcessExecutor",
+    "Checkpoint",
+    "Executor",
     "Progress",
     "Task",
-    "ThisProcess",
-    "at_most",
+    "SerialExecutor",
+    "limit_cores",
     "code_digest",
-    "listening",
-    "own_cores",
-    "place_for",
+    "progress_listener",
+    "available_cores",
+    "executor_for",
     "run_tasks",
-    "tell",
+    "report_progress",
 ]

@@ -26,7 +26,7 @@ def code_digest() -> str:
 
 
 @dataclass(frozen=True)
-class Journal(Generic[T]):
+class Checkpoint(Generic[T]):
     """A folder with an entry per finished task. How a result is written and read is the caller's."""
 
     folder: Path

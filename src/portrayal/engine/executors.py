@@ -29,20 +29,20 @@ _is_worker = False
 _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
-class Place(Protocol):
+class Executor(Protocol):
     def run(self, calls: Sequence[Call], shared: Any) -> Runs:
         """Run every `function(shared, **arguments)`; yield (position, result) as each one ends. Closed, it ends all."""
 
 
 @dataclass(frozen=True)
-class ThisProcess:
+class SerialExecutor:
     def run(self, calls: Sequence[Call], shared: Any) -> Runs:
         for position, (function, arguments) in enumerate(calls):
             yield position, function(shared, **arguments)
 
 
 @dataclass(frozen=True)
-class Cores:
+class ProcessExecutor:
     """Worker processes, started afresh: a copy of a process that has threads can hang."""
 
     workers: int
@@ -113,13 +113,13 @@ class _Start:
             self._failed = error
 
 
-def own_cores() -> int:
+def available_cores() -> int:
     """How many threads a long computation may use: every core, but for a worker, whose neighbours have the others."""
     return 1 if _is_worker else _most.get() or os.cpu_count() or 1
 
 
 @contextlib.contextmanager
-def at_most(cores: int) -> Iterator[None]:
+def limit_cores(cores: int) -> Iterator[None]:
     """What is computed inside may use so many cores."""
     before = _most.set(cores)
     try:
@@ -128,10 +128,10 @@ def at_most(cores: int) -> Iterator[None]:
         _most.reset(before)
 
 
-def place_for(workers: int) -> Place:
+def executor_for(workers: int) -> Executor:
     if workers < 1:
         raise PortrayalError(f"The number of workers must be 1 or more. Got {workers} instead.")
-    return ThisProcess() if workers == 1 else Cores(workers)
+    return SerialExecutor() if workers == 1 else ProcessExecutor(workers)
 
 
 def _receive(shared: Any) -> None:

@@ -12,7 +12,7 @@ _listener: ContextVar[Progress | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(progress: Progress | None) -> Iterator[None]:
+def progress_listener(progress: Progress | None) -> Iterator[None]:
     """What is told inside goes to this function."""
     before = _listener.set(progress)
     try:
@@ -21,7 +21,7 @@ def listening(progress: Progress | None) -> Iterator[None]:
         _listener.reset(before)
 
 
-def tell(step: str, done: int, steps: int) -> None:
+def report_progress(step: str, done: int, steps: int) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(step, done, steps)

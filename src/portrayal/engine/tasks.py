@@ -7,8 +7,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from portrayal.engine.checkpoint import Journal
-from portrayal.engine.executors import Place, ThisProcess
+from portrayal.engine.checkpoint import Checkpoint
+from portrayal.engine.executors import Executor, SerialExecutor
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]  # the task that was finished or is begun, tasks done, tasks in all
@@ -32,8 +32,8 @@ def run_tasks(
     tasks: Sequence[Task[T]],
     shared: Any,
     *,
-    place: Place | None = None,
-    journal: Journal[T] | None = None,
+    executor: Executor | None = None,
+    checkpoint: Checkpoint[T] | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
     """The results in the order of the tasks, whichever finished first.
@@ -42,9 +42,9 @@ def run_tasks(
     written to it as soon as it is there, so that work which is interrupted goes on where it stopped.
     """
     results: dict[int, T] = {}
-    if journal is not None:
+    if checkpoint is not None:
         for index, task in enumerate(tasks):
-            found = journal.get(task.key)
+            found = checkpoint.get(task.key)
             if found is not None:
                 results[index] = found
     waiting = [index for index in range(len(tasks)) if index not in results]
@@ -52,13 +52,13 @@ def run_tasks(
     if progress is not None and tasks:
         progress(tasks[waiting[0]].name if waiting else tasks[-1].name, len(results), len(tasks))
     with closing(
-        (place or ThisProcess()).run(calls, shared)
+        (executor or SerialExecutor()).run(calls, shared)
     ) as running:  # whatever happens here ends its workers
         for position, result in running:
             index = waiting[position]
             results[index] = result
-            if journal is not None:
-                journal.put(tasks[index].key, result)
+            if checkpoint is not None:
+                checkpoint.put(tasks[index].key, result)
             if progress is not None:
                 progress(tasks[index].name, len(results), len(tasks))
     return [results[index] for index in range(len(tasks))]

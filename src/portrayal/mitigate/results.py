@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from portrayal.engine import Progress, own_cores
+from portrayal.engine import Progress, available_cores
 from portrayal.mitigate.compare import Comparison, run
 from portrayal.mitigate.evaluation import Marks
 from portrayal.mitigate.measurements import CARDS, Rows
@@ -21,7 +21,7 @@ def compared(
     started = time.time()
     marks: dict[str, list[Marks]] = {}
     device = comparison.model.device
-    for method, _, found in run(comparison, out, None, device, own_cores(), progress):
+    for method, _, found in run(comparison, out, None, device, available_cores(), progress):
         marks.setdefault(method.name, []).append(found)
     exam, attack = comparison.exam(), comparison.attack
     settings: dict[str, Any] = {

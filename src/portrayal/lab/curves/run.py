@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from portrayal.engine import Journal, Progress, Task, place_for, run_tasks
+from portrayal.engine import Checkpoint, Progress, Task, executor_for, run_tasks
 from portrayal.errors import PortrayalError
 from portrayal.lab.curves.claims import Claim, claims_of
 from portrayal.lab.curves.curve import (
@@ -49,8 +49,8 @@ def curves(
         made = tasks(setting, terms, draws, seed)
         places.append((len(work), len(work) + len(made)))
         work += made
-    kept = None if journal is None else Journal(journal, save, load)
-    done = run_tasks(work, None, place=place_for(workers), journal=kept, progress=progress)
+    kept = None if journal is None else Checkpoint(journal, save, load)
+    done = run_tasks(work, None, executor=executor_for(workers), checkpoint=kept, progress=progress)
     found = {
         (metric.name, setting): _joined(done[start:end])
         for (metric, setting), (start, end) in zip(planned, places, strict=True)

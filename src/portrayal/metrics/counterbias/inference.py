@@ -14,7 +14,7 @@ from portrayal.counterfactual.attack import Attack
 from portrayal.counterfactual.inference import ask, by_picture
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.prompts import Answers, Questions
-from portrayal.engine import Journal, Progress, code_digest
+from portrayal.engine import Checkpoint, Progress, code_digest
 from portrayal.models.masked_vlm.model import FillsMasks
 from portrayal.models.vision.images import read_picture
 
@@ -42,8 +42,8 @@ def answers_of(
 
     `show` are the instances whose pictures are kept to be looked at.
     """
-    kept: Journal[Answers] | None = (
-        None if journal is None or known_as is None else Journal(journal, _save, _load)
+    kept: Checkpoint[Answers] | None = (
+        None if journal is None or known_as is None else Checkpoint(journal, _save, _load)
     )
     pictures = list(by_picture(instances).values())
     parts, rows, done, wanted = [], [], 0, set(show)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.engine import Progress, Task, place_for, run_tasks
+from portrayal.engine import Progress, Task, executor_for, run_tasks
 from portrayal.errors import PortrayalError, find_name
 from portrayal.metrics.harms.counting import count_scenes, speakers_of
 from portrayal.metrics.harms.measurement import Measure
@@ -65,7 +65,7 @@ def count_in_parts(
 ) -> tuple[Survey, dict[Stage, dict[str, list[Measure]]]]:
     """The measurements of a whole study, added up from its parts; the survey says what the study holds."""
     parts = count_parts(path)
-    place = place_for(workers)
+    place = executor_for(workers)
     senses = any(kind.needs_senses for kind in chosen)
     looks = [
         Task(f"survey {part}", f"reading part {part + 1}", survey_part,
@@ -74,7 +74,7 @@ def count_in_parts(
     ]  # fmt: skip
     survey = Survey()
     seen: list[NDArray[np.uint64]] = []
-    for found, images in run_tasks(looks, None, place=place, progress=progress):
+    for found, images in run_tasks(looks, None, executor=place, progress=progress):
         survey.merge(found)
         seen.append(images)
     if len(np.unique(np.concatenate(seen))) < sum(len(images) for images in seen):
@@ -99,7 +99,7 @@ def count_in_parts(
             for part in range(parts)
         ]  # fmt: skip
         whole = {speaker: [kind(setup) for kind in chosen] for speaker in speakers}
-        for counted in run_tasks(tasks, None, place=place, progress=progress):
+        for counted in run_tasks(tasks, None, executor=place, progress=progress):
             for speaker, measures in counted.items():
                 for mine, theirs in zip(whole[speaker], measures, strict=True):
                     mine.merge(theirs)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portrayal.engine import own_cores, tell
+from portrayal.engine import available_cores, report_progress
 from portrayal.errors import InputError, Problem, Undefined, need
 from portrayal.models.masked_vlm.retrieval import Model
 from portrayal.models.masked_vlm.retrieval.recall import Whole
@@ -91,7 +91,7 @@ def search(
         return [read_picture(file) for file in pool.files[some]]
 
     sought = searching.Pool(len(pool.images), load, pool.captions, pool.owner)
-    return Searched(pool, asked.name, searching.search(asked, sought, rerank, own_cores(), tell))
+    return Searched(pool, asked.name, searching.search(asked, sought, rerank, available_cores(), report_progress))
 
 
 def _loaded(name: str, device: str) -> Model:

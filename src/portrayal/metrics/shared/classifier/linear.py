@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.engine import own_cores
+from portrayal.engine import available_cores
 from portrayal.errors import Undefined
 from portrayal.metrics.shared.classifier.corpus import Corpus
 from portrayal.metrics.shared.classifier.splits import Split
@@ -81,7 +81,7 @@ class Guesser:
                 count[number // size] += np.bincount(true, minlength=self.groups)
             return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
-        with ThreadPoolExecutor(own_cores()) as threads:
+        with ThreadPoolExecutor(available_cores()) as threads:
             return np.concatenate(list(threads.map(some, range(0, dealings, at_once))))
 
     def _solver(self, corpus: Corpus, fits: int, rough: bool = False) -> LogisticRegressions:

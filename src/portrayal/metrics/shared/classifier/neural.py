@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.engine import own_cores, place_for, tell
+from portrayal.engine import available_cores, executor_for, report_progress
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.metrics.shared.classifier.corpus import Corpus, Words
 from portrayal.metrics.shared.classifier.linear import Array, Dealt, Guesses, scores
@@ -107,18 +107,18 @@ class Trainer:
             self._on_cores(tasks) if device == "cpu" else self.classifier.train(tasks, device, self.explain)
         )
         what = f"{self.classifier.kind} on {device}"
-        tell(what, 0, len(tasks))
+        report_progress(what, 0, len(tasks))
         for done, (place, answer) in enumerate(found, 1):
             name, task = named[place]
             self._answers[name] = answer
             if kept is not None:
                 kept.put(task, self.classifier, self.explain, answer)
-            tell(what, done, len(tasks))
+            report_progress(what, done, len(tasks))
 
     def _on_cores(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Answer]]:
         """A task on each core: one thread each is faster than several threads for one."""
         calls = [(train_one, {"task": task}) for task in tasks]
-        return place_for(min(own_cores(), len(tasks))).run(calls, (self.classifier, self.explain))
+        return executor_for(min(available_cores(), len(tasks))).run(calls, (self.classifier, self.explain))
 
     def _put_off(self, tasks: Sequence[Task]) -> PortrayalError:
         if self.folder is None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.engine import own_cores
+from portrayal.engine import available_cores
 from portrayal.errors import Undefined, need
 from portrayal.lexicon.tokens import TOKEN, tokenize
 from portrayal.models.cache import default_folder
@@ -77,7 +77,7 @@ def _all_cores() -> Iterator[None]:
     """Metrics compute on one thread, so that sums are added in one order; a pretrained model needs all there are."""
     torch = need("torch", "neural", "A pretrained model")
     before = torch.get_num_threads()
-    torch.set_num_threads(own_cores())
+    torch.set_num_threads(available_cores())
     try:
         yield
     finally:
