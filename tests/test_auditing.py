@@ -71,10 +71,10 @@ def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers
         *FEW,
     ]
     running = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    journal = tmp_path / ".journal"
+    checkpoint = tmp_path / ".journal"
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and running.poll() is None:
-        if journal.is_dir() and any(not entry.name.startswith(".") for entry in journal.iterdir()):
+        if checkpoint.is_dir() and any(not entry.name.startswith(".") for entry in checkpoint.iterdir()):
             running.send_signal(blow)
             break
         time.sleep(0.002)
@@ -82,20 +82,22 @@ def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers
     assert running.returncode == (-signal.SIGKILL if blow is signal.SIGKILL else 130)
     assert b"Traceback" not in complaint
     finished = {
-        entry.name: entry.stat().st_mtime_ns for entry in journal.iterdir() if not entry.name.startswith(".")
+        entry.name: entry.stat().st_mtime_ns
+        for entry in checkpoint.iterdir()
+        if not entry.name.startswith(".")
     }
     assert finished
     assert not (tmp_path / "results.json").exists()
     assert run(["audit", str(study), "--out", str(tmp_path), "--workers", workers, *FEW]) == 0
     assert contents(tmp_path) == contents(unbroken)
-    assert not journal.exists()
+    assert not checkpoint.exists()
 
 
 def test_another_seed_does_not_take_the_journal_of_the_first(study, tmp_path):
     read = portrayal.read_study(study)
-    first = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, journal=tmp_path)
-    again = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, journal=tmp_path)
-    other = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=2, journal=tmp_path)
+    first = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
+    again = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
+    other = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=2, checkpoint=tmp_path)
     assert again.measurements == first.measurements
     assert again.provenance["started"] >= first.provenance["started"]
     assert [m.low for m in other.measurements] != [m.low for m in first.measurements]

@@ -270,10 +270,10 @@ def test_a_mean_over_queries_depends_on_what_is_searched_whatever_its_card_says(
     assert len(compare(broken, made(300, 0.111)).measurements) == 1
 
 
-def share(value: float, low: float, high: float, n: int, draws: list[float | None]) -> Results:
-    m = Measurement("m", "u", system="s", value=value, low=low, high=high, se_data=float(np.std(draws)), n=n,
+def share(value: float, low: float, high: float, n: int, n_resamples: list[float | None]) -> Results:
+    m = Measurement("m", "u", system="s", value=value, low=low, high=high, se_data=float(np.std(n_resamples)), n=n,
                     better="lower", unit="share")  # fmt: skip
-    table = pl.DataFrame([(m.id, f"{n} images", draws)], schema=REPLICATES_SCHEMA, orient="row")
+    table = pl.DataFrame([(m.id, f"{n} images", n_resamples)], schema=REPLICATES_SCHEMA, orient="row")
     return Results((m,), replicates=table, provenance={"cards": CARDS})
 
 
@@ -298,10 +298,10 @@ def test_resamples_that_do_not_fit_are_not_paired():
     """Results of other programs, or of another number of resamples, are compared by their standard errors."""
     drawn = np.random.default_rng(0).normal(0.5, 0.05, 200).tolist()
     first = share(0.5, 0.4, 0.6, 300, drawn)
-    for draws in (drawn[:100], None):
+    for n_resamples in (drawn[:100], None):
         other = share(0.6, 0.5, 0.7, 300, drawn)
         table = pl.DataFrame(
-            [(other.measurements[0].id, "300 images", draws)], schema=REPLICATES_SCHEMA, orient="row"
+            [(other.measurements[0].id, "300 images", n_resamples)], schema=REPLICATES_SCHEMA, orient="row"
         )
         (found,) = compare(first, replace(other, replicates=table)).measurements
         assert found.settings["paired"] is False
@@ -433,8 +433,8 @@ def test_other_seeds_would_move_a_difference_too(paired):
     def made(system: str, value: float, std: float | None, sample: str) -> Results:
         m = Measurement("m", "t", system=system, value=value, se_data=np.sqrt(2), std_seed=std, n=100,
                         settings={"repeats": 4})  # fmt: skip
-        draws = chance.normal(value, np.sqrt(2), 2000).tolist()
-        rows = pl.DataFrame([(m.id, sample, draws)], schema=REPLICATES_SCHEMA, orient="row")
+        n_resamples = chance.normal(value, np.sqrt(2), 2000).tolist()
+        rows = pl.DataFrame([(m.id, sample, n_resamples)], schema=REPLICATES_SCHEMA, orient="row")
         return Results((m,), replicates=rows)
 
     for stds, expected in (
@@ -556,11 +556,11 @@ def scored(
         )
         for image in scores
     ]
-    draws = np.random.default_rng(0).normal(m.value, 1, 200).tolist()
+    n_resamples = np.random.default_rng(0).normal(m.value, 1, 200).tolist()
     return Results(
         (m,),
         pl.DataFrame(rows, schema=EVIDENCE_SCHEMA, orient="row"),
-        pl.DataFrame([(m.id, "x", draws)], schema=REPLICATES_SCHEMA, orient="row"),
+        pl.DataFrame([(m.id, "x", n_resamples)], schema=REPLICATES_SCHEMA, orient="row"),
     )
 
 
@@ -612,7 +612,7 @@ def test_images_of_which_either_system_says_the_same_are_one_cluster():
 
 def test_systems_that_guess_are_compared_by_both_systems_texts(systems):
     made = {
-        name: portrayal.metrics.lic(systems, attribute="gender", systems=[name], null=0, seeds=(0, 1))
+        name: portrayal.metrics.lic(systems, attribute="gender", systems=[name], permutations=0, seeds=(0, 1))
         for name in ("good", "bad")
     }
     found = row(compare(made["good"], made["bad"]), "lic_m", None)

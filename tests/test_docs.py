@@ -69,7 +69,7 @@ def test_the_version_is_the_same_everywhere():
 
 def test_the_table_of_the_readme_is_what_the_command_gives(lic_gender):
     """Shares have Wilson's interval, which does not depend on draws, so few are enough here."""
-    results = portrayal.metrics.error(portrayal.read_study(lic_gender), draws=20)
+    results = portrayal.metrics.error(portrayal.read_study(lic_gender), bootstrap=20)
     found = {(m.system, m.group, m.term): m for m in results.measurements}
     rows = re.findall(
         r"^\| ([\w-]+) \| (female|male) \| (.*) \| ([\d,]+) \|$",

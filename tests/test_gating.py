@@ -441,7 +441,7 @@ def test_the_gates_of_the_readme_run(command, tmp_path, monkeypatch):
             for number in range(200)
         ]
         rows += [(str(number), "male", "a man with a dog") for number in range(200, 220)]
-        parts = [error(small_study(rows, system=system), draws=50) for system in ("sat", "oscar")]
+        parts = [error(small_study(rows, system=system), bootstrap=50) for system in ("sat", "oscar")]
         joined = Results.join(parts, parts[0].provenance)
         joined.save(tmp_path / folder)
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from portrayal.engine import Checkpoint, Progress, Task, limit_cores, code_digest, progress_listener, executor_for, run_tasks
+from portrayal.engine import (
+    Checkpoint,
+    Progress,
+    Task,
+    code_digest,
+    executor_for,
+    limit_cores,
+    progress_listener,
+    run_tasks,
+)
 from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.files import content_digest
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
@@ -24,7 +33,7 @@ from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 from portrayal.study.study import COMBINED
 
-QUICK_DRAWS = 200
+QUICK_BOOTSTRAP = 200
 _CACHES = ("trainings",)  # options that name a folder which fills while a metric runs
 
 
@@ -47,7 +56,7 @@ def audit(
     seed: int = 0,
     quick: bool = False,
     workers: int = 1,
-    journal: Path | str | None = None,
+    checkpoint: Path | str | None = None,
     progress: Progress | None = None,
     **general: Any,
 ) -> Results:
@@ -68,7 +77,7 @@ def audit(
     for run in runs:
         shared = {"metric": run.metric.name, "seed": seed, "options": dict(run.options)}
         tasks += _tasks(study, run.metric, [run.attribute], shared)
-    kept = None if journal is None else Checkpoint(Path(journal), Results.save, Results.load)
+    kept = None if checkpoint is None else Checkpoint(Path(checkpoint), Results.save, Results.load)
     parts = run_tasks(tasks, study, executor=executor_for(workers), checkpoint=kept, progress=progress)
     skipped += _skipped(parts)
     origin = provenance(
@@ -141,7 +150,7 @@ def plan(
 
 def _options(metric: Metric, quick: bool) -> dict[str, Any]:
     """What an audit gives a metric unless a user says otherwise."""
-    rougher = {"draws": QUICK_DRAWS} if "draws" in metric.options else {}
+    rougher = {"bootstrap": QUICK_BOOTSTRAP} if "bootstrap" in metric.options else {}
     return {**metric.audit, **({**rougher, **metric.quick} if quick else {})}
 
 
@@ -208,13 +217,13 @@ def measure(
     study: Study,
     metric: str,
     attribute: str,
-    speaker: str,
+    source: str,
     seed: int,
     options: dict[str, Any],
 ) -> Results:
     """One task. An attribute for which the metric is undefined is a result too: an empty one."""
     try:
-        return find_metric(metric)(study, attribute=attribute, speakers=[speaker], seed=seed, **options)
+        return find_metric(metric)(study, attribute=attribute, sources=[source], seed=seed, **options)
     except Undefined as reason:
         skip = {"metric": metric, "attribute": attribute, "reason": str(reason)}
         return Results((), provenance={"skipped": [skip]})
@@ -226,9 +235,9 @@ def _tasks(
     """A task per speaker: long enough to be worth sending, short enough to keep every core busy."""
     made = []
     files = _files(shared.get("options", {}))
-    for attribute, speaker in product(attributes, metric.voices(study, shared.get("options", {}))):
-        arguments = {**shared, "attribute": attribute, "speaker": speaker}
-        name = f"{metric.name} · {attribute} · {speaker}"
+    for attribute, source in product(attributes, metric.voices(study, shared.get("options", {}))):
+        arguments = {**shared, "attribute": attribute, "source": source}
+        name = f"{metric.name} · {attribute} · {source}"
         made.append(Task(_key(study, {**arguments, "files": files}), name, measure, arguments))
     return made
 

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     out = tmp_path_factory.mktemp("counterbias") / "lab"
-    asked = "lab make --images --others --size 64 --scenes 90 --data-bias 0 --several 0 --androgynous 0"
+    asked = (
+        "lab make --images --counterfactuals --size 64 --scenes 90 --data-bias 0 --several 0 --androgynous 0"
+    )
     assert run([*asked.split(), "--out", str(out)]) == 0
     return out
 
@@ -38,7 +40,7 @@ def headline(out, term, **settings):
 
 def test_the_one_command(lab, tmp_path, capsys):
     out = tmp_path / "out"
-    asked = ["--model", "lab-dual-full", "--manifest", lab / "manifest.csv", "--draws", 50, "--out", out]
+    asked = ["--model", "lab-dual-full", "--manifest", lab / "manifest.csv", "--bootstrap", 50, "--out", out]
     assert command(*asked, "--attack", "pgd", "--attack", "exact") == 0
     said = capsys.readouterr().out
     assert "lab-dual-full: male or female" in said
@@ -66,15 +68,15 @@ def test_the_one_command(lab, tmp_path, capsys):
 def test_what_it_takes(lab, tmp_path):
     out = tmp_path / "out"
     code = command(
-        "--model", "lab-single", "--manifest", lab / "manifest.csv", "--out", out, "--draws", 20, "--attack", "fgsm",
-        "--epsilon", "4/255", "--templates", "S w/o", "--over", "candidates", "--bias-over", "groups", "--none", "gray",
-        "--groups", "female,male", "--words", "female=woman,male=man", "--no-placebo", "--norm", "l2", "--batch", 16,
+        "--model", "lab-single", "--manifest", lab / "manifest.csv", "--out", out, "--bootstrap", 20, "--attack", "fgsm",
+        "--epsilon", "4/255", "--templates", "S w/o", "--normalize-over", "candidates", "--bias-normalize-over", "groups", "--blank-image", "gray",
+        "--groups", "female,male", "--words", "female=woman,male=man", "--no-placebo", "--norm", "l2", "--batch-size", 16,
     )  # fmt: skip
     assert code == 0
     settings = headline(out, "b@v-l").settings
     assert settings["groups"] == ["female", "male"]
     assert (settings["attack"], settings["epsilon"], settings["norm"]) == ("fgsm", round(4 / 255, 6), "l2")
-    assert settings["over"] == "candidates"
+    assert settings["normalize_over"] == "candidates"
     assert not [m for m in Results.load(out).measurements if m.term == "placebo"]
 
 
@@ -115,7 +117,7 @@ def test_pairs_run_end_to_end(shared, tmp_path, capsys):
     )
     code = command(
         "--model", "lab-single", "--manifest", tmp_path / "pairs.csv", "--attack", "exact", "--concepts",
-        "cooking,shopping", "--draws", 20, "--out", tmp_path / "out",
+        "cooking,shopping", "--bootstrap", 20, "--out", tmp_path / "out",
     )  # fmt: skip
     assert code == 0
     assert "of 400" in capsys.readouterr().out
@@ -128,7 +130,9 @@ def test_the_attack_agrees_with_the_truth(lab, tmp_path):
 
     out = tmp_path / "out"
     assert (
-        command("--model", "lab-dual-full", "--manifest", lab / "manifest.csv", "--draws", 20, "--out", out)
+        command(
+            "--model", "lab-dual-full", "--manifest", lab / "manifest.csv", "--bootstrap", 20, "--out", out
+        )
         == 0
     )
     leans = {

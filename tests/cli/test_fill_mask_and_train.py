@@ -32,7 +32,7 @@ def model(tmp_path_factory):
         folder,
         "--scenes",
         "20",
-        "--batch",
+        "--batch-size",
         "16",
         "--steps",
         "2",
@@ -73,8 +73,8 @@ def test_training_writes_a_model_and_its_card(model, tmp_path, capsys):
 def test_words_are_asked_about(model, pictures, tmp_path, capsys):
     out = tmp_path / "answers.csv"
     other = "the person is [MASK]"
-    assert call("fill", "--model", model, "--images", pictures, "--text", WHO, "--text", other,
-                "--words", "woman,man", "--over", "candidates", "--out", out) == 0  # fmt: skip
+    assert call("fill-mask", "--model", model, "--images", pictures, "--text", WHO, "--text", other,
+                "--words", "woman,man", "--normalize-over", "candidates", "--out", out) == 0  # fmt: skip
     found = rows(out)
     assert [(row["image_id"], row["text"], row["word"]) for row in found] == [
         (f"{number}.png", text, word)
@@ -90,7 +90,7 @@ def test_words_are_asked_about(model, pictures, tmp_path, capsys):
 
 def test_without_words_the_likeliest_are_told(model, pictures, tmp_path):
     out = tmp_path / "answers.jsonl"
-    assert call("fill", "--model", model, "--images", pictures, "--text", WHO, "--out", out) == 0
+    assert call("fill-mask", "--model", model, "--images", pictures, "--text", WHO, "--out", out) == 0
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(found) == 15
     chances = [row["probability"] for row in found[:5]]
@@ -103,14 +103,14 @@ def test_without_words_the_likeliest_are_told(model, pictures, tmp_path):
     [
         (["--text", "nobody is here"], "at least one: found 0"),
         (["--text", WHO, "--words", "woman,zebra"], "'zebra' is not in the model's vocabulary"),
-        (["--text", WHO, "--over", "candidates"], "needs the candidates"),
+        (["--text", WHO, "--normalize-over", "candidates"], "needs the candidates"),
     ],
 )
 def test_bad_questions_are_refused_before_anything_is_written(
     model, pictures, tmp_path, capsys, arguments, message
 ):
     out = tmp_path / "answers.csv"
-    assert call("fill", "--model", model, "--images", pictures, "--out", out, *arguments) == 2
+    assert call("fill-mask", "--model", model, "--images", pictures, "--out", out, *arguments) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
 
@@ -122,7 +122,7 @@ def test_unreadable_pictures_are_all_named_or_left_out(model, pictures, tmp_path
         (folder / file.name).write_bytes(file.read_bytes())
     (folder / "broken.jpg").write_text("no picture")
     (folder / "empty.png").touch()
-    asked = ["fill", "--model", model, "--images", folder, "--text", WHO, "--words", "man", "--out"]
+    asked = ["fill-mask", "--model", model, "--images", folder, "--text", WHO, "--words", "man", "--out"]
     assert call(*asked, tmp_path / "a.csv") == 2
     told = capsys.readouterr().err
     assert "broken.jpg" in told

@@ -11,8 +11,8 @@ import pytest
 # What a user has not installed, and the command that needs it. The only picture is broken: a command that reads
 # pictures before it looks for the package complains about the picture.
 COMMANDS = {
-    "fill": ("torch", "fill --model lab-dual --text [MASK] --images images --out x.csv"),
-    "fill, weights": ("safetensors", "fill --model lab-dual --text [MASK] --images images --out x.csv"),
+    "fill-mask": ("torch", "fill-mask --model lab-dual --text [MASK] --images images --out x.csv"),
+    "fill, weights": ("safetensors", "fill-mask --model lab-dual --text [MASK] --images images --out x.csv"),
     "caption": ("transformers", "caption --model some/model --images images --out x.csv"),
     "caption, torch": ("torch", "caption --model some/model --images images --out x.csv"),
     "objects": ("torch", "objects --model efficientnet-lite0 --images images --out x.csv"),

@@ -10,7 +10,7 @@ import pytest
 from portrayal.cli.main import run
 from portrayal.results import Results
 
-QUICK = ("--draws", 30, "--null", 0, "--workers", 1)
+QUICK = ("--bootstrap", 30, "--permutations", 0, "--workers", 1)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_all_that_reads_results_reads_these(done, command, tmp_path):
 
 def test_without_a_folder_it_only_prints(study, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = ("--remedy", "neutral", "--where", "everywhere", "--metrics", "error", "--systems", "cautious")
+    asked = ("--method", "neutral", "--where", "everywhere", "--metrics", "error", "--systems", "cautious")
     code, said, _ = command("mitigate", "captions", study, *asked, *QUICK)
     assert code == 0
     assert "Written" not in said
@@ -126,8 +126,8 @@ def test_markup_in_captions_stays_text(tmp_path, command):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (["--least", "0"], "'least' must be above 0 and at most 1"),
-        (["--remedy", "prayer"], "prayer"),
+        (["--min-share", "0"], "'min_share' must be above 0 and at most 1"),
+        (["--method", "prayer"], "prayer"),
         (["--metrics", "magic"], "Unknown metric 'magic'"),
         (["--systems", "nobody"], "Unknown system 'nobody'"),
         (["--lexicon", "person"], "names no group"),

@@ -31,7 +31,7 @@ def compared(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     out = tmp_path_factory.mktemp("mitigate-study") / "lab"
-    asked = "lab make --images --others --size 64 --scenes 60 --several 0 --androgynous 0"
+    asked = "lab make --images --counterfactuals --size 64 --scenes 60 --several 0 --androgynous 0"
     assert run([*asked.split(), "--out", str(out)]) == 0
     return out
 
@@ -120,7 +120,7 @@ def test_a_folder_of_other_settings_is_refused(compared, capsys):
 def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
     from portrayal.models.masked_vlm import load_masked
 
-    asked = ["--model", "lab-dual", "--data", study, "--steps", 2, "--batch", 4, "--device", "cpu"]
+    asked = ["--model", "lab-dual", "--data", study, "--steps", 2, "--batch-size", 4, "--device", "cpu"]
     out = tmp_path / "remedied"
     assert mitigate("fairvlp-l", *asked, "--weight", 0.25, "--seed", 3, "--out", out) == 0
     assert f"--model {out}" in " ".join(capsys.readouterr().out.split())
@@ -137,7 +137,17 @@ def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
     # And it can be remedied in turn.
     assert (
         mitigate(
-            "vanilla", "--model", out, "--data", study, "--steps", 1, "--batch", 4, "--out", tmp_path / "2"
+            "vanilla",
+            "--model",
+            out,
+            "--data",
+            study,
+            "--steps",
+            1,
+            "--batch-size",
+            4,
+            "--out",
+            tmp_path / "2",
         )
         == 0
     )
@@ -145,7 +155,18 @@ def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
 
 
 def test_pictures_of_an_image_translator_are_learnt_from(study, tmp_path):
-    asked = ["--data", study, "--others", study / "others", "--steps", 1, "--batch", 4, "--device", "cpu"]
+    asked = [
+        "--data",
+        study,
+        "--counterfactuals",
+        study / "others",
+        "--steps",
+        1,
+        "--batch-size",
+        4,
+        "--device",
+        "cpu",
+    ]
     assert mitigate("image-swap", *asked, "--out", tmp_path / "swapped") == 0
     card = json.loads((tmp_path / "swapped" / "card.json").read_text())
     assert card["method"] == "image-swap"
@@ -154,7 +175,7 @@ def test_pictures_of_an_image_translator_are_learnt_from(study, tmp_path):
 
 def test_a_study_of_ones_own_is_compared(study, tmp_path):
     out = tmp_path / "out"
-    asked = "--quick --methods vanilla,gender-swap --seeds 1 --steps 1 --batch 4 --draws 20".split()
+    asked = "--quick --methods vanilla,gender-swap --seeds 1 --steps 1 --batch-size 4 --bootstrap 20".split()
     asked += ["--data", study, "--manifest", study / "manifest.csv", "--groups", "female,male"]
     assert mitigate("compare", *asked, "--out", out) == 0
     (one,) = rows(out, term="b@l", system="gender-swap", attack="exact", kind="activity")
@@ -169,9 +190,9 @@ def test_a_study_of_ones_own_is_compared(study, tmp_path):
         (["compare", "--methods", "vanilla,fairvpl"], "Unknown method 'fairvpl'. Did you mean 'fairvlp'"),
         (["compare", "--data", "lab-flat"], "Unknown world of the lab 'lab-flat'"),
         (["compare", "--model", "lab-triple"], "Unknown model of the lab"),
-        (["compare", "--manifest", "{study}/manifest.csv"], "--groups and --others belong to a study"),
-        (["compare", "--others", "{study}/others"], "--others belong to a study"),
-        (["fairvlp", "--data", "{study}", "--others", "{study}/others"], "none of fairvlp asks for them"),
+        (["compare", "--manifest", "{study}/manifest.csv"], "--groups and --counterfactuals belong to a study"),
+        (["compare", "--counterfactuals", "{study}/others"], "--counterfactuals belong to a study"),
+        (["fairvlp", "--data", "{study}", "--counterfactuals", "{study}/others"], "none of fairvlp asks for them"),
         (["compare", "--groups", "female,male"], "belong to a study"),
         (["compare", "--tokenizer", "bert-base-uncased"], "belong to a study"),
         (["compare", "--data", "{study}", "--groups", "female,robot"], "between two groups of male, female"),
@@ -182,7 +203,7 @@ def test_a_study_of_ones_own_is_compared(study, tmp_path):
         (["compare", "--model", "{other}"], "name the data to learn from (--data STUDY)"),
         (["compare", "--weight", "1.5"], "from 0 to below 1, got 1.5"),
         (["compare", "--epsilon", "much"], "expected a number such as 0.03 or 8/255"),
-        (["compare", "--rate", "0"], "0.0 is not in the range"),
+        (["compare", "--learning-rate", "0"], "0.0 is not in the range"),
         (["fairvlp", "--manifest", "{study}/manifest.csv"], "--manifest belongs to `mitigate compare`"),
         (["dropout", "--dropout", "1"], "a share from 0 to below 1, got 1"),
         (["fairvpl"], "Unknown remedy 'fairvpl'"),
@@ -212,7 +233,7 @@ def test_a_folder_of_others_is_left_alone(study, tmp_path, capsys):
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     assert mitigate("compare", "--quick", "--out", tmp_path / "mine") == 2
     assert "choose a new folder" in capsys.readouterr().err
-    asked = ["--model", "lab-dual", "--data", study, "--steps", 1, "--batch", 4]
+    asked = ["--model", "lab-dual", "--data", study, "--steps", 1, "--batch-size", 4]
     assert mitigate("vanilla", *asked, "--out", tmp_path / "mine") == 2
     assert "choose a new folder" in " ".join(capsys.readouterr().err.split())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]

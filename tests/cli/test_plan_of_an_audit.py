@@ -54,7 +54,7 @@ def skipped_in_fact(study: Study) -> set[tuple[str, str | None, str]]:
     """What every metric says when it is really run, as an audit runs it."""
     found: set[tuple[str, str | None, str]] = set()
     for name, metric in METRICS.items():
-        rough = {**{"draws": 20, "null": 0, "repeats": 1}, **METRICS_ROUGH.get(name, {})}
+        rough = {**{"bootstrap": 20, "permutations": 0, "repeats": 1}, **METRICS_ROUGH.get(name, {})}
         rough = {option: value for option, value in rough.items() if option in metric.options}
         try:
             attributes = metric.attributes_of(study, None)
@@ -316,5 +316,5 @@ def test_what_a_check_leaves_out_an_audit_leaves_out(command, tmp_path):
 def test_a_cache_that_fills_does_not_undo_a_checkpoint(tmp_path):
     """Files that options name are part of a task's key, since they may change; a cache changes no number."""
     (tmp_path / "words.toml").write_text("x = 1")
-    options = {"lexicon": str(tmp_path / "words.toml"), "trainings": str(tmp_path), "split": ("paper",)}
+    options = {"lexicon": str(tmp_path / "words.toml"), "cache_dir": str(tmp_path), "split": ("paper",)}
     assert list(_files(options)) == [str(tmp_path / "words.toml")]

@@ -76,7 +76,7 @@ def test_mine_refuses(command, study, tmp_path):
     assert (code, ".csv" in err) == (2, True)
     code, _, err = command("vl-bias", "mine", study, "--out", tmp_path / "found.csv", "--lexicon", "gander")
     assert (code, "Did you mean 'gender'?" in err) == (2, True)
-    code, _, err = command("vl-bias", "mine", study, "--out", tmp_path / "found.csv", "--least", 5)
+    code, _, err = command("vl-bias", "mine", study, "--out", tmp_path / "found.csv", "--min-captions", 5)
     assert (code, "nothing is written" in err) == (2, True)
     assert not (tmp_path / "found.csv").exists()
 

@@ -31,7 +31,7 @@ def share(model, pixels, own: int) -> float:
 
 def test_it_turns_both_groups_and_moves_nothing_else():
     before = pictures(0.55, 0.45)
-    made = perturb(toy(), before, aim([0, 1]), Attack(norm="linf", epsilon=0.2, step=0.02, steps=20))
+    made = perturb(toy(), before, aim([0, 1]), Attack(norm="linf", epsilon=0.2, step_size=0.02, steps=20))
     assert share(toy(), made.pixels[:1], 0) >= 0.9
     assert share(toy(), made.pixels[1:], 1) >= 0.9
     assert torch.equal(made.pixels[:, 1:], before[:, 1:])  # green and blue have no slope
@@ -42,7 +42,7 @@ def test_it_turns_both_groups_and_moves_nothing_else():
 def test_it_stops_each_picture_when_it_has_arrived():
     near, far = 0.49, 0.60
     made = perturb(
-        toy(), pictures(near, far), aim([0, 0]), Attack(norm="linf", epsilon=0.4, step=0.02, steps=20)
+        toy(), pictures(near, far), aim([0, 0]), Attack(norm="linf", epsilon=0.4, step_size=0.02, steps=20)
     )
     # of the aim and what it was, sigmoid(40 x) has .9 at x = .0549: 3 steps of .02 from .49, 8 from .60
     assert made.steps.tolist() == [3, 8]
@@ -62,7 +62,7 @@ def test_it_goes_no_further_than_it_may(kind, norm):
     torch.manual_seed(0)
     before = torch.rand(6, 3, SIDE, SIDE)
     before[:, 0] = before[:, 0] * 0.1 + 0.5
-    attack = Attack(kind, epsilon=0.03, steps=7, step=0.01, norm=norm)
+    attack = Attack(kind, epsilon=0.03, steps=7, step_size=0.01, norm=norm)
     made = perturb(toy(), before, aim([0] * 6), attack)
     away = (made.pixels - before).flatten(1)
     size = away.abs().amax(1) if norm == "linf" else away.square().mean(1).sqrt()
@@ -75,7 +75,7 @@ def test_it_goes_no_further_than_it_may(kind, norm):
 
 def test_pixels_stay_pixels():
     edge = torch.zeros(1, 3, SIDE, SIDE)
-    made = perturb(toy(), edge, aim([1]), Attack(norm="linf", epsilon=0.5, step=0.1))  # toward red
+    made = perturb(toy(), edge, aim([1]), Attack(norm="linf", epsilon=0.5, step_size=0.1))  # toward red
     assert 0 <= made.pixels.min() <= made.pixels.max() <= 1
     same = Aim(PROMPT, NOUNS, torch.tensor([1]), torch.tensor([1]))
     dark = perturb(toy(), pictures(0.01), same, Attack.usual(norm="linf"))

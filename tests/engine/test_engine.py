@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portrayal.engine import ProcessExecutor, Checkpoint, Task, SerialExecutor, executor_for, run_tasks
+from portrayal.engine import Checkpoint, ProcessExecutor, SerialExecutor, Task, executor_for, run_tasks
 from portrayal.errors import PortrayalError
 
 
@@ -30,7 +30,7 @@ def tasks(function=times, count=5) -> list[Task[int]]:
     return [Task(f"k{n}", f"task {n}", function, {"factor": n}) for n in range(count)]
 
 
-def journal(folder: Path) -> Checkpoint[int]:
+def checkpoint(folder: Path) -> Checkpoint[int]:
     return Checkpoint(
         folder,
         save=lambda result, entry: (entry / "r.json").write_text(json.dumps(result)),
@@ -45,7 +45,7 @@ def test_results_come_in_the_order_of_the_tasks(place):
 
 @pytest.mark.parametrize("place", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
 def test_an_error_of_a_task_is_the_error_of_the_whole(place, tmp_path):
-    kept = journal(tmp_path / "j")
+    kept = checkpoint(tmp_path / "j")
     with pytest.raises(PortrayalError, match="2 is not liked"):
         run_tasks(tasks(fails), 10, executor=place, checkpoint=kept)
     assert kept.get("k2") is None
@@ -53,11 +53,11 @@ def test_an_error_of_a_task_is_the_error_of_the_whole(place, tmp_path):
 
 def test_a_worker_that_is_killed_is_told(tmp_path):
     with pytest.raises(PortrayalError, match="A worker process was ended from outside"):
-        run_tasks(tasks(dies, 2), 1, executor=ProcessExecutor(2), checkpoint=journal(tmp_path))
+        run_tasks(tasks(dies, 2), 1, executor=ProcessExecutor(2), checkpoint=checkpoint(tmp_path))
 
 
 def test_what_is_finished_is_not_done_again(tmp_path):
-    kept = journal(tmp_path / "j")
+    kept = checkpoint(tmp_path / "j")
     with pytest.raises(PortrayalError):
         run_tasks(tasks(fails), 10, checkpoint=kept)
     assert (kept.get("k0"), kept.get("k1"), kept.get("k3")) == (0, 10, None)

@@ -32,7 +32,7 @@ from portrayal.lab.curves.tables import findings, summary
 from portrayal.metrics import METRICS
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import Metric
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.stats import Estimate
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ SMALL = Budget(
     coverage=0,
     power_levels=(),
     ignored=0,
-    draws=100,
+    n_resamples=100,
 )
 
 
@@ -192,11 +192,11 @@ def made_metric(name: str, value, *, follows="wrong-group", ideal=0.0) -> Metric
         responds_to={"x": follows}, should_ignore=("length",),
     )  # fmt: skip
 
-    def compute(study, *, attribute, speakers, seed=0, draws: int = 20):
-        findings = Findings(card, attribute, {})
+    def compute(study, *, attribute, sources, seed=0, n_resamples: int = 20):
+        findings = ResultBuilder(card, attribute, {})
         number = value(study)
         estimate = Estimate(number, number - 0.25, number + 0.25, 0.1, np.empty(0))
-        findings.add("x", estimate, system=speakers[0], n=study.captions.height)
+        findings.add("x", estimate, system=sources[0], n=study.captions.height)
         return findings
 
     return Metric(card, compute)
@@ -259,7 +259,7 @@ def test_dials_are_turned_for_everyone_or_for_one_group():
 
 
 def test_the_same_seeds_give_the_same_outcomes_and_dials_change_only_their_part():
-    call = {"metric": "error", "terms": ["wrong"], "scenes": 60, "seeds": [1, 2], "draws": 20}
+    call = {"metric": "error", "terms": ["wrong"], "scenes": 60, "seeds": [1, 2], "bootstrap": 20}
     one = simulate(None, levels={"wrong-group": 0.3}, **call)
     assert one == simulate(None, levels={"wrong-group": 0.3}, **call)
     assert len(one["wrong"]) == 2
@@ -268,8 +268,8 @@ def test_the_same_seeds_give_the_same_outcomes_and_dials_change_only_their_part(
 
 
 def test_workers_and_a_journal_change_no_number(tiny, tmp_path):
-    both = curves(["error"], budget=TINY, workers=2, journal=tmp_path / "journal")
-    again = curves(["error"], budget=TINY, journal=tmp_path / "journal")
+    both = curves(["error"], budget=TINY, workers=2, checkpoint=tmp_path / "journal")
+    again = curves(["error"], budget=TINY, checkpoint=tmp_path / "journal")
     assert tiny == both == again
 
 

@@ -58,7 +58,7 @@ def test_the_manifest_is_what_counterbias_takes(tmp_path):
 
 def test_the_other_pictures_differ_in_the_person_alone(tmp_path):
     out = tmp_path / "study"
-    write_lab(Recipe(scenes=20, pictures=48, others=True), out)
+    write_lab(Recipe(scenes=20, pictures=48, counterfactuals=True), out)
     with (out / "manifest.csv").open() as file:
         rows = list(csv.DictReader(file))
     scenes = {scene.identifier: scene for scene in Recipe(scenes=20).make_scenes()}
@@ -72,7 +72,7 @@ def test_the_other_pictures_differ_in_the_person_alone(tmp_path):
     write_lab(Recipe(scenes=20, pictures=48), out)
     assert not (out / "others").exists()
     with pytest.raises(PortrayalError, match="come with pictures"):
-        write_lab(Recipe(scenes=20, others=True), out)
+        write_lab(Recipe(scenes=20, counterfactuals=True), out)
 
 
 def test_the_same_seed_writes_the_same_bytes_in_another_process(tmp_path):

@@ -12,9 +12,7 @@ from portrayal.lab.study import describe_scenes
 
 
 def headline(study: portrayal.Study, term: str = "bias@k", group: str | None = None, **options) -> float:
-    found = portrayal.metrics.retrieval_skew(
-        study, attribute="gender", draws=20, **options
-    ).measurements
+    found = portrayal.metrics.retrieval_skew(study, attribute="gender", bootstrap=20, **options).measurements
     return next(m.value for m in found if (m.term, m.group, m.item) == (term, group, None))
 
 

@@ -161,7 +161,7 @@ def test_annotators_name_what_their_dials_say():
     study = make_study(
         scenes=2000, annotators=Annotators(names_gender=0.6, mistakes=0.1), captioners=[Captioner("c")]
     )
-    results = portrayal.metrics.error(study, attribute="gender", draws=20, speakers=["human"])
+    results = portrayal.metrics.error(study, attribute="gender", bootstrap=20, sources=["human"])
     found = {m.term: m.value for m in results.measurements if m.group is None}
     assert found["neutral"] == pytest.approx(0.4, abs=0.02)
     assert found["error"] == pytest.approx(0.1, abs=0.02)

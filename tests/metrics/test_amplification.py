@@ -201,7 +201,7 @@ def test_people_who_follow_the_labels_stay_at_their_floor():
         made = make_study(
             scenes=600, seed=seed, annotators=Annotators(mistakes=0.0), captioners=[Captioner("c")]
         )
-        results = amplification(made, attribute="gender", speakers=["human"], draws=100)
+        results = amplification(made, attribute="gender", sources=["human"], bootstrap=100)
         excess += [m for m in results.measurements if m.term == "multi-excess"]
     assert len(excess) == 12
     assert np.mean([m.value for m in excess]) == pytest.approx(0, abs=0.005)
@@ -339,7 +339,7 @@ def test_directions_agree_with_loops_on_a_made_world(compared):
     made = make_study(
         scenes=400, seed=2, captioners=[Captioner("c", amplification=0.4, wrong_group={"female": 0.3})]
     )
-    found = values(amplification(made, attribute="gender", draws=20, images=compared), "c")
+    found = values(amplification(made, attribute="gender", bootstrap=20, images=compared), "c")
     labels = sorted(set(made.objects["label"]))
     images = sorted(made.attributes["image_id"])
     gender = dict(made.attributes.select("image_id", "gender").iter_rows())
@@ -368,7 +368,7 @@ def test_amplification_grows_with_the_planted_dial():
             world=World(data_bias=0.5),
             captioners=[Captioner("c", amplification=dial, neutral=0.0)],
         )
-        results = amplification(made, attribute="gender", draws=100, systems=["c"])
+        results = amplification(made, attribute="gender", bootstrap=100, systems=["c"])
         found.append(next(m for m in results.measurements if m.term == "ba" and m.system == "c"))
     assert [m.value for m in found] == sorted(m.value for m in found)
     assert found[0].low <= 0 <= found[0].high

@@ -36,7 +36,7 @@ def rows(results, term, item=None, **settings):
 
 
 def test_a_case_worked_by_hand(study):
-    results = portrayal.metrics.cloze(study, attribute="gender", draws=50)
+    results = portrayal.metrics.cloze(study, attribute="gender", bootstrap=50)
     # similarity 0.6 and confidence 0.5: alpha = 0.25 ** 0.5, so 0.25 becomes 0.5; similarity 0 leaves 0.25, and 0.5
     assert rows(results, "score")["male"].value == pytest.approx((0.25 + 0.5 + 0.5) / 3)
     assert rows(results, "score")["female"].value == pytest.approx((0.5 + 0.25 + 0.5) / 3)
@@ -55,7 +55,7 @@ def test_a_case_worked_by_hand(study):
 
 def test_several_templates_stand_side_by_side(study):
     results = portrayal.metrics.cloze(
-        study, attribute="gender", draws=50, template=("there is a {}", "it is a {}")
+        study, attribute="gender", bootstrap=50, template=("there is a {}", "it is a {}")
     )
     first = rows(results, "predicted", template="there is a {}")
     second = rows(results, "predicted", template="it is a {}")
@@ -80,5 +80,5 @@ def test_the_last_word_is_asked_of_the_language_model(monkeypatch):
         captions=pl.DataFrame({"image_id": [1], "system": ["s"], "caption": ["a big dog"]}),
         objects=pl.DataFrame({"image_id": [1], "label": ["x"], "source": ["m"], "confidence": [0.5]}),
     )
-    results = portrayal.metrics.cloze(study, attribute="gender", draws=50)
+    results = portrayal.metrics.cloze(study, attribute="gender", bootstrap=50)
     assert rows(results, "score")["male"].value == pytest.approx(0.125)

@@ -133,11 +133,11 @@ def test_a_lexicon_names_its_attribute(tmp_path):
 
 
 def test_numbers_that_make_no_sense_are_refused():
-    for draws in (0, -1, 5):
+    for n_resamples in (0, -1, 5):
         with pytest.raises(
-            PortrayalError, match=f"The option 'draws' must be 20 or more. Got {draws} instead"
+            PortrayalError, match=f"The option 'draws' must be 20 or more. Got {n_resamples} instead"
         ):
-            cooccurrence(study(), attribute="gender", draws=draws)
+            cooccurrence(study(), attribute="gender", bootstrap=n_resamples)
 
 
 def test_evidence_is_what_was_counted():
@@ -169,7 +169,7 @@ def test_p_values_are_uniform_where_nothing_is_tied():
         made = make_study(
             scenes=500, seed=seed, world=World(data_bias=0.0), captioners=[Captioner("c", neutral=0.0)]
         )
-        results = cooccurrence(made, attribute="gender", draws=200)
+        results = cooccurrence(made, attribute="gender", bootstrap=200)
         small += [
             m.p for m in results.measurements if m.p is not None and m.group == "male" and m.system == "c"
         ]
@@ -179,7 +179,7 @@ def test_p_values_are_uniform_where_nothing_is_tied():
 
 def test_real_counts_agree_with_a_second_implementation(lic_gender):
     real = portrayal.read_study(lic_gender)
-    results = cooccurrence(real, attribute="gender", systems=["sat"], draws=20, lexicon="gender-lic")
+    results = cooccurrence(real, attribute="gender", systems=["sat"], bootstrap=20, lexicon="gender-lic")
     labels: dict[str, set[str]] = {}
     for image, label in real.objects.select("image_id", "label").iter_rows():
         labels.setdefault(image, set()).add(label)
@@ -211,7 +211,7 @@ def test_the_counts_the_paper_prints_for_blip_and_blip2(shared, tmp_path):
         attribute="gender",
         lexicon=str(tmp_path / "words.toml"),
         both="each",
-        draws=20,
+        bootstrap=20,
     )
     blip, blip2 = values(results, "count", None, "blip_vit_l"), values(results, "count", None, "blip2_2.7b")
     assert (blip["man"], blip["woman"]) == (772, 382)
@@ -257,7 +257,7 @@ def test_objects_asked_for_by_name_are_found_in_words_and_in_labels():
     )
 
     def counts(objects):
-        results = cooccurrence(study, attribute="gender", objects=objects, item=("ski",), draws=50)
+        results = cooccurrence(study, attribute="gender", objects=objects, item=("ski",), bootstrap=50)
         return {m.group: m.value for m in results.measurements if m.term == "count" and m.item == "ski"}
 
     assert counts("labels") == {"male": 1, "female": 0}  # "ski lift" says ski
@@ -279,7 +279,7 @@ def test_chance_is_that_of_images_whose_captions_name_a_group():
             captions=pl.DataFrame({"image_id": range(760), "system": ["s"] * 760, "caption": said}),
             objects=pl.DataFrame({"image_id": range(760), "label": label}),
         )
-        results = cooccurrence(study, attribute="gender", draws=99, seed=trial)
+        results = cooccurrence(study, attribute="gender", bootstrap=99, seed=trial)
         for m in results.measurements:
             if m.term == "bias" and m.group == "male" and m.item in alarms and m.p is not None:
                 alarms[m.item] += m.p <= 0.05
@@ -301,7 +301,7 @@ def test_the_test_is_of_the_share_that_is_told():
         ),
         objects=pl.DataFrame({"image_id": range(40), "label": ["ski"] * 40}),
     )
-    results = cooccurrence(study, attribute="gender", objects="words", draws=99)
+    results = cooccurrence(study, attribute="gender", objects="words", bootstrap=99)
     (row,) = [m for m in results.measurements if m.term == "bias" and m.group == "male"]
     assert (row.value, row.p) == (1.0, 0.01)
 

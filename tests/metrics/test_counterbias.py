@@ -15,7 +15,7 @@ from portrayal.counterfactual.manifest import Instance, read_manifest
 from portrayal.counterfactual.prompts import Answers, Questions
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.metrics import counterbias
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.counterbias.means import Means
 from portrayal.metrics.counterbias.measurements import Rows
 from portrayal.metrics.counterbias.metric import CARD
@@ -63,9 +63,9 @@ def rows_of(groups, concepts, target, present, placebo=False):
     )
     words = {"male": "man", "female": "woman"}
     questions = Questions(words, {"activity": tuple(dict.fromkeys(concepts))}, usual_templates()[:1])
-    findings = Findings(CARD, "gender", {"groups": ["male", "female"], "stop_at": 0.9, "attack": "pgd"})
+    findings = ResultBuilder(CARD, "gender", {"groups": ["male", "female"], "stop_at": 0.9, "attack": "pgd"})
     ties = {"fishing": "male", "cooking": "female"}
-    Rows(findings, "m", instances, answers, questions, ties, seed=0, draws=50).write()
+    Rows(findings, "m", instances, answers, questions, ties, seed=0, n_resamples=50).write()
     return findings.results()
 
 
@@ -208,7 +208,7 @@ def test_nothing_left_is_certain_where_every_picture_says_so():
     assert (left.value, left.low, left.high) == (0, 0, 0)
 
 
-def means(values, concept, group, draws=200):
+def means(values, concept, group, n_resamples=200):
     values = np.asarray(values, dtype=float)
     names = tuple(f"{n:05}" for n in range(len(values)))
     concept, group = np.asarray(concept), np.asarray(group)
@@ -218,7 +218,7 @@ def means(values, concept, group, draws=200):
         concept,
         group,
         int(concept.max()) + 1,
-        resampler(names, 0, draws),
+        resampler(names, 0, n_resamples),
     )
 
 
@@ -296,7 +296,7 @@ def man(red: float) -> float:
 
 
 def test_exact_counterfactuals_of_a_model_worked_out(folder):
-    results = counterbias(folder / "manifest.csv", toy(), attack="exact", draws=30, **PLACES)
+    results = counterbias(folder / "manifest.csv", toy(), attack="exact", bootstrap=30, **PLACES)
     expected = []
     for n in range(0, 16, 4):  # pictures of fishing: men 0, 4, 8, 12, women 1, 5, 9, 13
         for own, start in ((1, 0.55), (-1, 0.45)):
@@ -321,7 +321,7 @@ def test_exact_counterfactuals_of_a_model_worked_out(folder):
 @pytest.mark.parametrize("kind", ["pgd", "fgsm"])
 def test_the_attack_finds_what_the_exact_counterfactual_shows(folder, kind):
     results = counterbias(
-        folder / "manifest.csv", toy(), attack=kind, epsilon=0.15, step=0.02, draws=30, **PLACES
+        folder / "manifest.csv", toy(), attack=kind, epsilon=0.15, step_size=0.02, bootstrap=30, **PLACES
     )
     assert value(results, "b@v", "fishing").value == pytest.approx(100 * BY_RED / 0.8, rel=0.02)
     success = value(results, "attack-success", template=...)
@@ -335,7 +335,7 @@ def test_the_attack_finds_what_the_exact_counterfactual_shows(folder, kind):
 
 def test_a_model_without_bias_has_none(folder):
     results = counterbias(
-        folder / "manifest.csv", toy(0.0, 0.0), attack=("exact", "pgd"), epsilon=0.15, draws=30, **PLACES
+        folder / "manifest.csv", toy(0.0, 0.0), attack=("exact", "pgd"), epsilon=0.15, bootstrap=30, **PLACES
     )
     for attack in ("exact", "pgd"):
         for term in ("b@v-l", "b@v", "b@l"):
@@ -343,7 +343,9 @@ def test_a_model_without_bias_has_none(folder):
 
 
 def test_an_attack_too_small_changes_nobody_and_says_so(folder):
-    results = counterbias(folder / "manifest.csv", toy(), epsilon=0.001, step=0.001, draws=30, **PLACES)
+    results = counterbias(
+        folder / "manifest.csv", toy(), epsilon=0.001, step_size=0.001, bootstrap=30, **PLACES
+    )
     assert value(results, "attack-success", template=...).value == 0
     assert value(results, "undefined", template=...).value == 16
     assert value(results, "b@v-l").value is None
@@ -351,21 +353,21 @@ def test_an_attack_too_small_changes_nobody_and_says_so(folder):
 
 
 def test_same_seed_same_numbers_whatever_the_order_and_the_batch(folder):
-    asked = {"epsilon": 0.1, "draws": 30, **PLACES}
+    asked = {"epsilon": 0.1, "bootstrap": 30, **PLACES}
     whole = counterbias(folder / "manifest.csv", toy(), **asked)
     again = counterbias(folder / "manifest.csv", toy(), **asked)
     assert whole.measurements == again.measurements
     assert whole.evidence.equals(again.evidence)
     read = read_manifest(folder / "manifest.csv")
     turned = replace(read, instances=read.instances[::-1])
-    other = counterbias(turned, toy(), batch=3, **asked)
+    other = counterbias(turned, toy(), batch_size=3, **asked)
     values = {m.id: m.value for m in other.measurements}
     for m in whole.measurements:
         assert values[m.id] == (None if m.value is None else pytest.approx(m.value, rel=1e-3, abs=1e-3))
 
 
 def test_the_other_group_first_turns_every_sign(folder):
-    asked = {"epsilon": 0.1, "draws": 30, **PLACES}
+    asked = {"epsilon": 0.1, "bootstrap": 30, **PLACES}
     there = counterbias(folder / "manifest.csv", toy(), **asked)
     back = counterbias(folder / "manifest.csv", toy(), groups=("female", "male"), **asked)
     for term in ("b@v-l", "b@v", "b@l", "b@text"):
@@ -376,15 +378,17 @@ def test_the_other_group_first_turns_every_sign(folder):
 
 def test_over_candidates_and_over_groups(folder):
     """Among fishing and cooking alone; and among man and woman alone, where P(B) starts near 1."""
-    asked = {"attack": "exact", "draws": 30, **PLACES}
-    results = counterbias(folder / "manifest.csv", toy(), over="candidates", bias_over="groups", **asked)
+    asked = {"attack": "exact", "bootstrap": 30, **PLACES}
+    results = counterbias(
+        folder / "manifest.csv", toy(), normalize_over="candidates", bias_normalize_over="groups", **asked
+    )
     assert value(results, "p-before", template=...).value > 85
     assert value(results, "b@v", "fishing").value == pytest.approx(100 * BY_RED / 0.98, rel=0.01)
 
 
 def test_other_templates_words_and_concepts(folder):
     results = counterbias(
-        folder / "manifest.csv", toy(), attack="exact", draws=30, templates=["S w/", "the {group} was [MASK]"],
+        folder / "manifest.csv", toy(), attack="exact", bootstrap=30, templates=["S w/", "the {group} was [MASK]"],
         words={"male": "man", "female": "woman"}, concepts=["fishing", "chef"], **PLACES,
     )  # fmt: skip
     kinds = {(m.settings["kind"], m.item) for m in results.measurements if m.item}
@@ -396,7 +400,7 @@ def test_other_templates_words_and_concepts(folder):
 
 
 def test_every_headline_is_one_row_and_units_are_the_cards(folder):
-    results = counterbias(folder / "manifest.csv", toy(), epsilon=0.1, draws=30, **PLACES)
+    results = counterbias(folder / "manifest.csv", toy(), epsilon=0.1, bootstrap=30, **PLACES)
     assert len({m.id for m in results.measurements}) == len(results.measurements)
     for m in results.measurements:
         assert m.unit == CARD.term(m.term).unit
@@ -414,7 +418,7 @@ def test_several_models_and_one_that_reads_texts_alone(folder):
 
     reads = toy(name="bert")
     reads.network = Blind()
-    results = counterbias(folder / "manifest.csv", [toy(), reads], epsilon=0.1, draws=30, **PLACES)
+    results = counterbias(folder / "manifest.csv", [toy(), reads], epsilon=0.1, bootstrap=30, **PLACES)
     assert {m.term for m in results.measurements if m.system == "bert"} == {"b@text"}
     assert "b@v-l" in {m.term for m in results.measurements if m.system == "toy"}
     assert results.provenance["study"]["systems"] == ["toy", "bert"]
@@ -422,7 +426,7 @@ def test_several_models_and_one_that_reads_texts_alone(folder):
 
 def test_pictures_are_kept_to_be_looked_at(folder):
     results = counterbias(
-        folder / "manifest.csv", toy(), attack=("pgd", "exact"), epsilon=0.1, draws=30, **PLACES
+        folder / "manifest.csv", toy(), attack=("pgd", "exact"), epsilon=0.1, bootstrap=30, **PLACES
     )
     names = set(results.pictures["image_id"])
     assert {"0.png", "0.png#toy#pgd#counterfactual", "0.png#toy#exact#difference"} <= names
@@ -433,7 +437,7 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
     from portrayal.metrics.counterbias import inference
 
     monkeypatch.setattr(inference, "PART", 5)
-    asked = {"draws": 30, "batch": 1}
+    asked = {"bootstrap": 30, "batch_size": 1}
     model = "lab-dual"
     whole = counterbias(folder / "manifest.csv", model, **asked)
     real, calls = inference.ask, []
@@ -446,8 +450,8 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
 
     monkeypatch.setattr(inference, "ask", counted)
     with pytest.raises(KeyboardInterrupt):
-        counterbias(folder / "manifest.csv", model, journal=folder / "kept", **asked)
-    again = counterbias(folder / "manifest.csv", model, journal=folder / "kept", **asked)
+        counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **asked)
+    again = counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **asked)
     assert len(calls) == 3 + 2  # four parts, of which two were there
     assert again.measurements == whole.measurements
     assert again.pictures.equals(whole.pictures)
@@ -457,29 +461,29 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
     ("wrong", "says"),
     [
         ({"attack": "other"}, "Unknown attack"),
-        ({"over": "words"}, "Unknown set of words"),
-        ({"bias_over": "all"}, "Unknown set of words of the bias prompt"),
+        ({"normalize_over": "words"}, "Unknown set of words"),
+        ({"bias_normalize_over": "all"}, "Unknown set of words of the bias prompt"),
         ({"groups": ("male",)}, "two or more groups"),
         ({"groups": ("male", "robot")}, "Unknown group"),
         ({"control_words": ("beach",)}, "two or more"),
         ({"concepts": ["flying"]}, "does not know"),
         ({"words": {"male": "gentleman"}}, "does not know"),
         ({"words": {"Male": "man"}}, "Unknown group"),
-        ({"concepts": ["fishing", "chef"], "over": "candidates"}, "one candidate alone"),
+        ({"concepts": ["fishing", "chef"], "normalize_over": "candidates"}, "one candidate alone"),
         ({"epsilon": 3}, "epsilon 3"),
         ({"templates": ["no mask"]}, "one {group} and one"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_picture_is_shown(folder, wrong, says):
     with pytest.raises(PortrayalError, match=says):
-        counterbias(folder / "manifest.csv", toy(), **{**PLACES, "draws": 30, **wrong})
+        counterbias(folder / "manifest.csv", toy(), **{**PLACES, "bootstrap": 30, **wrong})
 
 
 def test_pictures_that_cannot_be_read(folder):
     (folder / "3.png").write_bytes(b"no picture")
     with pytest.raises(InputError, match=r"3\.png"):
-        counterbias(folder / "manifest.csv", toy(), draws=30, **PLACES)
-    results = counterbias(folder / "manifest.csv", toy(), draws=30, epsilon=0.1, skip_bad=True, **PLACES)
+        counterbias(folder / "manifest.csv", toy(), bootstrap=30, **PLACES)
+    results = counterbias(folder / "manifest.csv", toy(), bootstrap=30, epsilon=0.1, skip_bad=True, **PLACES)
     assert results.provenance["study"]["left_out"] == 1
     assert results.provenance["study"]["instances"] == 15
 
@@ -496,7 +500,7 @@ def test_one_group_alone_and_no_exact_pictures(folder):
 
 def test_what_an_object_says_is_not_kept(folder):
     """It may be changed, or another one may take its place in memory."""
-    asked = {"attack": "exact", "draws": 30, "journal": folder / "kept", **PLACES}
+    asked = {"attack": "exact", "bootstrap": 30, "checkpoint": folder / "kept", **PLACES}
     assert value(counterbias(folder / "manifest.csv", toy(), **asked), "b@v").value > 10
     assert value(counterbias(folder / "manifest.csv", toy(0.0), **asked), "b@v").value == pytest.approx(
         0, abs=1e-3
@@ -521,14 +525,14 @@ def test_each_others_counterfactuals_are_one_observation():
 
 
 def test_settings_tell_other_questions_apart(folder):
-    asked = {"attack": "exact", "draws": 30, "templates": ["S w/o"]}
+    asked = {"attack": "exact", "bootstrap": 30, "templates": ["S w/o"]}
     one = counterbias(folder / "manifest.csv", toy(), **asked, **PLACES)
     two = counterbias(folder / "manifest.csv", toy(), **asked, control_words=("park", "other"))
     assert not {m.id for m in one.measurements} & {m.id for m in two.measurements}
 
 
 def test_sizes_are_never_below_nothing(folder):
-    results = counterbias(folder / "manifest.csv", toy(0.001, 0.0), attack="exact", draws=30, **PLACES)
+    results = counterbias(folder / "manifest.csv", toy(0.001, 0.0), attack="exact", bootstrap=30, **PLACES)
     for m in results.measurements:
         if m.term in ("b@v-l", "b@v", "b@l", "observed", "pooled") and m.item is None and m.low is not None:
             assert m.low >= 0
@@ -536,7 +540,7 @@ def test_sizes_are_never_below_nothing(folder):
 
 def test_n_counts_pictures(folder):
     """Four concepts asked of 16 pictures are 16 pictures."""
-    asked = {"attack": "exact", "draws": 30, "concepts": ["fishing", "cooking"]}
+    asked = {"attack": "exact", "bootstrap": 30, "concepts": ["fishing", "cooking"]}
     results = counterbias(folder / "manifest.csv", toy(), **asked, **PLACES)
     assert value(results, "b@v-l").n == 16
     assert value(results, "b@v-l", "fishing").n == 16
@@ -547,13 +551,13 @@ def test_more_than_two_groups_are_measured_in_pairs(folder):
     some = [replace(one, group="neither") if n % 3 == 0 else one for n, one in enumerate(read.instances)]
     words = {"neither": "person"}
     results = counterbias(
-        replace(read, instances=tuple(some)), toy(), words=words, epsilon=0.1, draws=30, **PLACES
+        replace(read, instances=tuple(some)), toy(), words=words, epsilon=0.1, bootstrap=30, **PLACES
     )
     pairs = {tuple(m.settings["groups"]) for m in results.measurements}
     assert pairs == {("male", "female"), ("male", "neither"), ("female", "neither")}
     with pytest.raises(PortrayalError, match="one given counterfactual"):
         counterbias(
-            replace(read, instances=tuple(some)), toy(), words=words, attack="exact", draws=30, **PLACES
+            replace(read, instances=tuple(some)), toy(), words=words, attack="exact", bootstrap=30, **PLACES
         )
 
 
@@ -584,7 +588,7 @@ def test_any_two_concepts(tmp_path):
         lines.append(f"{n}.png,{('cat', 'dog')[n % 2]},{('garden', 'sofa')[n // 4]},background")
     (tmp_path / "animals.csv").write_text("\n".join(lines) + "\n")
     asked = {"attribute": "animal", "groups": ("dog", "cat"), "templates": ["the {group} is in the [MASK]"]}
-    asked |= {"bias_prompt": "the animal is a [MASK]", "epsilon": 0.1, "draws": 30, **PLACES}
+    asked |= {"bias_prompt": "the animal is a [MASK]", "epsilon": 0.1, "bootstrap": 30, **PLACES}
     results = counterbias(tmp_path / "animals.csv", GivenModel(say, words, 8, "zoo"), **asked)
     assert value(results, "b@v", "garden").value == pytest.approx(100 * 0.5 / 0.9, rel=0.02)
     assert value(results, "b@v", "sofa").value == pytest.approx(-100 * 0.5 / 0.9, rel=0.02)
@@ -604,9 +608,11 @@ def test_a_function_without_gradients_can_be_measured_exactly_only(folder):
 
     blunt = GivenModel(say, list(with_slope._column), with_slope.side, "blunt")
     with pytest.raises(PortrayalError, match="'blunt' gives no gradients"):
-        counterbias(folder / "manifest.csv", blunt, draws=30, **PLACES)
+        counterbias(folder / "manifest.csv", blunt, bootstrap=30, **PLACES)
     assert (
-        value(counterbias(folder / "manifest.csv", blunt, attack="exact", draws=30, **PLACES), "b@v-l").value
+        value(
+            counterbias(folder / "manifest.csv", blunt, attack="exact", bootstrap=30, **PLACES), "b@v-l"
+        ).value
         > 0
     )
 
@@ -631,7 +637,7 @@ def test_pictures_of_any_shape_and_words_of_several_pieces(tmp_path):
         )
     (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
     model = MaskedModel("vilt", SingleNetwork(vilt()), WordPieces(tokenizer(), 24))
-    asked = {"control_words": ("fish", "picture"), "draws": 30, "batch": 3}
+    asked = {"control_words": ("fish", "picture"), "bootstrap": 30, "batch_size": 3}
     results = counterbias(tmp_path / "manifest.csv", model, attack=("pgd", "exact"), **asked)
     for attack in ("pgd", "exact"):
         assert value(results, "b@l", attack=attack).value is not None

@@ -48,7 +48,7 @@ class Exam:
             placebo=placebo, batch=128,
         )  # fmt: skip
 
-    def means(self, found: Bias, draws: int = 20) -> Means:
+    def means(self, found: Bias, n_resamples: int = 20) -> Means:
         """Of b@v-l, in percent toward men."""
         names = tuple(sorted(one.image for one in self.instances))
         return Means(
@@ -57,7 +57,7 @@ class Exam:
             np.array([DRAWN_ACTIVITIES.index(one.concept) for one in self.instances]),
             self.group,
             len(DRAWN_ACTIVITIES),
-            resampler(names, 0, draws),
+            resampler(names, 0, n_resamples),
         )
 
 

@@ -275,7 +275,7 @@ def test_the_p_of_a_ratio_asks_for_the_ratio_of_the_labels():
     men = [(f"m{n}", "male", "a man") for n in range(60)]
 
     def p(rows):
-        results = portrayal.metrics.error(small_study(rows), draws=200)
+        results = portrayal.metrics.error(small_study(rows), bootstrap=200)
         return {m.group: m.p for m in results.measurements if m.term == "ratio"}
 
     assert p(women + men) == {None: 1.0, "female": 1.0, "male": 1.0}

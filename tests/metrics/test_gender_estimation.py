@@ -48,7 +48,7 @@ def rows(results, term, item=None):
 
 
 def test_a_case_worked_by_hand(study):
-    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=50)
     predicted = rows(results, "predicted")
     # Six captions name one group; of these "pregnant" has no counterpart and the last image no object.
     assert {group: m.value for group, m in predicted.items()} == {None: 3, "male": 2, "female": 1}
@@ -68,7 +68,7 @@ def test_a_case_worked_by_hand(study):
 
 
 def test_what_captions_and_labels_said(study):
-    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=50)
 
     def predicted(item):
         return {group: m.value for group, m in rows(results, "predicted", item).items()}
@@ -81,14 +81,14 @@ def test_what_captions_and_labels_said(study):
 
 
 def test_near_ties_are_undecided(study):
-    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50, margin=0.15)
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=50, margin=0.15)
     assert rows(results, "undecided")[None].value == 2  # 0.2 and 0.3 are too near
     with pytest.raises(PortrayalError, match="'margin' must be 0 or more"):
         portrayal.metrics.gender_estimation(study, attribute="gender", margin=-1.0)
 
 
 def test_evidence_shows_the_parts(study):
-    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=50)
     found = results.evidence_of(rows(results, "predicted")["female"])
     assert found["caption"].to_list() == ["a man cooks"]
     detail = json.loads(found["detail"][0])
@@ -102,7 +102,7 @@ def test_groups_are_data(monkeypatch):
         captions=pl.DataFrame({"image_id": [1], "system": ["s"], "caption": ["a cat"]}),
         objects=pl.DataFrame({"image_id": [1], "label": ["x"], "source": ["m"], "confidence": [0.5]}),
     )
-    results = portrayal.metrics.gender_estimation(study, attribute="pet", lexicon=lexicon, draws=50)
+    results = portrayal.metrics.gender_estimation(study, attribute="pet", lexicon=lexicon, bootstrap=50)
     assert {group: m.value for group, m in rows(results, "predicted").items()} == {
         None: 1,
         "a": 0,
@@ -121,10 +121,10 @@ def test_predictions_that_follow_what_is_said_are_not_chance(monkeypatch):
         ),
     )
     told_by(monkeypatch, Language({"a man skis": 0.6, "a woman cooks": 0.6}), Encoder({}))
-    row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", draws=99), "as-said")[None]
+    row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=99), "as-said")[None]
     assert (row.value, row.p) == (1.0, 0.01)
     told_by(monkeypatch, Language({"a man skis": 0.6, "a woman cooks": 0.4}), Encoder({}))  # always men
-    row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", draws=99), "as-said")[None]
+    row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=99), "as-said")[None]
     assert (row.value, row.p) == (0.5, 1.0)
 
 
@@ -140,6 +140,8 @@ def test_captions_whose_scores_are_all_0_have_no_parts(monkeypatch):
             {"image_id": [1, 2], "label": ["x"] * 2, "source": ["m"] * 2, "confidence": [0.5] * 2}
         ),
     )
-    results = portrayal.metrics.gender_estimation(study, attribute="gender", draws=50, evidence="positive")
+    results = portrayal.metrics.gender_estimation(
+        study, attribute="gender", bootstrap=50, evidence="positive"
+    )
     parts = rows(results, "ratio")
     assert parts["male"].value + parts["female"].value == pytest.approx(1)

@@ -142,7 +142,7 @@ def rows(results, term, item=None):
 
 
 def test_a_case_worked_by_hand(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50)
     score = rows(results, "score")
     # man: 0.25 ** 0.5 = 0.5 and 0.3; woman: 0.2 (the other has no object, so no score); neutral 0.8
     assert score["male"].value == pytest.approx((0.5 + 0.3) / 2)
@@ -161,7 +161,7 @@ def test_a_case_worked_by_hand(hand):
 
 
 def test_evidence_shows_what_a_score_is_made_of(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50)
     found = results.evidence_of(rows(results, "score")["male"])
     detail = json.loads(found.filter(pl.col("caption") == "a man skis")["detail"][0])
     wanted = {"objects": "ski, snow", "likely": 0.25, "similarity": 0.6, "confidence": 0.5, "score": 0.5}
@@ -169,34 +169,34 @@ def test_evidence_shows_what_a_score_is_made_of(hand):
 
 
 def test_objects_asked_for_are_told_however_rare(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, item=("ski", "snow"))
+    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, item=("ski", "snow"))
     # ski: man 0.5 and 0.3, no woman; snow: man 0.5, woman 0.2
     assert rows(results, "to-group-sum", "ski")["male"].value == 1.0
     assert rows(results, "to-group-sum", "snow")["male"].value == pytest.approx(0.5 / 0.7)
     assert rows(results, "score", "snow")["female"].value == pytest.approx(0.2)
     assert rows(results, "to-group-sum", "snow")["male"].reason.startswith("too few")
     assert rows(results, "to-group", "ski")["male"].value is None
-    unasked = portrayal.metrics.gender_score(hand, attribute="gender", draws=50)
+    unasked = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50)
     assert {m.item for m in unasked.measurements} == {None}
 
 
 def test_objects_by_the_words_of_captions(hand):
     results = portrayal.metrics.gender_score(
-        hand, attribute="gender", draws=50, objects="words", item=("ski",), both="each"
+        hand, attribute="gender", bootstrap=50, objects="words", item=("ski",), both="each"
     )
     # "skis" in captions 1 and 3: man 0.5, woman 0.2
     assert rows(results, "to-group-sum", "ski")["male"].value == pytest.approx(0.5 / 0.7)
 
 
 def test_each_object_by_itself(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, seen="each")
+    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, detections="each")
     # caption 1: ski with c = 0.9: alpha = 0.25 ** 0.1; snow is unrelated: 0.25
     one = (0.25 ** (0.25**0.1) + 0.25) / 2
     assert rows(results, "score")["male"].value == pytest.approx((one + 0.3) / 2)
 
 
 def test_negative_evidence_and_other_sums(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, evidence="negative")
+    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, evidence="negative")
     assert rows(results, "score")["male"].value == pytest.approx(((1 - 0.75**0.5) + 0.3) / 2)
 
 
@@ -208,7 +208,7 @@ def test_people_s_labels_need_a_confidence_said(hand):
     )
     with pytest.raises(Undefined, match=r"No object of this study has a confidence.*--confidence"):
         portrayal.metrics.gender_score(study, attribute="gender")
-    results = portrayal.metrics.gender_score(study, attribute="gender", confidence=0.5, draws=50)
+    results = portrayal.metrics.gender_score(study, attribute="gender", confidence=0.5, bootstrap=50)
     assert rows(results, "score")["male"].value == pytest.approx((0.5 + 0.3) / 2)
     with pytest.raises(PortrayalError, match="must lie between 0 and 1"):
         portrayal.metrics.gender_score(study, attribute="gender", confidence=1.5)
@@ -234,13 +234,13 @@ def test_several_captions_of_an_image_count_once(monkeypatch):
             {"image_id": [1, 2], "label": ["x", "x"], "source": ["m"] * 2, "confidence": [0.5] * 2}
         ),
     )
-    results = portrayal.metrics.gender_score(study, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_score(study, attribute="gender", bootstrap=50)
     assert rows(results, "score")["male"].value == pytest.approx(0.4)
     assert rows(results, "to-group-sum")["male"].value == pytest.approx(0.4 / 0.8)
 
 
 def test_sensitivity_changes_one_thing_at_a_time(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", draws=50, sensitivity=True)
+    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, sensitivity=True)
     settings = {json.dumps(m.settings, sort_keys=True) for m in results.measurements}
     lexicons = {m.settings["lexicon"].partition("@")[0] for m in results.measurements}
     assert lexicons == {"gender", "gender-broad", "gender-lic", "man-woman"}
@@ -267,9 +267,7 @@ def test_an_image_is_judged_by_what_was_learnt_from_other_images():
 
 def test_groups_that_nothing_ties_to_objects_are_alike_in_the_lab():
     study = make_study(scenes=400, seed=2)
-    results = portrayal.metrics.gender_score(
-        study, attribute="gender", speakers=["faithful"], draws=200
-    )
+    results = portrayal.metrics.gender_score(study, attribute="gender", sources=["faithful"], bootstrap=200)
     part = rows(results, "to-group")["male"]
     assert 0.45 < part.value < 0.55
     assert part.p is not None
@@ -305,7 +303,7 @@ def test_real_captions_with_real_models(shared, tmp_path, command):
             "gender",
             "--systems",
             "blip",
-            "--draws",
+            "--bootstrap",
             "50",
         ),
         *(
@@ -363,7 +361,7 @@ def plain_study(
 def test_a_ratio_rests_on_its_smallest_part(monkeypatch):
     told_by(monkeypatch, Language({}), Encoder({}))
     study = plain_study(["a man"] * 97 + ["a woman"] * 2 + ["a person"])
-    results = portrayal.metrics.gender_score(study, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_score(study, attribute="gender", bootstrap=50)
     for group in (None, "male", "female"):
         assert rows(results, "to-group")[group].reason == "too few: 2 images, fewer than 30"
         assert rows(results, "to-group")[group].p is None
@@ -382,14 +380,14 @@ def test_differences_within_images_are_tested_too(monkeypatch):
     )
     images = [image for image in range(40) for _ in range(2)]
     tied = portrayal.metrics.gender_score(
-        plain_study(["a man", "a woman"] * 40, images=images), attribute="gender", draws=99
+        plain_study(["a man", "a woman"] * 40, images=images), attribute="gender", bootstrap=99
     )
     assert rows(tied, "to-group")["male"].value == pytest.approx(0.75)
     assert rows(tied, "to-group")["male"].p == pytest.approx(0.01)
     even = portrayal.metrics.gender_score(
         plain_study(["a man", "a woman"] * 20 + ["a man sits", "a woman sits"] * 20, images=images),
         attribute="gender",
-        draws=99,
+        bootstrap=99,
     )
     assert rows(even, "to-group")["male"].p > 0.2
 
@@ -397,7 +395,7 @@ def test_differences_within_images_are_tested_too(monkeypatch):
 def test_scores_that_are_all_0_have_no_parts(monkeypatch):
     told_by(monkeypatch, Language({"a man": 0.0, "a woman": 0.0}), Encoder({}))
     study = plain_study(["a man"] * 40 + ["a woman"] * 40)
-    results = portrayal.metrics.gender_score(study, attribute="gender", draws=50)
+    results = portrayal.metrics.gender_score(study, attribute="gender", bootstrap=50)
     for group in ("male", "female"):
         assert rows(results, "score")[group].value == 0
     for group in (None, "male", "female"):
@@ -423,7 +421,7 @@ def test_people_must_have_described_images_of_both_halves():
     few = study.references.filter(pl.col("image_id") == study.references["image_id"][0])
     with pytest.raises(Undefined, match=r"Too few images.*--language-model"):
         portrayal.metrics.gender_score(
-            replace(study, references=few), attribute="gender", speakers=["faithful"]
+            replace(study, references=few), attribute="gender", sources=["faithful"]
         )
 
 
@@ -431,7 +429,7 @@ def test_other_ways_to_find_objects_are_other_settings(hand):
     ids = [
         next(m.id for m in results.measurements if m.term == "score" and m.group == "male")
         for results in (
-            portrayal.metrics.gender_score(hand, attribute="gender", draws=50, **options)
+            portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, **options)
             for options in ({}, {"item": ("ski",)}, {"item": ("ski",), "objects": "words"})
         )
     ]

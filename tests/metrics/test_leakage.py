@@ -25,7 +25,7 @@ from portrayal.study import Study
 
 LABELS = ("cup", "kite", "tie")
 TERMS = ("on-outputs", "on-truth", "difference", "predictability", "on-labels", "f1")
-CALL = {"attribute": "gender", "null": 0, "draws": 60}
+CALL = {"attribute": "gender", "permutations": 0, "bootstrap": 60}
 
 
 def row(results: Results, term: str, system: str = "s", group: str | None = None):
@@ -78,7 +78,7 @@ def lab() -> Study:
 
 @pytest.fixture(scope="module")
 def found(lab: Study) -> Results:
-    return leakage(lab, attribute="gender", null=20, draws=100)
+    return leakage(lab, attribute="gender", permutations=20, bootstrap=100)
 
 
 # By hand
@@ -97,7 +97,7 @@ def test_accuracy_is_the_mean_over_groups_of_images_guessed_right():
     # Men: 60 / 80, women: 36 / 40, their mean .825, and chance is .5 for all that two in three are men.
     truth = [("tie",)] * 60 + [()] * 20 + [("tie",)] * 4 + [()] * 36
     groups = ["male"] * 80 + ["female"] * 40
-    results = leakage(study_of(truth, truth, groups), **{**CALL, "null": 40})
+    results = leakage(study_of(truth, truth, groups), **{**CALL, "permutations": 40})
     assert value(results, "on-outputs", group="male") == pytest.approx(60 / 80)
     assert value(results, "on-outputs", group="female") == pytest.approx(36 / 40)
     assert value(results, "on-outputs") == pytest.approx(0.825)
@@ -115,7 +115,7 @@ def test_predictability_is_the_relative_difference(found, lab):
 def test_labels_that_know_no_group_leak_nothing():
     truth, groups = drawn(1000, TIED)
     said, _ = drawn(1000, {group: {"cup": 0.5, "kite": 0.4, "tie": 0.3} for group in TIED}, seed=1)
-    results = leakage(study_of(said, truth, groups), **{**CALL, "null": 40})
+    results = leakage(study_of(said, truth, groups), **{**CALL, "permutations": 40})
     assert value(results, "on-outputs") == pytest.approx(0.5, abs=0.04)
     assert row(results, "on-outputs").p > 0.05
     assert value(results, "difference") <= 0.03
@@ -280,7 +280,7 @@ def test_evidence_adds_up(found, lab):
 
 def test_the_same_seed_gives_the_same_numbers_and_another_others(lab):
     first, again, other = (
-        leakage(lab, attribute="gender", null=5, draws=20, systems=["faithful"], seed=seed)
+        leakage(lab, attribute="gender", permutations=5, bootstrap=20, systems=["faithful"], seed=seed)
         for seed in (4, 4, 5)
     )
     assert first.measurements == again.measurements
@@ -295,7 +295,9 @@ def test_no_null_means_no_ideal(lab):
 
 
 def test_three_groups_and_combinations(lab):
-    results = leakage(lab, attribute="gender+age", null=5, draws=20, systems=["faithful"], folds=5)
+    results = leakage(
+        lab, attribute="gender+age", permutations=5, bootstrap=20, systems=["faithful"], folds=5
+    )
     headline = row(results, "on-outputs", "faithful")
     assert len(lab.groups("gender+age")) > 2
     assert headline.value is not None or "folds need" in headline.reason
@@ -380,7 +382,7 @@ def test_labels_that_are_all_wrong_leak_but_compare_with_nothing():
 
 def test_options_that_are_wrong_are_told(lab, tmp_path):
     with pytest.raises(PortrayalError, match="'strength' must be 1000 or less"):
-        leakage(lab, **CALL, strength=1e4)
+        leakage(lab, **CALL, C=1e4)
     with pytest.raises(PortrayalError, match="Did you mean 'label'"):
         leakage(lab, **CALL, mistakes="labels")
     with pytest.raises(PortrayalError, match="'synonyms' is for objects found in captions"):
@@ -394,7 +396,7 @@ def measured(term: str, studies: int = 4, world: World | None = None, **dials) -
     made = [
         make_study(600, seed, world=world, captioners=[Captioner("s", **dials)]) for seed in range(studies)
     ]
-    return float(np.mean([value(leakage(s, **CALL, speakers=["s"]), term) for s in made]))
+    return float(np.mean([value(leakage(s, **CALL, sources=["s"]), term) for s in made]))
 
 
 def test_it_follows_amplification():
@@ -444,12 +446,14 @@ def labelled_study(labels=("bench", "kite")):
 def test_detectors_are_measured_where_they_are_asked_for():
     study = labelled_study()
     with pytest.raises(Undefined, match="nothing by a system"):
-        leakage(study, attribute="gender", draws=20, null=0)
-    found = leakage(study, attribute="gender", outputs="labels", draws=20, null=0)
+        leakage(study, attribute="gender", bootstrap=20, permutations=0)
+    found = leakage(study, attribute="gender", outputs="labels", bootstrap=20, permutations=0)
     assert {m.system for m in found.measurements} == {"true", "leaky"}
     assert value(found, "on-outputs", "leaky") == 1
     assert value(found, "on-outputs", "true") < 0.65
-    one = leakage(study, attribute="gender", outputs="labels", draws=20, null=0, systems=["leaky"])
+    one = leakage(
+        study, attribute="gender", outputs="labels", bootstrap=20, permutations=0, systems=["leaky"]
+    )
     assert {m.system for m in one.measurements} == {"leaky"}
 
 
@@ -458,7 +462,7 @@ def test_workers_do_not_matter_for_detectors(tmp_path, command):
 
     write_study(labelled_study(), tmp_path / "study")
     shown = [
-        command("score", "leakage", tmp_path / "study", "--outputs", "labels", "--draws", 20, "--null", 0, "--format",
+        command("score", "leakage", tmp_path / "study", "--outputs", "labels", "--bootstrap", 20, "--permutations", 0, "--format",
                 "csv", "--workers", workers)[1]
         for workers in (1, 2)
     ]  # fmt: skip
@@ -468,4 +472,10 @@ def test_workers_do_not_matter_for_detectors(tmp_path, command):
 
 def test_a_label_that_is_the_group_is_no_object():
     with pytest.raises(Undefined, match="other than people"):
-        leakage(labelled_study(("woman", "man")), attribute="gender", outputs="labels", draws=20, null=0)
+        leakage(
+            labelled_study(("woman", "man")),
+            attribute="gender",
+            outputs="labels",
+            bootstrap=20,
+            permutations=0,
+        )

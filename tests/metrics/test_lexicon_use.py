@@ -47,7 +47,7 @@ ENGLISH = [
     f"a {'man' if n % 2 else 'woman'} with a {'dog' if n % 3 else 'kite'} on street {n}" for n in range(62)
 ]
 GROUPS = ["female", "male"]
-FEW = {"null": 0, "draws": 20, "seeds": (0,)}
+FEW = {"permutations": 0, "bootstrap": 20, "seeds": (0,)}
 
 
 def study_of(attribute="gender", groups=GROUPS, objects=None, **captions):
@@ -68,9 +68,9 @@ def numbers(results):
 def test_an_attribute_of_another_name_gives_the_same_numbers(name):
     usual, renamed = study_of(c=ENGLISH), study_of(name, ["F", "M"], c=ENGLISH)
     assert numbers(lic(renamed, **FEW)) == numbers(lic(usual, **FEW))
-    assert numbers(error(renamed, draws=20)) == numbers(error(usual, draws=20))
-    assert numbers(word_odds(renamed, draws=20)) == numbers(word_odds(usual, draws=20))
-    assert {m.attribute for m in error(renamed, attribute="gender", draws=20).measurements} == {name}
+    assert numbers(error(renamed, bootstrap=20)) == numbers(error(usual, bootstrap=20))
+    assert numbers(word_odds(renamed, bootstrap=20)) == numbers(word_odds(usual, bootstrap=20))
+    assert {m.attribute for m in error(renamed, attribute="gender", bootstrap=20).measurements} == {name}
     labels = pl.DataFrame({"image_id": range(62), "label": ["man", "dog"] * 31, "source": "human"})
     with_objects = study_of(name, c=ENGLISH, objects=labels)
     assert leakage.Labels.of(with_objects, {}, name).names == ("dog",)
@@ -87,7 +87,7 @@ def test_two_attributes_of_one_name_are_not_chosen_between():
 
 @pytest.mark.parametrize("metric", [lic, word_odds])
 def test_what_cannot_be_hidden_is_refused_unless_told_so(metric):
-    few = FEW if metric is lic else {"draws": 20}
+    few = FEW if metric is lic else {"bootstrap": 20}
     hair = study_of("hair", ["dark", "fair"], c=ENGLISH)
     with pytest.raises(
         Undefined, match=r"No shipped lexicon has words that name 'hair'.*--lexicon FILE.*--no-mask"
@@ -132,7 +132,7 @@ def test_groups_that_mean_one_are_not_measured_apart():
 
 def test_captions_in_another_language_are_refused_and_the_others_measured(tmp_path, capsys):
     study = study_of(german=GERMAN, english=ENGLISH)
-    found = error(study, draws=20)
+    found = error(study, bootstrap=20)
     assert {m.system for m in found.measurements} == {"english"}
     (skip,) = found.provenance["skipped"]
     assert skip["reason"].startswith(
@@ -143,7 +143,7 @@ def test_captions_in_another_language_are_refused_and_the_others_measured(tmp_pa
             metric(study, attribute="gender", systems=["german"])
     assert lic(study, systems=["german"], mask=False, **FEW).measurements  # no words are needed
     write_study(study, tmp_path)
-    assert run(["score", "error", str(tmp_path), "--draws", "20"]) == 0
+    assert run(["score", "error", str(tmp_path), "--bootstrap", "20"]) == 0
     assert "Not measured: error, gender. Of 31 captions of 'german'" in " ".join(
         capsys.readouterr().out.split()
     )
@@ -155,9 +155,9 @@ def test_captions_of_two_languages_bear_a_caution():
         "Of 93 captions of 'c' that were read, 62 seem to be in the language of the word lists (en); words in others "
         "are not found."
     )
-    assert all((m.caution or "").endswith(sentence) for m in error(mixed, draws=20).measurements)
+    assert all((m.caution or "").endswith(sentence) for m in error(mixed, bootstrap=20).measurements)
     things = pl.DataFrame({"image_id": range(93), "label": "dog", "source": "human"})
-    rows = quality(study_of(c=ENGLISH + GERMAN, objects=things), draws=20).measurements
+    rows = quality(study_of(c=ENGLISH + GERMAN, objects=things), bootstrap=20).measurements
     assert {m.term for m in rows if m.caution} == {"chair-i", "chair-s"}
 
 
@@ -166,13 +166,13 @@ def test_a_lexicon_of_the_captions_language_reads_them(tmp_path):
     german = tmp_path / "de.toml"
     german.write_text(f'name = "de"\nattribute = "gender"\nlanguage = "de"\n{words}')
     study = study_of(german=GERMAN)
-    assert error(study, lexicon=str(german), draws=20).measurements
+    assert error(study, lexicon=str(german), bootstrap=20).measurements
     german.write_text(f'name = "de"\nattribute = "gender"\n{words}')  # says nothing of its language: English
     with pytest.raises(Undefined, match='a line such as language = "de"'):
-        error(study, attribute="gender", lexicon=str(german), draws=20)
+        error(study, attribute="gender", lexicon=str(german), bootstrap=20)
     german.write_text('name = "fr"\nlanguage = "fr"\n[groups]\nmale = ["homme"]\nfemale = ["femme"]\n')
     with pytest.raises(Undefined, match=r"0 seem to be in the language of the word lists \(fr\)"):
-        error(study, attribute="gender", lexicon=str(german), draws=20)
+        error(study, attribute="gender", lexicon=str(german), bootstrap=20)
 
 
 def test_a_check_says_which_lexicon_each_attribute_uses():

@@ -37,7 +37,7 @@ def lab() -> Study:
 
 @pytest.fixture(scope="module")
 def found(lab: Study) -> Results:
-    return lic(lab, attribute="gender", null=20, draws=100)
+    return lic(lab, attribute="gender", permutations=20, bootstrap=100)
 
 
 def value(results: Results, term: str, system: str | None = None, group=None, item=None):
@@ -85,7 +85,7 @@ def leaking(size: int = 200, seed: int = 0) -> tuple[list[str], list[str]]:
 
 def test_the_published_split_gives_the_reference_values(lic_gender):
     study = portrayal.read_study(lic_gender).only(FIVE)
-    results = lic(study, attribute="gender", split="paper", draws=20)
+    results = lic(study, attribute="gender", split="paper", bootstrap=20)
     expected = dict(zip(FIVE, (43.4, 44.7, 48.8, 46.6, 51.2), strict=True))
     unseen = dict(zip(FIVE, (231, 296, 373, 133, 137), strict=True))  # table 3 of the first reproduction
     for system, reference in expected.items():
@@ -110,7 +110,7 @@ def test_the_published_split_gives_the_reference_values(lic_gender):
 def test_leak_safe_folds_give_the_reference_values(lic_gender):
     study = portrayal.read_study(lic_gender).only(FIVE)
     study = Study(captions=study.captions, attributes=study.attributes)  # the system alone
-    results = lic(study, attribute="gender", null=0, draws=200, seeds=(0, 1))
+    results = lic(study, attribute="gender", permutations=0, bootstrap=200, seeds=(0, 1))
     expected = dict(zip(FIVE, (43.0, 44.9, 49.4, 43.6, 47.5), strict=True))
     errors = dict(zip(FIVE, (1.1, 1.1, 1.1, 1.9, 2.0), strict=True))
     for system, reference in expected.items():
@@ -124,7 +124,7 @@ def test_leak_safe_folds_give_the_reference_values(lic_gender):
 
 def test_chance_on_the_published_data_is_not_25(lic_gender):
     study = portrayal.read_study(lic_gender).only(["sat"])
-    results = lic(study, attribute="gender", null=10, draws=20, seeds=(0,))
+    results = lic(study, attribute="gender", permutations=10, bootstrap=20, seeds=(0,))
     assert 27.5 < value(results, "null_m") < 28.9
     assert 28.8 < value(results, "null_d") < 30.0
     mine = row(results, "lic_m")
@@ -138,7 +138,10 @@ def test_chance_on_the_published_data_is_not_25(lic_gender):
 def test_common_folds_say_what_they_cost(lic_gender):
     study = portrayal.read_study(lic_gender).only(["nic-equalizer"])
     study = Study(captions=study.captions, attributes=study.attributes)
-    mine = row(lic(study, attribute="gender", split="common", folds=5, null=0, draws=20, seeds=(0,)), "lic_m")
+    mine = row(
+        lic(study, attribute="gender", split="common", folds=5, permutations=0, bootstrap=20, seeds=(0,)),
+        "lic_m",
+    )
     assert "common folds keep 28% of the captions" in mine.reason
 
 
@@ -151,7 +154,7 @@ def test_race_words_stay_and_a_vocabulary_that_lacks_the_systems_words_is_told(s
         "import", "lic", source, vocabulary, "--attribute", "race", "--references", people, "--out", out
     )
     assert code == 0
-    results = lic(portrayal.read_study(out), attribute="race", split="paper", seeds=(0, 12), draws=20)
+    results = lic(portrayal.read_study(out), attribute="race", split="paper", seeds=(0, 12), bootstrap=20)
     mine = row(results, "lic_m")
     assert mine.settings["mask"] is None
     assert mine.n == 220
@@ -181,7 +184,7 @@ def plain(texts, groups, splits, balanced) -> float:
 
 def test_crossfit_is_a_plain_implementations(lab):
     system = lab.systems[-1]
-    results = lic(lab, attribute="gender", systems=[system], null=0, draws=20, seeds=(5, 9))
+    results = lic(lab, attribute="gender", systems=[system], permutations=0, bootstrap=20, seeds=(5, 9))
     told = dict(lab.spoken(system).select("image_id", "caption").iter_rows())
     truth = dict(lab.labels("gender").iter_rows())
     images = sorted(image for image in told if image in truth)
@@ -205,7 +208,7 @@ def test_the_published_split_is_a_plain_implementations(lic_gender):
     split = paper_split(groups, 0)
     by_hand = plain(texts, groups, [(split.train, split.test)], False)
     alone = Study(captions=captions, attributes=study.attributes)
-    results = lic(alone, attribute="gender", split="paper", seeds=(0,), draws=20)
+    results = lic(alone, attribute="gender", split="paper", seeds=(0,), bootstrap=20)
     assert value(results, "lic_m") == pytest.approx(by_hand, abs=0.01)
 
 
@@ -254,7 +257,7 @@ def test_evidence_has_every_tested_caption_with_its_words(found, lab):
         assert "man" not in words
         scores.setdefault(told["labelled"], []).append(told["score"])
         assert (told["score"] > 0) == (told["labelled"] == told["guessed"])
-    first = lic(lab, attribute="gender", systems=[system], null=0, draws=20, seeds=(0,))
+    first = lic(lab, attribute="gender", systems=[system], permutations=0, bootstrap=20, seeds=(0,))
     by_hand = 100 * np.mean([np.mean(part) for part in scores.values()])
     assert by_hand == pytest.approx(value(first, "lic_m"), abs=0.05)
     strongest = max(
@@ -272,14 +275,14 @@ def test_the_order_of_rows_changes_nothing_where_folds_are_ours(lab, found):
         attributes=lab.attributes.sample(fraction=1, shuffle=True, seed=2),
         references=lab.references,
     )
-    again = lic(shuffled, attribute="gender", systems=[system], null=20, draws=100)
+    again = lic(shuffled, attribute="gender", systems=[system], permutations=20, bootstrap=100)
     assert [m.as_dict() for m in again.measurements] == [
         m.as_dict() for m in found.measurements if m.system == system
     ]
 
 
 def test_settings_asked_for_and_no_others(lab):
-    call = {"attribute": "gender", "systems": list(lab.systems[:1]), "null": 0, "draws": 20}
+    call = {"attribute": "gender", "systems": list(lab.systems[:1]), "permutations": 0, "bootstrap": 20}
     both = lic(lab, split=("paper", "crossfit"), **call)
     assert {m.settings["split"] for m in both.measurements} == {"paper", "crossfit"}
     alone = lic(lab, split="paper", **call)
@@ -301,7 +304,7 @@ def test_settings_asked_for_and_no_others(lab):
 
 def test_unseen_is_what_the_split_of_that_name_measures(lab):
     results = lic(
-        lab, attribute="gender", systems=[lab.systems[0]], split="paper-unseen", seeds=(0, 12), draws=20
+        lab, attribute="gender", systems=[lab.systems[0]], split="paper-unseen", seeds=(0, 12), bootstrap=20
     )
     masked = row(results, "unseen", item="masked")
     assert masked.value == pytest.approx(value(results, "lic_m"))
@@ -310,7 +313,7 @@ def test_unseen_is_what_the_split_of_that_name_measures(lab):
 
 
 def test_seeds_of_folds_follow_the_seed(lab):
-    call = {"attribute": "gender", "systems": [lab.systems[0]], "null": 0, "draws": 20}
+    call = {"attribute": "gender", "systems": [lab.systems[0]], "permutations": 0, "bootstrap": 20}
     first, second = (lic(lab, seed=seed, **call) for seed in (0, 2))
     assert row(first, "lic_m").settings["seeds"] is None
     assert row(first, "lic_m").settings["repeats"] == 5
@@ -325,7 +328,9 @@ def test_seeds_of_folds_follow_the_seed(lab):
 
 def test_three_groups_and_combinations(lab):
     attribute = f"gender+{next(name for name in lab.attribute_names if name != 'gender')}"
-    results = lic(lab, attribute=attribute, systems=[lab.systems[0]], null=5, draws=20, seeds=(0,))
+    results = lic(
+        lab, attribute=attribute, systems=[lab.systems[0]], permutations=5, bootstrap=20, seeds=(0,)
+    )
     groups = lab.groups(attribute)
     assert len(groups) > 2
     assert all("+" in group for group in groups)
@@ -345,7 +350,7 @@ def test_people_speak_in_the_words_of_the_system():
     }
     study = study_of(said, groups, people, vocabularies={"s": ["a", "person", "near", "WOK"]})
     results = {
-        rule: lic(study, attribute="gender", null=0, draws=20, seeds=(0,), vocabulary=rule)
+        rule: lic(study, attribute="gender", permutations=0, bootstrap=20, seeds=(0,), vocabulary=rule)
         for rule in ("system", "observed", "none", "common")
     }
     assert value(results["none"], "lic_d") is None  # two texts only: too few for ten folds
@@ -361,10 +366,16 @@ def test_people_speak_in_the_words_of_the_system():
     common = reader.vocabulary("s", "common")  # as many as the system has: the four that people say most
     assert {"a", "genderword", "here"} < common
     assert len(common) == 4
-    assert row(lic(study, attribute="gender", null=0, draws=20), "lic_m").settings["vocabulary"] == "system"
+    assert (
+        row(lic(study, attribute="gender", permutations=0, bootstrap=20), "lic_m").settings["vocabulary"]
+        == "system"
+    )
     bare = study_of(said, groups, people)
-    assert row(lic(bare, attribute="gender", null=0, draws=20), "lic_m").settings["vocabulary"] == "observed"
-    lacking = lic(bare, attribute="gender", null=0, draws=20, vocabulary="system")
+    assert (
+        row(lic(bare, attribute="gender", permutations=0, bootstrap=20), "lic_m").settings["vocabulary"]
+        == "observed"
+    )
+    lacking = lic(bare, attribute="gender", permutations=0, bootstrap=20, vocabulary="system")
     assert "no vocabulary of 's'" in row(lacking, "lic_d").reason
     assert value(lacking, "lic_m") is not None
 
@@ -376,7 +387,7 @@ def test_images_with_too_few_captions_by_people_are_left_out_of_the_pair():
         for number, text in enumerate(said)
     }
     study = study_of(said, groups, people)
-    results = lic(study, attribute="gender", null=0, draws=50)
+    results = lic(study, attribute="gender", permutations=0, bootstrap=50)
     mine = row(results, "lic")
     assert mine.n == 240
     assert "60 of 300 images have fewer than 3 captions by people" in mine.reason
@@ -388,9 +399,9 @@ def test_images_with_too_few_captions_by_people_are_left_out_of_the_pair():
         captions=alone.captions.with_columns(pl.col("image_id").replace(same)),
         attributes=alone.attributes.with_columns(pl.col("image_id").replace(same)),
     )
-    again = lic(alone, attribute="gender", null=0, draws=50)
+    again = lic(alone, attribute="gender", permutations=0, bootstrap=50)
     assert value(again, "lic_m") == pytest.approx(value(results, "lic_m_paired"))
-    all_of_them = lic(study, attribute="gender", null=0, draws=50, references=2)
+    all_of_them = lic(study, attribute="gender", permutations=0, bootstrap=50, references=2)
     assert row(all_of_them, "lic").n == 300
     assert row(all_of_them, "lic").reason is None
 
@@ -409,7 +420,7 @@ def test_several_captions_of_an_image_take_turns():
         ),
         attributes=pl.DataFrame({"image_id": images, "gender": groups}),
     )
-    results = lic(study, attribute="gender", null=5, draws=50)
+    results = lic(study, attribute="gender", permutations=5, bootstrap=50)
     mine = row(results, "lic_m")
     assert mine.n == 200
     assert mine.low < mine.value < mine.high
@@ -420,12 +431,12 @@ def test_masks_and_lists_change_what_is_read():
     rng = np.random.default_rng(0)
     groups = ["female", "male"] * 100
     said = [f"a {'woman' if group == 'female' else 'man'} at w{rng.integers(80)}" for group in groups]
-    call = {"attribute": "gender", "null": 0, "draws": 20, "seeds": (0,)}
+    call = {"attribute": "gender", "permutations": 0, "bootstrap": 20, "seeds": (0,)}
     study = study_of(said, groups)
     assert value(lic(study, mask=False, **call), "accuracy") == 100
     assert value(lic(study, **call), "accuracy") < 65
-    removed = lic(study, hide="remove", **call)
-    assert row(removed, "lic_m").settings["hide"] == "remove"
+    removed = lic(study, mask_mode="remove", **call)
+    assert row(removed, "lic_m").settings["mask_mode"] == "remove"
     words = {m.item for m in removed.measurements if m.term == "word"}
     assert "genderword" not in words
     assert "a" in words
@@ -446,7 +457,7 @@ def test_masks_and_lists_change_what_is_read():
     ],
 )
 def test_undefined_is_undefined(captions, groups, reason):
-    results = lic(study_of(captions, groups), attribute="gender", draws=20)
+    results = lic(study_of(captions, groups), attribute="gender", bootstrap=20)
     mine = row(results, "lic_m")
     assert mine.value is None
     assert reason in mine.reason
@@ -456,10 +467,10 @@ def test_one_group_is_refused_and_few_images_are_marked():
     with pytest.raises(Undefined, match="has 1"):
         lic(study_of(["a", "b"], ["male", "male"]), attribute="gender")
     said, groups = leaking(50)
-    mine = row(lic(study_of(said, groups), attribute="gender", null=5, draws=20), "lic_m")
+    mine = row(lic(study_of(said, groups), attribute="gender", permutations=5, bootstrap=20), "lic_m")
     assert mine.reason.startswith("too few")
     assert mine.p is None
-    no_people = lic(study_of(*leaking()), attribute="gender", null=0, draws=20)
+    no_people = lic(study_of(*leaking()), attribute="gender", permutations=0, bootstrap=20)
     assert {value(no_people, term) for term in PEOPLE} == {None}
 
 
@@ -473,7 +484,7 @@ def test_a_system_without_a_group_is_undefined_and_the_others_are_measured():
         captions=pl.concat([study.captions, more.with_columns(pl.lit("t").alias("system"))]),
         attributes=study.attributes,
     )
-    results = lic(both, attribute="gender", null=0, draws=20)
+    results = lic(both, attribute="gender", permutations=0, bootstrap=20)
     assert value(results, "lic_m", "s") is not None
     assert "no captioned image of female" in row(results, "lic_m", "t").reason
 
@@ -511,9 +522,9 @@ def test_the_command_takes_splits_seeds_and_shows_them_side_by_side(command, lab
         tmp_path / "study",
         "--attribute",
         "gender",
-        "--null",
+        "--permutations",
         0,
-        "--draws",
+        "--bootstrap",
         20,
         "--workers",
         1,
@@ -532,13 +543,13 @@ def test_the_command_takes_splits_seeds_and_shows_them_side_by_side(command, lab
     assert "whole numbers separated by commas" in complaint
     code, _, complaint = command(*call, "--split", "random")
     assert code == 2
-    code, _, complaint = command(*call, "--null", -1)
+    code, _, complaint = command(*call, "--permutations", -1)
     assert code == 2
     assert "must be 0 or more" in complaint
 
 
 def test_workers_change_no_number(lab):
-    call = {"attribute": "gender", "null": 5, "draws": 20, "seeds": (0,)}
+    call = {"attribute": "gender", "permutations": 5, "bootstrap": 20, "seeds": (0,)}
     alone = portrayal.auditing.score(lab, lic, **call)
     spread = portrayal.auditing.score(lab, lic, workers=2, **call)
     assert {m.id: m.as_dict() for m in alone.measurements} == {m.id: m.as_dict() for m in spread.measurements}
@@ -548,7 +559,7 @@ def test_workers_change_no_number(lab):
 
 def test_sensitivity_changes_one_thing_at_a_time(lab):
     system = lab.systems[0]
-    results = lic(lab, attribute="gender", systems=[system], sensitivity=True, draws=20, seeds=(0,))
+    results = lic(lab, attribute="gender", systems=[system], sensitivity=True, bootstrap=20, seeds=(0,))
     settings = [
         json.loads(text) for text in dict.fromkeys(json.dumps(m.settings) for m in results.measurements)
     ]
@@ -556,8 +567,8 @@ def test_sensitivity_changes_one_thing_at_a_time(lab):
     changed = [[name for name in base if base[name] != one[name]] for one in others]
     assert all(len(names) == 1 for names in changed)
     assert {names[0] for names in changed} == {"mask", "hide", "vocabulary", "balance", "strength"}
-    assert [one["strength"] for one in others if one["strength"] != 0.1] == [pytest.approx(0.01), 1.0]
-    assert {m.settings["null"] for m in results.measurements} == {0}
+    assert [one["C"] for one in others if one["C"] != 0.1] == [pytest.approx(0.01), 1.0]
+    assert {m.settings["permutations"] for m in results.measurements} == {0}
     assert not any(m.term == "word" for m in results.measurements if m.settings != base)
 
 
@@ -570,7 +581,7 @@ def test_sensitivity_knows_which_systems_have_a_vocabulary():
         references=study.references,
         vocabularies={"t": ("a", "person", "near")},
     )
-    results = lic(both, attribute="gender", sensitivity=True, draws=20, seeds=(0,))
+    results = lic(both, attribute="gender", sensitivity=True, bootstrap=20, seeds=(0,))
     rules = {
         system: {m.settings["vocabulary"] for m in results.measurements if m.system == system}
         for system in "st"
@@ -581,12 +592,12 @@ def test_sensitivity_knows_which_systems_have_a_vocabulary():
 def test_a_classifier_that_would_never_end_is_refused(lab):
     for strength in (1e9, float("inf"), float("nan")):
         with pytest.raises(PortrayalError, match="must be"):
-            lic(lab, attribute="gender", strength=strength)
+            lic(lab, attribute="gender", C=strength)
 
 
 def test_few_dealings_make_the_excess_less_sure(lab):
-    call = {"attribute": "gender", "systems": ["faithful"], "draws": 200, "seeds": (0, 1)}
-    few, many = (lic(lab, null=null, **call) for null in (3, 60))
+    call = {"attribute": "gender", "systems": ["faithful"], "bootstrap": 200, "seeds": (0, 1)}
+    few, many = (lic(lab, permutations=null, **call) for null in (3, 60))
     plain = row(many, "lic")
     width = [row(results, "lic_excess").high - row(results, "lic_excess").low for results in (few, many)]
     assert width[0] > width[1] >= plain.high - plain.low
@@ -617,7 +628,7 @@ def test_an_interval_holds_the_long_run_value_where_system_and_people_share_noth
         groups = rng.choice(["female", "male"], 400).tolist()
         people = {n: [told(group, rng) for _ in range(5)] for n, group in enumerate(groups)}
         study = study_of([told(group, rng) for group in groups], groups, people)
-        found = lic(study, attribute="gender", null=0, draws=100, seeds=(0, 1))
+        found = lic(study, attribute="gender", permutations=0, bootstrap=100, seeds=(0, 1))
         values.append([row(found, term).value for term in ("lic_m", "lic_d", "lic")])
         held.append([(row(found, term).low, row(found, term).high) for term in ("lic_m", "lic_d", "lic")])
     truth = np.mean(values, axis=0)
@@ -635,7 +646,7 @@ def test_several_captions_of_an_image_count_whatever_the_order_of_rows():
         replace(study, captions=twice.sample(fraction=1, shuffle=True, seed=2)),
     ]
     rows = [
-        {(m.system, m.term): m.value for m in lic(one, attribute="gender", null=0, seeds=(0,), draws=20).measurements
+        {(m.system, m.term): m.value for m in lic(one, attribute="gender", permutations=0, seeds=(0,), bootstrap=20).measurements
          if m.group is None and m.item is None and m.term == "lic_m"}
         for one in both
     ]  # fmt: skip

@@ -28,10 +28,10 @@ pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 FAST = {
     "classifier": "lstm",
     "epochs": 3,
-    "rate": 2e-3,
+    "learning_rate": 2e-3,
     "seeds": (0, 12),
     "precision": "float32",
-    "draws": 100,
+    "bootstrap": 100,
     "references": 2,
 }
 
@@ -44,7 +44,7 @@ def lab() -> Study:
 @pytest.fixture(scope="module")
 def found(lab, tmp_path_factory):
     kept = str(tmp_path_factory.mktemp("kept"))
-    return lic(lab, attribute="gender", split="paper", explain=8, trainings=kept, **FAST), kept
+    return lic(lab, attribute="gender", split="paper", explain=8, cache_dir=kept, **FAST), kept
 
 
 def told(study_size: int = 120) -> Study:
@@ -67,22 +67,24 @@ def test_what_can_be_told_is_learnt_and_explained():
 
 
 def test_rows_are_those_of_the_linear_classifier(lab, found):
-    linear = lic(lab, attribute="gender", split="paper", null=0, seeds=(0, 12), draws=100, references=2)
+    linear = lic(
+        lab, attribute="gender", split="paper", permutations=0, seeds=(0, 12), bootstrap=100, references=2
+    )
 
     def terms(results):
         return {(m.term, m.group) for m in results.measurements if m.term not in ("word", "attribution")}
 
     assert terms(found[0]) == terms(linear)
     assert row(found[0], "lic_m").settings["classifier"] == "lstm"
-    assert row(found[0], "lic_m").settings["strength"] is None
-    assert row(found[0], "lic_m").settings["rate"] == 2e-3
+    assert row(found[0], "lic_m").settings["C"] is None
+    assert row(found[0], "lic_m").settings["learning_rate"] == 2e-3
     assert row(found[0], "lic_m").low < value(found[0], "lic_m") < row(found[0], "lic_m").high
 
 
 def test_what_was_trained_is_not_trained_again(lab, found, monkeypatch):
     results, kept = found
     monkeypatch.setattr(Lstm, "train", lambda *_: pytest.fail("was trained again"))
-    again = lic(lab, attribute="gender", split="paper", explain=8, trainings=kept, device="later", **FAST)
+    again = lic(lab, attribute="gender", split="paper", explain=8, cache_dir=kept, device="deferred", **FAST)
     for mine, theirs in zip(results.measurements, again.measurements, strict=True):
         assert (mine.id, mine.value) == (theirs.id, pytest.approx(theirs.value, abs=1e-4))
 
@@ -90,22 +92,22 @@ def test_what_was_trained_is_not_trained_again(lab, found, monkeypatch):
 def test_captions_that_are_not_learnt_come_from_the_same_trainings(lab, found, monkeypatch):
     _, kept = found
     monkeypatch.setattr(Lstm, "train", lambda *_: pytest.fail("was trained again"))
-    options = {"attribute": "gender", "explain": 8, "trainings": kept, "device": "later", **FAST}
+    options = {"attribute": "gender", "explain": 8, "cache_dir": kept, "device": "deferred", **FAST}
     unseen = lic(lab, split="paper-unseen", **options)
     both = lic(lab, split="paper", **options)
     assert value(unseen, "lic_m") == pytest.approx(value(both, "unseen", item="masked"), abs=1e-6)
 
 
 def test_trainings_can_be_put_off(lab, tmp_path):
-    options = {"attribute": "gender", "split": "paper", "trainings": str(tmp_path), **{**FAST, "seeds": (0,)}}
+    options = {"attribute": "gender", "split": "paper", "cache_dir": str(tmp_path), **{**FAST, "seeds": (0,)}}
     with pytest.raises(PortrayalError, match=r"3 trainings wait in .*plan.npz.*python -m portrayal.models"):
-        lic(lab, device="later", **options)
+        lic(lab, device="deferred", **options)
     assert list(carry_out(tmp_path, "cpu"))[-1] == (3, 3)
-    later = lic(lab, device="later", **options)
-    now = lic(lab, **{**options, "trainings": None})
+    later = lic(lab, device="deferred", **options)
+    now = lic(lab, **{**options, "cache_dir": None})
     assert value(later, "lic") == pytest.approx(value(now, "lic"), abs=1e-4)
     with pytest.raises(PortrayalError, match="the option trainings"):
-        lic(lab, device="later", **{**options, "trainings": None})
+        lic(lab, device="deferred", **{**options, "cache_dir": None})
 
 
 def test_one_seed_cannot_say_how_sure_to_be(lab):
@@ -130,7 +132,7 @@ def test_how_sure_to_be_is_known_from_the_other_seeds_only():
 
 def test_folds_and_chance(lab):
     quick = {**FAST, "epochs": 1, "seeds": (0,)}
-    made = lic(lab, attribute="gender", folds=3, null=2, **quick)
+    made = lic(lab, attribute="gender", folds=3, permutations=2, **quick)
     assert row(made, "lic_m").n == 200
     assert 15 < value(made, "null_m") < 40
     assert value(made, "lic_m_calibrated") is not None  # by the other folds
@@ -214,7 +216,7 @@ def test_chance_begins_with_other_networks_each_time(lab, monkeypatch):
     monkeypatch.setattr(
         trained, lambda _, tasks: ((n, train_nothing(one, seeds)) for n, one in enumerate(tasks))
     )
-    lic(lab, attribute="gender", split="paper", null=4, **FAST)
+    lic(lab, attribute="gender", split="paper", permutations=4, **FAST)
     dealt = [seed for seed in seeds if seed % 1_000_003 not in (0, 12)]
     assert len(dealt) == 2 * 4 * 2  # seeds, dealings, system and people, who begin alike
     assert len(set(dealt)) == 2 * 4
@@ -240,7 +242,7 @@ def test_a_dealing_that_leaves_a_part_without_a_group_is_not_known(monkeypatch):
         ({"explain": 5}, "'explain' is for neural classifiers"),
         ({"epochs": 5}, "'epochs' is for neural classifiers"),
         ({"classifier": "bert-ft", "unknown": "pieces"}, "for the classifier 'lstm' only"),
-        ({"classifier": "lstm", "trainings": __file__}, "is a file"),
+        ({"classifier": "lstm", "cache_dir": __file__}, "is a file"),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(lab, options, message):
@@ -254,7 +256,7 @@ def test_the_command_takes_all_of_it(command, tmp_path):
     code, out, err = command(
         *("score", "lic", study, "--attribute", "gender", "--systems", "faithful", "--split", "paper"),
         *("--classifier", "lstm", "--epochs", "1", "--seeds", "0,12", "--explain", "4", "--format", "csv"),
-        *("--trainings", str(kept), "--device", "cpu", "--references", "1"),
+        *("--cache-dir", str(kept), "--device", "cpu", "--references", "1"),
     )
     assert code == 0, err
     assert "attribution" in out
@@ -275,8 +277,8 @@ def test_the_published_trainings_of_the_real_data(lic_gender, tmp_path):
     """Of one captioner and seed: its captions, those of the images with five references, and five of people's."""
     study = portrayal.read_study(lic_gender).only(["nic-th10"])
     with pytest.raises(PortrayalError, match=r"^7 trainings wait"):
-        lic(study, attribute="gender", split="paper", classifier="lstm", seeds=(0,), device="later",
-            trainings=str(tmp_path))  # fmt: skip
+        lic(study, attribute="gender", split="paper", classifier="lstm", seeds=(0,), device="deferred",
+            cache_dir=str(tmp_path))  # fmt: skip
     tasks, classifier, explain = read_plan(tmp_path / PLAN)
     assert (classifier, explain) == (Lstm(), 0)
     sizes = sorted((len(task.train), len(task.test)) for task in tasks)

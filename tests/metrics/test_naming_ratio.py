@@ -47,7 +47,7 @@ def test_half_of_the_references_is_no_majority(n):
     references = pl.DataFrame({"image_id": ["1"] * n, "caption": ["a man", "a person"] * (n // 2)})
     captions = pl.DataFrame({"image_id": ["1"], "system": ["s"], "caption": ["a man"]})
     made = Study.from_frames(captions=captions, references=references)
-    rows = naming_ratio(made, attribute="gender", people="majority").measurements
+    rows = naming_ratio(made, attribute="gender", human="majority").measurements
     assert all(m.value is None for m in rows)
 
 
@@ -106,7 +106,7 @@ def test_real_ratios_agree_with_a_second_implementation(lic_gender):
         .iter_rows()
     }
     for m in naming_ratio(
-        real, attribute="gender", systems=["oscar"], draws=20, lexicon="gender-lic"
+        real, attribute="gender", systems=["oscar"], bootstrap=20, lexicon="gender-lic"
     ).measurements:
         if m.group is not None:
             above = sum(m.group in groups for image, groups in said.items() if image in people)

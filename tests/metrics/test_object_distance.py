@@ -57,7 +57,7 @@ def rows(results, term, item=None):
 
 
 def test_a_case_worked_by_hand(study, vectors):
-    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=vectors, draws=50)
+    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=vectors, bootstrap=50)
     # ski (3, 4): man .6, woman .8; cup: 0, 1; fog: -1/sqrt 2 both; sled unknown; "ski sled" is unknown too, and not ski
     half = 0.5**0.5
     man = [(0.6 + 0) / 2, 0.6, -half]
@@ -85,7 +85,7 @@ def test_objects_one_by_one_and_the_nearest(vectors):
         captions=pl.DataFrame({"image_id": images, "system": ["s"] * 60, "caption": ["a man"] * 60}),
         objects=pl.DataFrame({"image_id": [i for i, _ in labels], "label": [label for _, label in labels]}),
     )
-    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=vectors, draws=50)
+    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=vectors, bootstrap=50)
     assert rows(results, "cosine", "ski")["male"].value == pytest.approx(0.6)
     assert rows(results, "to-group", "ski")["male"].value == pytest.approx(0.6 / 1.4)
     # to man the ski is nearest everywhere; to woman the cup is where it is there, else the kite (2 / sqrt 5 = .89)
@@ -105,7 +105,7 @@ def test_ratios_of_cosines_that_are_not_positive_are_undefined(vectors):
         captions=pl.DataFrame({"image_id": [1], "system": ["s"], "caption": ["a man"]}),
         objects=pl.DataFrame({"image_id": [1], "label": ["fog"]}),
     )
-    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=vectors, draws=50)
+    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=vectors, bootstrap=50)
     for term in ("to-group", "to-neutral"):
         assert rows(results, term)["male"].value is None
         assert rows(results, term)["male"].reason
@@ -114,7 +114,7 @@ def test_ratios_of_cosines_that_are_not_positive_are_undefined(vectors):
 def test_captions_that_name_a_group(monkeypatch, study):
     close = {("a man", "cup ski"): 0.4, ("a man", "fog"): 0.2, ("a woman", "ski"): 0.1}
     told_by(monkeypatch, Language({}), Encoder(close))
-    results = portrayal.metrics.object_distance(study, attribute="gender", level="caption", draws=50)
+    results = portrayal.metrics.object_distance(study, attribute="gender", level="caption", bootstrap=50)
     assert rows(results, "cosine")["male"].value == pytest.approx(0.3)
     assert rows(results, "cosine")["female"].value == pytest.approx(0.1)
     assert rows(results, "to-group")["male"].value == pytest.approx(0.75)
@@ -126,7 +126,7 @@ def test_sentences_about_a_group(monkeypatch, study):
     close = {("ski", "it is a man"): 0.2, ("ski", "it is a woman"): 0.1, ("cup", "it is a man"): 0.6}
     told_by(monkeypatch, Language({}), Encoder(close))
     results = portrayal.metrics.object_distance(
-        study, attribute="gender", level="template", template=("it is a {}",), draws=50
+        study, attribute="gender", level="template", template=("it is a {}",), bootstrap=50
     )
     # images: (.2 + .6) / 2, .2, 0 (fog), 0 (sled), 0 ("ski sled" is another text)
     assert rows(results, "cosine")["male"].value == pytest.approx((0.4 + 0.2) / 5)
@@ -142,7 +142,7 @@ def test_vectors_must_know_the_groups(study, tmp_path):
 def test_a_neutral_word_that_is_unknown_leaves_the_groups_known(study, tmp_path):
     path = tmp_path / "few.txt"
     path.write_text("ski 3 4\nman 1 0\nwoman 0 1\n")
-    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=str(path), draws=50)
+    results = portrayal.metrics.object_distance(study, attribute="gender", vectors=str(path), bootstrap=50)
     assert rows(results, "cosine")["male"].value == pytest.approx(0.6)
     assert rows(results, "to-group")["male"].value == pytest.approx(0.6 / 1.4)
     for row in (rows(results, "cosine")["neutral"], rows(results, "to-neutral")["male"]):
@@ -181,7 +181,7 @@ def test_people_are_no_objects_and_half_a_label_is_unknown(level):
         references=pl.DataFrame({"image_id": range(30), "caption": captions * 10}),
         objects=pl.DataFrame({"image_id": [i // 3 for i in range(9)], "label": labels}),
     )
-    results = portrayal.metrics.object_distance(study, attribute="gender", level=level, draws=20)
+    results = portrayal.metrics.object_distance(study, attribute="gender", level=level, bootstrap=20)
     items = {m.item for m in results.measurements if m.system == "s" and m.term == "cosine"}
     assert "person" not in items
     assert "cell phone" not in items

@@ -314,7 +314,7 @@ MATCH = [
 
 def measured(study, model, **options) -> dict[tuple[str, str | None], float | None]:
     found = portrayal.metrics.retrieval_recall(
-        study, attribute="gender", model=model, draws=20, **options
+        study, attribute="gender", model=model, bootstrap=20, **options
     )
     return {(m.term, m.group): m.value for m in found.measurements}
 
@@ -383,9 +383,7 @@ def test_captions_that_read_the_same_share_their_places(torch, tmp_path):
 
 def test_rows_say_whom_they_are_about_and_what_chance_gives(torch, tmp_path):
     study = pictured(tmp_path, SAID, a="female", c="female", elsewhere="male")
-    results = portrayal.metrics.retrieval_recall(
-        study, model=Table(torch, MATCH, LIKE), attribute="gender"
-    )
+    results = portrayal.metrics.retrieval_recall(study, model=Table(torch, MATCH, LIKE), attribute="gender")
     rows = {(m.term, m.group): m for m in results.measurements}
     assert [m.term for m in results.measurements if m.group is None] == TERMS
     assert {m.system for m in results.measurements} == {"table"}
@@ -397,7 +395,7 @@ def test_rows_say_whom_they_are_about_and_what_chance_gives(torch, tmp_path):
     assert rows["tr@1", "male"].reason == "no picture that is searched is of 'male'"
     assert tr.reason.startswith("too few: 3 images")
     assert "among 6 captions of 3 pictures; by chance 0.333, 1 and 1 at 1, 5, 10" in tr.reason
-    assert tr.settings == {"by": "likeness, then matching", "rerank": 128, "captions": 5, "pictures": "all"}
+    assert tr.settings == {"by": "likeness, then matching", "rerank": 128, "captions": 5, "images": "all"}
     cut = pictured(tmp_path / "cut", {"a": ["0 0 0 0 0 0 0"], "b": ["1"]})
     single = Table(torch, match=[[0.0, 0.0]] * 2)
     single.match_logits = lambda images, texts: torch.zeros(len(texts), 2)
@@ -459,7 +457,7 @@ def model(torch, tmp_path_factory) -> str:
 
 
 def of_the_lab(study: Study, model: str, **options) -> Results:
-    asked = {"model": model, "captions": 2, "rerank": 8, "draws": 60, "attribute": "gender"}
+    asked = {"model": model, "captions": 2, "rerank": 8, "bootstrap": 60, "attribute": "gender"}
     return portrayal.metrics.retrieval_recall(study, **{**asked, **options})
 
 

@@ -50,7 +50,7 @@ def tied(*blocks: str) -> list[Row]:
 
 
 def measure(study: Study, **options) -> dict[tuple[str, str | None, str | None], object]:
-    results = portrayal.metrics.retrieval_skew(study, draws=20, **options)
+    results = portrayal.metrics.retrieval_skew(study, bootstrap=20, **options)
     return {(m.term, m.group, m.item): m for m in results.measurements}
 
 
@@ -136,7 +136,7 @@ def test_means_over_queries():
 
 def test_intervals_are_over_queries_and_as_wide_as_few_of_them_ask_for():
     lists = {f"q{n}": ranked("ffmfmm" if n % 2 else "mmffmf", 10 * n) for n in range(12)}
-    results = portrayal.metrics.retrieval_skew(study_of(**lists), k=3, draws=2000)
+    results = portrayal.metrics.retrieval_skew(study_of(**lists), k=3, bootstrap=2000)
     row = next(m for m in results.measurements if (m.term, m.group, m.item) == ("bias@k", "female", None))
     # Biases of 1/3 and -1/3, six of each: the mean is 0, its standard error 1/3 / sqrt(11), and t of 11 is 2.201.
     assert row.value == pytest.approx(0)
@@ -165,7 +165,7 @@ def test_tied_items_share_their_places():
     assert value(rows, "bias@k") == pytest.approx(0)
     assert value(rows, "maxskew") == pytest.approx(0)
     assert value(rows, "ndkl") == pytest.approx(0, abs=1e-12)
-    ranks = portrayal.metrics.retrieval_skew(study_of(q=tied("f", "fmm", "m")), k=2, draws=20)
+    ranks = portrayal.metrics.retrieval_skew(study_of(q=tied("f", "fmm", "m")), k=2, bootstrap=20)
     headline = next(m for m in ranks.measurements if m.group is None and m.item is None)
     told = [json.loads(detail) for detail in ranks.evidence_of(headline)["detail"]]
     assert [one["rank"] for one in told] == [1, 2, 2, 2]
@@ -252,7 +252,7 @@ def test_bad_options(options, said):
 
 
 def test_several_tops_have_rows_of_their_own():
-    results = portrayal.metrics.retrieval_skew(study_of(q=HAND), k=(1, 3), draws=20)
+    results = portrayal.metrics.retrieval_skew(study_of(q=HAND), k=(1, 3), bootstrap=20)
     found = {
         m.settings["k"]: m.value for m in results.measurements if m.term == "bias@k" and m.group == "female"
     }
@@ -266,11 +266,11 @@ def test_several_tops_have_rows_of_their_own():
 def test_the_ideal_is_what_chance_gives():
     study = study_of(q=ranked("ffmm"))
     # Two of f f m m: both women or both men once in 6 each (|1 - 1/2| * 2 = 1), else 0: 1/3.
-    found = portrayal.metrics.retrieval_skew(study, k=2, draws=3000).measurements
+    found = portrayal.metrics.retrieval_skew(study, k=2, bootstrap=3000).measurements
     ideal = next(m.ideal for m in found if m.term == "bias@k" and m.group is None and m.item is None)
     assert ideal == pytest.approx(1 / 3, abs=0.03)
     # Two drawn from equal shares: both alike half of the time.
-    found = portrayal.metrics.retrieval_skew(study, k=2, draws=3000, reference="equal").measurements
+    found = portrayal.metrics.retrieval_skew(study, k=2, bootstrap=3000, reference="equal").measurements
     ideal = next(m.ideal for m in found if m.term == "bias@k" and m.group is None and m.item is None)
     assert ideal == pytest.approx(1 / 2, abs=0.03)
 
@@ -288,8 +288,8 @@ def test_dealings_keep_a_list_and_an_item_of_two_lists():
 
 
 def test_p_is_small_where_tops_lean_and_not_elsewhere():
-    def p(lists, draws):
-        found = portrayal.metrics.retrieval_skew(study_of(**lists), draws=draws).measurements
+    def p(lists, n_resamples):
+        found = portrayal.metrics.retrieval_skew(study_of(**lists), bootstrap=n_resamples).measurements
         return {(m.term, m.group): m.p for m in found if m.item is None}
 
     leaning = {f"q{n}": ranked("f" * 8 + "mf" * 6 + "m" * 8, 100 * n) for n in range(6)}
@@ -420,14 +420,14 @@ def test_evidence_has_query_rank_score_group_and_what_the_system_said():
         rankings=study_of(q=HAND).rankings,
         captions=pl.DataFrame({"image_id": ["i0"], "system": ["s"], "caption": ["a woman sings"]}),
     )
-    results = portrayal.metrics.retrieval_skew(study, k=3, draws=20)
+    results = portrayal.metrics.retrieval_skew(study, k=3, bootstrap=20)
     rows = {(m.term, m.group, m.item): m for m in results.measurements}
     first, second = results.evidence_of(rows["bias@k", "female", "q"]).rows(named=True)
     assert (first["image_id"], first["caption"], first["system"]) == ("i0", "a woman sings", "s")
     assert json.loads(first["detail"]) == {"query": "q", "rank": 1, "score": 0.0, "group": "female"}
     assert second["caption"] == ""
     assert results.evidence_of(rows["bias@k", None, None])["image_id"].to_list() == ["i0", "i1", "i2"]
-    absent = portrayal.metrics.retrieval_skew(study_of(q=ranked("mmmfff")), k=3, draws=20)
+    absent = portrayal.metrics.retrieval_skew(study_of(q=ranked("mmmfff")), k=3, bootstrap=20)
     found = {(m.term, m.group, m.item): m for m in absent.measurements}
     assert absent.evidence_of(found["bias@k", "female", "q"]).height == 3  # those who are there instead
 
@@ -460,7 +460,7 @@ def test_all_attributes_are_measured_and_a_column_called_group_is_one():
     lists = pl.DataFrame(
         {"query": ["q"] * 3, "item": [1, 2, 3], "score": [3, 2, 1], "group": ["a", "b", "c"]}
     )
-    results = portrayal.metrics.retrieval_skew(Study.from_frames(rankings=lists), k=2, draws=20)
+    results = portrayal.metrics.retrieval_skew(Study.from_frames(rankings=lists), k=2, bootstrap=20)
     assert {m.attribute for m in results.measurements} == {"group"}
     assert {m.system for m in results.measurements} == {"system"}
 
@@ -476,9 +476,9 @@ def test_systems_that_only_rank_are_measured_and_chosen():
         return {m.system for m in results.measurements}
 
     metric = portrayal.metrics.retrieval.skew.metric
-    assert systems(metric(study, draws=20)) == {"writer", "searcher"}
-    assert systems(metric(study, draws=20, systems=["searcher"])) == {"searcher"}
-    assert systems(metric(study, draws=20, speakers=["searcher", "human"])) == {"searcher"}
+    assert systems(metric(study, n_resamples=20)) == {"writer", "searcher"}
+    assert systems(metric(study, n_resamples=20, systems=["searcher"])) == {"searcher"}
+    assert systems(metric(study, n_resamples=20, sources=["searcher", "human"])) == {"searcher"}
     alone = study.only(["searcher"])
     assert (alone.systems, alone.rankers, alone.captions.height) == ((), ("searcher",), 0)
     audited = portrayal.audit(alone, metrics=["retrieval-skew", "error"], quick=True)

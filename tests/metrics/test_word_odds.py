@@ -67,7 +67,7 @@ def made() -> Study:
 
 
 def test_words_are_found_masked_and_limited():
-    rows = {(m.item, m.group): m for m in word_odds(made(), attribute="gender", draws=200).measurements}
+    rows = {(m.item, m.group): m for m in word_odds(made(), attribute="gender", bootstrap=200).measurements}
     words = {item for item, _ in rows if item}
     assert words == {"a", "with", "red", "blue", "kite"}  # man and woman are hidden, rare is too rare
     assert rows["red", "male"].value > 3 > rows["kite", "male"].value
@@ -79,13 +79,13 @@ def test_words_are_found_masked_and_limited():
 
 
 def test_group_words_can_be_kept():
-    rows = word_odds(made(), attribute="gender", mask=False, draws=20).measurements
+    rows = word_odds(made(), attribute="gender", mask=False, bootstrap=20).measurements
     assert {"man", "woman"} <= {m.item for m in rows}
     assert rows[0].settings["mask"] is None
 
 
 def test_evidence_is_the_captions_of_that_group_with_the_word():
-    results = word_odds(made(), attribute="gender", draws=20)
+    results = word_odds(made(), attribute="gender", bootstrap=20)
     red = next(m for m in results.measurements if m.item == "red" and m.group == "male")
     assert set(results.evidence_of(red)["caption"]) == {"a man with a red kite"}
     assert results.evidence_of(red).height == 40
@@ -99,7 +99,7 @@ def test_a_small_group_is_shown_but_not_tested():
         .alias("gender")
     )
     rows = word_odds(
-        Study.from_frames(captions=made().captions, attributes=few), attribute="gender", draws=20
+        Study.from_frames(captions=made().captions, attributes=few), attribute="gender", bootstrap=20
     ).measurements
     small = [m for m in rows if m.group == "third"]
     assert small
@@ -124,7 +124,7 @@ def test_planted_words_stand_out_and_p_is_honest_where_none_are():
     tied = make_study(scenes=2000, seed=1, world=World(data_bias=1.0), captioners=[Captioner("c")])
     rows = {
         (m.item, m.group): m
-        for m in word_odds(tied, attribute="gender", draws=200).measurements
+        for m in word_odds(tied, attribute="gender", bootstrap=200).measurements
         if m.system == "c"
     }
     assert rows["car", "male"].q < 0.05
@@ -132,7 +132,7 @@ def test_planted_words_stand_out_and_p_is_honest_where_none_are():
     headline = []
     for seed in range(40):
         free = make_study(scenes=400, seed=seed, world=World(data_bias=0.0), captioners=[Captioner("c")])
-        results = word_odds(free, attribute="gender", draws=99)
+        results = word_odds(free, attribute="gender", bootstrap=99)
         headline += [m.p for m in results.measurements if m.item is None and m.system == "c"]
     assert np.mean(np.array(headline) <= 0.05) <= 0.15
     assert np.mean(headline) == pytest.approx(0.5, abs=0.12)

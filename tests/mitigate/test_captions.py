@@ -263,7 +263,7 @@ def test_before_and_after_by_hand():
         ("4", "female", "a dog"),
     ]
     told = [("1", "a man"), ("2", "a person"), ("3", "a woman"), ("4", "a dog")]
-    made = remedied(small_study(rows, told), remedies=["neutral"], metrics=["error"], draws=20)
+    made = remedied(small_study(rows, told), remedies=["neutral"], metrics=["error"], bootstrap=20)
     results, near, far = made.results, "s (neutral where no evidence)", "s (neutral everywhere)"
     assert made.before == {near: "s", far: "s"}
     assert [value(results, "error", "right", name) for name in ("s", near, far)] == [0.5, 0.25, 0]
@@ -275,7 +275,7 @@ def test_before_and_after_by_hand():
     assert value(results, "remedy", "change", far, item="error: right", group="male") == -1
     (changed,) = [m for m in results.measurements if (m.term, m.system, m.group) == ("changed", near, None)]
     assert changed.settings["where"] == "no-evidence"
-    assert changed.settings["least"] == 0.5
+    assert changed.settings["min_share"] == 0.5
     behind = results.evidence_of(changed)
     assert behind["image_id"].to_list() == ["2", "3"]
     assert json.loads(behind["detail"][0])["evidence"].startswith(
@@ -300,7 +300,7 @@ def test_images_are_not_balanced_by_labels_of_people():
             objects=pl.concat([people, kite]),
         ).objects,
     )
-    made = remedied(study, remedies=["balanced"], metrics=["error"], draws=20)
+    made = remedied(study, remedies=["balanced"], metrics=["error"], bootstrap=20)
     assert len(made.images["balanced"]) == 60
     assert not [m for m in made.results.measurements if m.item == "person"]
 
@@ -312,12 +312,12 @@ def lab() -> Study:
 
 @pytest.fixture(scope="module")
 def done(lab):
-    return remedied(lab, systems=["stereotyping"], metrics=["error", "quality"], draws=60)
+    return remedied(lab, systems=["stereotyping"], metrics=["error", "quality"], bootstrap=60)
 
 
 def test_numbers_are_those_of_the_metrics(lab, done):
     """Before: of the study as it is. Balanced: of a study that has the kept images only."""
-    before = portrayal.metrics.error(lab, attribute="gender", systems=["stereotyping"], draws=60)
+    before = portrayal.metrics.error(lab, attribute="gender", systems=["stereotyping"], bootstrap=60)
     ids = {m.id: m for m in done.results.measurements}
     assert all(ids[m.id] == m for m in before.measurements)
     kept = [image for image, _ in done.images["balanced"]]
@@ -328,7 +328,7 @@ def test_numbers_are_those_of_the_metrics(lab, done):
             for table in ("captions", "references", "attributes", "objects")
         },
     )
-    alone = portrayal.metrics.error(part, attribute="gender", draws=60)
+    alone = portrayal.metrics.error(part, attribute="gender", bootstrap=60)
     for m in alone.measurements:
         assert value(done.results, m.metric, m.term, f"{m.system} (balanced)", group=m.group) == m.value
 
@@ -373,17 +373,19 @@ def test_results_hold_together(done, tmp_path):
 
 
 def test_the_same_call_gives_the_same(lab, done):
-    again = remedied(lab, systems=["stereotyping"], metrics=["error", "quality"], draws=60)
+    again = remedied(lab, systems=["stereotyping"], metrics=["error", "quality"], bootstrap=60)
     assert again.results.measurements == done.results.measurements
     assert again.results.evidence.equals(done.results.evidence)
     shuffled = replace(lab, captions=lab.captions.sample(fraction=1, shuffle=True, seed=1))
-    other = remedied(shuffled, systems=["stereotyping"], metrics=["error"], draws=60)
+    other = remedied(shuffled, systems=["stereotyping"], metrics=["error"], bootstrap=60)
     assert other.images == done.images
 
 
 def test_vocabularies_follow(lab):
     study = replace(lab.only(["faithful"]), vocabularies={"faithful": ("man", "a", "rides")})
-    made = remedied(study, remedies=["neutral"], where=["everywhere"], metrics=["lic"], draws=20, null=0)
+    made = remedied(
+        study, remedies=["neutral"], where=["everywhere"], metrics=["lic"], bootstrap=20, permutations=0
+    )
     used = {m.settings["vocabulary"] for m in made.results.measurements if m.metric == "lic"}
     assert used == {"system"}
 
@@ -393,7 +395,7 @@ def test_vocabularies_follow(lab):
     [
         ({"remedies": ["prayer"]}, "Unknown remedy 'prayer'"),
         ({"where": ["nowhere"]}, "Unknown place to rewrite 'nowhere'"),
-        ({"least": 0.0}, "'least' must be above 0 and at most 1"),
+        ({"min_share": 0.0}, "'least' must be above 0 and at most 1"),
         ({"remedies": []}, "Name at least one remedy"),
         ({"metrics": ["magic"]}, "Unknown metric 'magic'"),
         ({"systems": ["nobody"]}, "Unknown system 'nobody'"),
@@ -416,7 +418,7 @@ def test_names_that_are_taken_and_studies_that_cannot(lab):
     bare = replace(lab, attributes=lab.attributes.select("image_id"))
     with pytest.raises(Undefined, match="balanced by labels"):
         remedied(bare, metrics=["quality"], remedies=["balanced"])
-    made = remedied(bare, metrics=["error", "quality"], remedies=["neutral"], draws=20)
+    made = remedied(bare, metrics=["error", "quality"], remedies=["neutral"], bootstrap=20)
     assert [skip["metric"] for skip in made.results.provenance["skipped"]] == ["error"]
     with pytest.raises(Undefined, match="there is nothing to remedy"):
         remedied(Study())
@@ -425,7 +427,7 @@ def test_names_that_are_taken_and_studies_that_cannot(lab):
 def test_the_real_study(lic_gender):
     """What docs/mitigation.md says of Oscar, without LIC and with few draws: shares do not depend on them."""
     study = portrayal.read_study(lic_gender)
-    made = remedied(study, systems=["oscar"], metrics=["error"], draws=20)
+    made = remedied(study, systems=["oscar"], metrics=["error"], bootstrap=20)
     results, near, far = made.results, "oscar (neutral where no evidence)", "oscar (neutral everywhere)"
     assert value(results, "error", "neutral", far) == 1
     before, after = (value(results, "error", "wrong", name) for name in ("oscar", near))

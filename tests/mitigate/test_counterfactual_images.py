@@ -123,7 +123,7 @@ def test_it_is_the_attack_that_bias_is_measured_with(torch, network, pixels, pro
     aim = Aim(BIAS_PROMPT, ("man", "woman"), was, 1 - was)
     model = MaskedModel("m", network, tiny.reader())
     for stop in (0.6, 0.99):
-        attack = Attack(norm="linf", epsilon=0.02, step=0.015, steps=steps, stop_at=stop)
+        attack = Attack(norm="linf", epsilon=0.02, step_size=0.015, steps=steps, stop_at=stop)
         want = perturb(model, pixels, aim, attack).pixels
         made = attacked(
             network, pixels, was, prompt, dose(epsilon=0.02, step=0.015, steps=steps, stop_at=stop)

@@ -187,7 +187,7 @@ def test_an_exam_asks_everything_and_the_same_each_time(stream):
     from portrayal.mitigate.evaluation import examine
 
     model, told = tiny.model(stream), []
-    made = examine(model, model, exam(), Attack(steps=2), tell=lambda *given: told.append(given))
+    made = examine(model, model, exam(), Attack(steps=2), report_progress=lambda *given: told.append(given))
     assert list(made.answers) == ["pgd", "exact"]
     for answers in made.answers.values():
         assert answers.target.shape == (6, 1, 2, 2)

@@ -29,20 +29,20 @@ def number(*seeds, rate=None):
     from portrayal.mitigate.seed_means import Number
 
     made = [
-        Estimate(value, None, None, None, np.array(draws, dtype=float))
+        Estimate(value, None, None, None, np.array(n_resamples, dtype=float))
         if value is not None
         else Estimate.of(None)
-        for value, draws in seeds
+        for value, n_resamples in seeds
     ]
     return Number(tuple(made), 0, rate)
 
 
 def test_of_one_seed_the_draws_are_the_draws():
-    draws = np.arange(101.0)
-    made = number((50.0, draws)).mean()
+    n_resamples = np.arange(101.0)
+    made = number((50.0, n_resamples)).mean()
     assert (made.value, made.low, made.high) == pytest.approx((50.0, 2.5, 97.5))
-    assert made.se == pytest.approx(draws.std(ddof=1))
-    assert number((50.0, draws)).spread is None
+    assert made.se == pytest.approx(n_resamples.std(ddof=1))
+    assert number((50.0, n_resamples)).spread is None
 
 
 def test_of_two_seeds_the_mean_and_how_far_they_lie_apart():
@@ -64,7 +64,7 @@ def test_differences_are_taken_draw_by_draw():
     )
     fell = before.less(after)
     assert fell.points.tolist() == [5, 5]
-    assert np.allclose(fell.draws, 5)  # what pictures do to both is gone
+    assert np.allclose(fell.n_resamples, 5)  # what pictures do to both is gone
     assert fell.mean().low == pytest.approx(5)
     share = fell.share_of(before)
     assert share.value == pytest.approx(5 / 25)
@@ -189,11 +189,11 @@ def marks(said, exact=None, right=(2.0, 1.0, 0.0), tr=(0, 0, 3, 7), asked=(2.0, 
     return Marks(told, {"zero-shot": found}, {"held out": words})
 
 
-def rows(made, about=None, draws=60):
+def rows(made, about=None, n_resamples=60):
     from portrayal.mitigate.measurements import Rows
 
     settings = {"model": "m", "steps": 5}
-    return Rows(about or exam(), made, "gender", settings, TOLD, 0, draws).results()
+    return Rows(about or exam(), made, "gender", settings, TOLD, 0, n_resamples).results()
 
 
 def value(results, term, system, **settings):
@@ -373,4 +373,4 @@ def test_few_pictures_make_rows_without_intervals_and_no_error():
 def test_the_same_seed_gives_the_same_rows():
     made = {"vanilla": [marks(answers(0.2, 0.05, 1)[0])], "fairvlp": [marks(answers(0.1, 0.05, 2)[0])]}
     assert rows(made).measurements == rows(made).measurements
-    assert rows(made, draws=40).measurements != rows(made).measurements
+    assert rows(made, n_resamples=40).measurements != rows(made).measurements

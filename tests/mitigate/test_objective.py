@@ -88,7 +88,7 @@ def counterparts(network, how, material, draws, pixels, group):
     if how == "same":
         return pixels
     if how == "given":
-        return material.others[draws.chosen].permute(0, 3, 1, 2).float() / 255
+        return material.counterfactuals[draws.chosen].permute(0, 3, 1, 2).float() / 255
     model = MaskedModel("m", network, tiny.reader())
     made = pixels.clone()
     for row, whom in enumerate(group):
@@ -285,7 +285,7 @@ def test_the_same_pair_is_told_the_same(torch, network, material):
     from portrayal.mitigate.objective import Remedy
 
     method = Method("same", "", picture=GIVEN, agree=True)
-    same = replace(material, others=material.pairs.pictures)
+    same = replace(material, counterfactuals=material.pairs.pictures)
     made = numbers(network, Remedy(method, same, Dose()))
     for name in ("sentences", "captions"):
         assert made[f"{name}, apart"] == pytest.approx(0, abs=1e-6)

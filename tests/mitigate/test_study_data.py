@@ -208,16 +208,16 @@ def test_other_pictures_of_a_folder_are_taken_by_name_and_some_may_lack(study, t
     drawn = {scene.identifier: scene for scene in make_scenes(60, 3, recipe().world)}
     names = [name for name in sorted(drawn) if name not in set(made.exam().images)]
     found = whole.material()
-    assert len(names) == len(found.pairs) == len(found.others)
+    assert len(names) == len(found.pairs) == len(found.counterfactuals)
     assert found.swapped.all()
     for number in (0, 7, len(names) - 1):
         other = np.asarray(draw(other_scene(drawn[names[number]]), 64))
-        assert (found.others[number].numpy() == other).all()
+        assert (found.counterfactuals[number].numpy() == other).all()
     shutil.copytree(study / "others", tmp_path / "some")
     (tmp_path / "some" / f"{names[3]}.png").unlink()
     few = comparison(study, None, ["image-swap"], others=tmp_path / "some")
     assert few.material().swapped.tolist() == [number != 3 for number in range(len(names))]
-    assert few.material().others[3].equal(few.material().pairs.pictures[3])
+    assert few.material().counterfactuals[3].equal(few.material().pairs.pictures[3])
     assert few.data != whole.data != made.data  # another remedy
     assert f"{len(names) - 1} of them with others" in few.data
     assert [method.name for method in comparison(study, None, others=study / "others").methods][
@@ -276,7 +276,7 @@ def test_an_image_translator_makes_the_other_pictures(study, tmp_path):
 
     made = comparison(study, None, ["image-swap"], 1, recipe={"steps": 1, "batch": 4}, others=ImageOps.mirror)
     found = made.material()
-    assert found.others.equal(found.pairs.pictures.flip(2))
+    assert found.counterfactuals.equal(found.pairs.pictures.flip(2))
     assert found.swapped.all()
     same = comparison(study, None, ["image-swap"], others=ImageOps.flip)
     assert same.data != made.data  # what it makes, not its name, says which it is

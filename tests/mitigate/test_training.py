@@ -194,14 +194,14 @@ def test_more_is_dropped_wherever_a_network_drops_anything(torch, material, stre
 
     network = tiny.network(stream, 0.2, dropout=0.1)
     task = tiny.remedy("vanilla", material)
-    draws = task.draws(material.pairs, 8, 0, 0)
+    n_resamples = task.n_resamples(material.pairs, 8, 0, 0)
 
     def lost(learning, share=None):
         if share is not None:
             drop(network, share)
         network.train(learning)
         torch.manual_seed(0)
-        return float(task.losses(network, material.pairs, draws, 0.4, 0)["sentences"].detach())
+        return float(task.losses(network, material.pairs, n_resamples, 0.4, 0)["sentences"].detach())
 
     plain = lost(False)
     before, after, none = lost(True), lost(True, 0.5), lost(True, 0.0)
@@ -218,7 +218,11 @@ def test_a_remedied_model_drops_what_it_did_before(tmp_path, material):
 def test_progress_is_told(tmp_path, material):
     told = []
     remedied(
-        tiny.model("dual", 0), material, plan(), tmp_path / "made", tell=lambda *given: told.append(given)
+        tiny.model("dual", 0),
+        material,
+        plan(),
+        tmp_path / "made",
+        report_progress=lambda *given: told.append(given),
     )
     assert told[-1] == (5, 5)
 

@@ -66,9 +66,9 @@ def test_the_head_has_the_published_number_of_parameters():
 
 
 def test_schedules_are_the_published_ones():
-    assert (FINE_TUNED.epochs, FINE_TUNED.rate, FINE_TUNED.frozen) == (5, 1e-5, False)
-    assert (FROZEN.epochs, FROZEN.rate, FROZEN.frozen, FROZEN.noisy) == (20, 5e-5, True, True)
-    short = replace(FROZEN, epochs=5, rate=1e-5)  # how the second reproduction ran it
+    assert (FINE_TUNED.epochs, FINE_TUNED.learning_rate, FINE_TUNED.frozen) == (5, 1e-5, False)
+    assert (FROZEN.epochs, FROZEN.learning_rate, FROZEN.frozen, FROZEN.noisy) == (20, 5e-5, True, True)
+    short = replace(FROZEN, epochs=5, learning_rate=1e-5)  # how the second reproduction ran it
     assert from_dict(as_dict(short)) == short
 
 
@@ -244,5 +244,7 @@ def test_a_pretrained_encoder_knows_words_it_has_not_learnt(minilm, how):
         np.ones(2),
         0,
     )
-    found = answer(one, replace(how, model=minilm, epochs=6, rate=1e-3 if how.frozen else 1e-4, batch=16))
+    found = answer(
+        one, replace(how, model=minilm, epochs=6, learning_rate=1e-3 if how.frozen else 1e-4, batch=16)
+    )
     assert (found.likely.argmax(axis=1) == one.group[one.test]).all()

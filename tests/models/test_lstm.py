@@ -21,7 +21,7 @@ from portrayal.models.text_classifiers.lstm.network import Network, begin, proba
 from portrayal.models.text_classifiers.schedules import Lstm  # noqa: E402
 from portrayal.models.text_classifiers.tasks import FIRST, Task  # noqa: E402
 
-QUICK = Lstm(epochs=3, batch=8, rate=1e-2, dropout=0.0, precision="float32")
+QUICK = Lstm(epochs=3, batch=8, learning_rate=1e-2, dropout=0.0, precision="float32")
 
 
 def answer(one: Task, how: Lstm = QUICK, explain: int = 0):
@@ -71,7 +71,7 @@ def tokens_of(one: Task, places):
 def test_training_is_that_of_plain_pytorch():
     one = task()
     reference = Reference(begin(one.seed, FIRST + len(one.texts.words), 2))
-    learner = torch.optim.Adam(reference.parameters(), lr=QUICK.rate)
+    learner = torch.optim.Adam(reference.parameters(), lr=QUICK.learning_rate)
     for epoch in range(QUICK.epochs):
         for batch in one.batches(QUICK.batch, epoch):
             places = batch[batch >= 0]
@@ -79,7 +79,7 @@ def test_training_is_that_of_plain_pytorch():
             target = torch.from_numpy(one.group[places]).float()
             found = reference(*tokens_of(one, places))
             torch.nn.functional.binary_cross_entropy_with_logits(found, target).backward()
-            learner.step()
+            learner.step_size()
     expected = torch.sigmoid(reference(*tokens_of(one, one.test))).detach().numpy()
     assert answer(one).likely[:, 1] == pytest.approx(expected, abs=2e-4)
 
@@ -87,7 +87,7 @@ def test_training_is_that_of_plain_pytorch():
 @pytest.mark.parametrize("groups", [2, 3])
 def test_it_learns_what_there_is_to_learn(groups):
     one = task(captions=120, groups=groups, tested=30, telling=True)
-    found = answer(one, replace(QUICK, rate=2e-3, epochs=8, dropout=0.5))
+    found = answer(one, replace(QUICK, learning_rate=2e-3, epochs=8, dropout=0.5))
     assert found.likely.shape == (30, groups)
     assert found.likely.sum(axis=1) == pytest.approx(1)
     assert (found.likely.argmax(axis=1) == one.group[one.test]).mean() > 0.9
@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_does_not():
 
 def test_low_precision_stays_close():
     one = task(captions=120, tested=30, telling=True)
-    how = replace(QUICK, rate=1e-3, epochs=4)
+    how = replace(QUICK, learning_rate=1e-3, epochs=4)
     exact, rough = (
         answer(one, replace(how, precision=precision)).likely for precision in ("float32", "bfloat16")
     )
@@ -150,7 +150,7 @@ def test_what_words_add_is_the_difference_from_a_caption_of_nothing():
     """The axiom of completeness."""
     one = task(captions=60)
     network = begin(one.seed, FIRST + len(one.texts.words), 2)
-    single.train(network, one, replace(QUICK, rate=1e-3))
+    single.train(network, one, replace(QUICK, learning_rate=1e-3))
     parts = np.split(single.explained(network, one, QUICK, 50), np.cumsum(one.texts.lengths[one.test])[:-1])
     likely = single.guessed(network, one, QUICK)
     for place, part, full in zip(one.test, parts, likely, strict=True):

@@ -203,7 +203,7 @@ def test_dropped_at_random_it_still_resumes_exactly(torch, tmp_path, pairs):
     train(whole, pairs, recipe())
     with pytest.raises(KeyboardInterrupt):
         train(
-            broken, pairs, recipe(), tmp_path / "state.pt", tell=interrupt
+            broken, pairs, recipe(), tmp_path / "state.pt", report_progress=interrupt
         )  # after step 6 of 6, when all is kept
     state = torch.load(tmp_path / "state.pt", weights_only=True)
     assert state["done"] == 6

@@ -32,7 +32,12 @@ def two_threads():
 @pytest.mark.usefixtures("two_threads")
 def test_training(pairs):
     seen = []
-    train(network("dual"), pairs, recipe(steps=1), tell=lambda *_: seen.append(torch.get_num_threads()))
+    train(
+        network("dual"),
+        pairs,
+        recipe(steps=1),
+        report_progress=lambda *_: seen.append(torch.get_num_threads()),
+    )
     assert seen == [1]
     assert torch.get_num_threads() == 2
 
@@ -48,7 +53,7 @@ def test_asking():
         QUESTIONS,
         None,
         load,
-        tell=lambda *_: seen.append(torch.get_num_threads()),
+        report_progress=lambda *_: seen.append(torch.get_num_threads()),
     )
     assert seen == [1]
     assert torch.get_num_threads() == 2

@@ -24,10 +24,10 @@ def rows_behind(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     for kind in data["kinds"]:
         columns = [_values(column, data) for column in kind["columns"]]
         for n, place in enumerate(accumulate(kind["said"])):
-            image, speaker, caption = said[place]
+            image, source, caption = said[place]
             facts = {key: column[n] for key, column in zip(kind["keys"], columns, strict=True)}
-            names = data["images"][image], data["systems"][speaker], data["texts"][caption]
-            rows.append(dict(zip(("image", "speaker", "caption"), names, strict=True)) | {"facts": facts})
+            names = data["images"][image], data["systems"][source], data["texts"][caption]
+            rows.append(dict(zip(("image", "source", "caption"), names, strict=True)) | {"facts": facts})
     runs = [[rows[place] for place in accumulate(run)] for run in data["runs"]]
     return {identifier: runs[number] for identifier, number in data["behind"].items()}
 

@@ -230,7 +230,9 @@ def test_exact_against_attack(results):
 
 def test_only_the_first_setting_is_drawn():
     other = [
-        replace(m, settings={**m.settings, "over": "candidates"}, id="", value=m.value and m.value * 3)
+        replace(
+            m, settings={**m.settings, "normalize_over": "candidates"}, id="", value=m.value and m.value * 3
+        )
         for m in rows("m", LEFT)
     ]
     assert charts(made(rows("m", LEFT) + other)) == charts(made(rows("m", LEFT)))

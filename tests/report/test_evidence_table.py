@@ -295,7 +295,7 @@ def test_numbers_within_texts_are_sorted_as_numbers(opened):
 def test_people_are_named_where_a_number_of_a_system_is_about_their_captions(opened):
     cards = {"m": {"beside": ["lic_m", "lic_d"]}}
     tab = opened(of_details([{"score": 1}, {"score": 2}], "lic_d", provenance={"cards": cards}))
-    assert column(tab, "speaker") == ["human", "human"]
+    assert column(tab, "source") == ["human", "human"]
     tab.locator("#evidence-find").fill("human")
     assert tab.locator("#evidence-found").inner_text() == "1–2 of 2"
 

@@ -49,10 +49,10 @@ def test_two_systems_have_no_order_to_compare():
 
 def test_settings_changed_one_at_a_time_are_named_by_what_was_changed():
     rows = [
-        measured("lic_m", "s", 1.0, vocabulary="system", strength=0.1),
-        measured("lic_m", "s", 2.0, vocabulary="none", strength=0.1),
-        measured("lic_m", "s", 3.0, vocabulary="system", strength=1.0),
-        measured("lic_m", "s", 4.0, vocabulary=None, strength=0.1),
+        measured("lic_m", "s", 1.0, vocabulary="system", C=0.1),
+        measured("lic_m", "s", 2.0, vocabulary="none", C=0.1),
+        measured("lic_m", "s", 3.0, vocabulary="system", C=1.0),
+        measured("lic_m", "s", 4.0, vocabulary=None, C=0.1),
     ]
     overview = sections(Results(tuple(rows)))[0]
     assert [row.group for row in overview.rows] == [

@@ -143,7 +143,7 @@ def test_pictures_stand_beside_what_is_said_of_them(tmp_path, monkeypatch):
     images = page.pictured_images(results)
     assert len(images) == len(set(images)) <= page.SHOWN_PICTURES
     monkeypatch.setattr(page, "SHOWN_PICTURES", page.EXAMPLES + 4)
-    captions_behind = results.evidence.with_columns(total=pl.len().over("id"))
+    captions_behind = results.evidence.with_columns(total=pl.len().normalize_over("id"))
     rarest = dict(captions_behind.group_by("image_id").agg(pl.col("total").min()).iter_rows())
     added = page.pictured_images(results)[page.EXAMPLES :]
     assert [rarest[image] <= 2 for image in added] == [True] * 4  # what little stands behind comes first
@@ -180,7 +180,9 @@ def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
 @pytest.fixture(scope="module")
 def faithful_lic() -> Results:
     study = make_study(200, 3).only(["faithful"])
-    return portrayal.metrics.lic(study, attribute="gender", null=0, folds=3, seeds=(0, 1), draws=50)
+    return portrayal.metrics.lic(
+        study, attribute="gender", permutations=0, folds=3, seeds=(0, 1), bootstrap=50
+    )
 
 
 def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_lic):
@@ -191,8 +193,8 @@ def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_l
     assert len(found["images"]) == 6
     for one in found["images"]:
         first, *others = one["said"]
-        assert first["speaker"] == "faithful"
-        assert {other["speaker"] for other in others} == {"human"}
+        assert first["source"] == "faithful"
+        assert {other["source"] for other in others} == {"human"}
         assert {said["labelled"] for said in one["said"]} == {first["labelled"]}
         assert first["total"] == pytest.approx(sum(part for _, part in first["parts"]), abs=0.01)
     html = page.render(faithful_lic)

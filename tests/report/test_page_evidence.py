@@ -111,16 +111,18 @@ def test_every_caption_is_stored_once(audited):
 
 def test_what_people_say_is_theirs_also_behind_the_number_of_a_system():
     study = make_study(200, 3).only(["faithful"])
-    results = portrayal.metrics.lic(study, attribute="gender", null=5, folds=3, seeds=(0, 1), draws=50)
+    results = portrayal.metrics.lic(
+        study, attribute="gender", permutations=5, folds=3, seeds=(0, 1), bootstrap=50
+    )
     rows = rows_behind(element(page.render(results), "data"))
     by_term = {
         m.term: rows[m.id]
         for m in results.measurements
         if m.id in rows and m.group is None and m.item is None
     }
-    assert {row["speaker"] for row in by_term["lic_m"]} == {"faithful"}
-    assert {row["speaker"] for row in by_term["lic_d"]} == {"human"}
-    assert {row["speaker"] for row in by_term["null_d"]} == {"human"}
+    assert {row["source"] for row in by_term["lic_m"]} == {"faithful"}
+    assert {row["source"] for row in by_term["lic_d"]} == {"human"}
+    assert {row["source"] for row in by_term["null_d"]} == {"human"}
 
 
 def test_nobody_says_what_a_model_was_asked():

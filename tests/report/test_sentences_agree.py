@@ -65,15 +65,15 @@ def study_results(number):
     ]  # fmt: skip
     study = make_study(SCENES, seed=number, captioners=captioners)
     options = {
-        "error": {"draws": 50},
-        "naming-ratio": {"draws": 50},
-        "amplification": {"draws": 50},
-        "quality": {"draws": 50},
+        "error": {"bootstrap": 50},
+        "naming-ratio": {"bootstrap": 50},
+        "amplification": {"bootstrap": 50},
+        "quality": {"bootstrap": 50},
     }
     if number < 2:  # the slower ones, whose sentences are made in the same ways
-        options["leakage"] = {"draws": 50}
+        options["leakage"] = {"bootstrap": 50}
         terms = ("demeaning.people-not-mentioned", "demeaning.words", "stereotyping.incorrect-word")
-        options["harms"] = {"draws": 50, "stage": ("3", "4"), "measurement": terms}
+        options["harms"] = {"bootstrap": 50, "stage": ("3", "4"), "measurement": terms}
     parts = [METRICS[name](study, **given) for name, given in options.items()]
     return Results.join(parts, {"cards": {name: METRICS[name].card.as_dict() for name in options}})
 

@@ -14,8 +14,8 @@ from portrayal.results import Results
 def both(**options) -> Results:
     study = make_study(150, seed=1)
     parts = [
-        quality(study, attribute="gender", draws=40),
-        lic(study, attribute="gender", draws=40, null=0, **options),
+        quality(study, attribute="gender", bootstrap=40),
+        lic(study, attribute="gender", bootstrap=40, permutations=0, **options),
     ]
     return Results.join(parts, {"cards": {}})
 

@@ -27,66 +27,67 @@ def ratio(totals: np.ndarray) -> np.ndarray:
 def test_draws_are_the_same_in_every_process():
     code = (
         "from portrayal.stats import Resampler; import numpy as np;"
-        "print(Resampler(tuple('abcdefgh'), seed=3, draws=5).totals(np.eye(8)).astype(int).tolist())"
+        "print(Resampler(tuple('abcdefgh'), seed=3, n_resamples=5).totals(np.eye(8)).astype(int).tolist())"
     )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert other.strip() == str(
-        Resampler(tuple("abcdefgh"), seed=3, draws=5).totals(np.eye(8)).astype(int).tolist()
+        Resampler(tuple("abcdefgh"), seed=3, n_resamples=5).totals(np.eye(8)).astype(int).tolist()
     )
 
 
 @given(st.integers(2, 60), st.integers(0, 5))
 def test_every_draw_is_scaled_to_the_size_of_the_study(n, seed):
-    totals = Resampler(names(n), seed=seed, draws=20).totals(np.ones((n, 1)))
+    totals = Resampler(names(n), seed=seed, n_resamples=20).totals(np.ones((n, 1)))
     assert np.nanmax(np.abs(totals - n)) < 1e-9
 
 
 def test_weights_are_those_of_a_poisson_bootstrap():
     """Mean 1, variance 1, and independent between draws and between clusters."""
-    weights = Resampler(names(1000), draws=500)._multiplicities.astype(float)
+    weights = Resampler(names(1000), n_resamples=500)._multiplicities.astype(float)
     observed = np.bincount(weights.astype(int).ravel(), minlength=9)[:7] / weights.size
     assert observed == pytest.approx(stats.poisson.pmf(np.arange(7), 1), abs=0.002)
     assert np.corrcoef(weights[:-1].ravel(), weights[1:].ravel())[0, 1] == pytest.approx(0, abs=0.01)
     assert np.corrcoef(weights[:, :-1].ravel(), weights[:, 1:].ravel())[0, 1] == pytest.approx(0, abs=0.01)
-    assert np.corrcoef(weights.ravel(), Resampler(names(1000), seed=1, draws=500)._multiplicities.ravel())[
-        0, 1
-    ] == pytest.approx(0, abs=0.01)
+    assert np.corrcoef(
+        weights.ravel(), Resampler(names(1000), seed=1, n_resamples=500)._multiplicities.ravel()
+    )[0, 1] == pytest.approx(0, abs=0.01)
 
 
 def test_a_cluster_is_drawn_alike_whatever_is_drawn_beside_it():
-    few, many = Resampler(("b", "d"), draws=50), Resampler(("a", "b", "c", "d"), draws=50)
+    few, many = Resampler(("b", "d"), n_resamples=50), Resampler(("a", "b", "c", "d"), n_resamples=50)
     assert (few._multiplicities == many._multiplicities[:, [1, 3]]).all()
 
 
 def test_one_cluster_says_nothing_of_others():
-    (estimate,) = bootstrap(np.ones((1, 2)), ratio, Resampler(("a",), draws=50))
+    (estimate,) = bootstrap(np.ones((1, 2)), ratio, Resampler(("a",), n_resamples=50))
     assert (estimate.value, estimate.low, estimate.high, estimate.se) == (1.0, None, None, None)
 
 
 def test_strata_keep_their_size():
     strata = (0,) * 30 + (1,) * 20 + (2,) * 10
     indicator = np.eye(3)[list(strata)]
-    totals = Resampler(names(60), strata=strata, draws=50).totals(indicator)
+    totals = Resampler(names(60), strata=strata, n_resamples=50).totals(indicator)
     assert totals == pytest.approx(np.tile([30, 20, 10], (50, 1)))
 
 
 def test_fewer_draws_are_the_first_of_more():
     counts = np.arange(10.0)[:, None]
     assert (
-        Resampler(names(10), draws=7).totals(counts) == Resampler(names(10), draws=200).totals(counts)[:7]
+        Resampler(names(10), n_resamples=7).totals(counts)
+        == Resampler(names(10), n_resamples=200).totals(counts)[:7]
     ).all()
 
 
 def test_sparse_counts_give_the_same_totals():
     counts = np.random.default_rng(0).integers(0, 3, size=(40, 6)).astype(float)
-    resampler = Resampler(names(40), draws=30)
+    resampler = Resampler(names(40), n_resamples=30)
     np.testing.assert_allclose(resampler.totals(counts), resampler.totals(sparse.csr_array(counts)))
 
 
 def test_percentile_agrees_with_scipy_within_its_noise():
     rng = np.random.default_rng(1)
     data = rng.exponential(size=300)
-    ours = bootstrap(np.c_[data, np.ones(300)], ratio, Resampler(names(300), draws=4000))[0]
+    ours = bootstrap(np.c_[data, np.ones(300)], ratio, Resampler(names(300), n_resamples=4000))[0]
     theirs = stats.bootstrap(
         (data,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(2)
     )
@@ -106,20 +107,20 @@ def test_bca_agrees_with_scipy_on_the_same_draws():
     )
     assert low[0] == pytest.approx(theirs.confidence_interval.low, rel=1e-6)
     assert high[0] == pytest.approx(theirs.confidence_interval.high, rel=1e-6)
-    ours = bootstrap(np.c_[data, np.ones(60)], ratio, Resampler(names(60), draws=3000), method="bca")[0]
+    ours = bootstrap(np.c_[data, np.ones(60)], ratio, Resampler(names(60), n_resamples=3000), method="bca")[0]
     assert ours.low == pytest.approx(low[0], rel=0.1)
     assert ours.high == pytest.approx(high[0], rel=0.1)
 
 
 def test_undefined_stays_undefined():
-    (estimate,) = bootstrap(np.zeros((20, 2)), ratio, Resampler(names(20), draws=50))
+    (estimate,) = bootstrap(np.zeros((20, 2)), ratio, Resampler(names(20), n_resamples=50))
     assert (estimate.value, estimate.low, estimate.high, estimate.se) == (None, None, None, None)
 
 
 def test_an_interval_that_mostly_does_not_exist_is_not_given():
     counts = np.zeros((20, 2))
     counts[0] = 1  # about a third of the draws miss the only cluster that counts
-    (estimate,) = bootstrap(counts, ratio, Resampler(names(20), draws=500))
+    (estimate,) = bootstrap(counts, ratio, Resampler(names(20), n_resamples=500))
     assert estimate.value == 1
     assert estimate.low is None
 
@@ -146,8 +147,8 @@ def clustered() -> np.ndarray:
 
 
 def test_a_95_percent_interval_covers_95_percent_of_the_time(clustered):
-    draws = Resampler(names(150), draws=1000).totals(clustered) / (150 * 5)
-    low, high = percentile_interval(draws)
+    n_resamples = Resampler(names(150), n_resamples=1000).totals(clustered) / (150 * 5)
+    low, high = percentile_interval(n_resamples)
     assert 0.93 <= np.mean((low <= 0.3) & (high >= 0.3)) <= 0.97
 
 

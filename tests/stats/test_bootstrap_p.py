@@ -57,9 +57,9 @@ def test_no_p_is_smaller_than_resamples_can_know():
 )
 def test_p_is_below_5_percent_only_where_the_interval_excludes_the_null(numbers, step, null):
     """Also where resamples repeat each other, as those of small counts do."""
-    draws = np.array(numbers) * step + 0.25
-    (low,), (high,) = percentile_interval(draws[:, None])
-    if bootstrap_p(draws, null) < 0.05:
+    n_resamples = np.array(numbers) * step + 0.25
+    (low,), (high,) = percentile_interval(n_resamples[:, None])
+    if bootstrap_p(n_resamples, null) < 0.05:
         assert null < low or null > high
 
 
@@ -85,11 +85,11 @@ def test_mcnemar_is_the_sign_test_and_its_interval_agrees(more, first, second):
 def test_resamples_are_no_surer_than_the_few_images_that_differ(differ):
     """Of 1,000 images `differ` are worse in the second: the sign test's p is 2 / 2^differ, and the bootstrap alone
     gave .013 where it is .031."""
-    resampler = Resampler(tuple(f"{i:04}" for i in range(1000)), draws=1000)
+    resampler = Resampler(tuple(f"{i:04}" for i in range(1000)), n_resamples=1000)
     first = np.zeros(1000)
     second = (np.arange(1000) < differ).astype(float)
-    draws = resampler.totals(np.column_stack([first, second])) / 1000
-    found = paired_difference(0.0, differ / 1000, draws[:, 0], draws[:, 1])
+    n_resamples = resampler.totals(np.column_stack([first, second])) / 1000
+    found = paired_difference(0.0, differ / 1000, n_resamples[:, 0], n_resamples[:, 1])
     sign_test = stats.binomtest(0, differ).pvalue
     print(found.p, sign_test)
     assert (found.low > 0) == (found.p < 0.05) == (sign_test < 0.05)
@@ -125,7 +125,7 @@ def rate_of(p_values: list[float], level: float) -> float:
 def test_p_of_bootstrap_is_uniform_under_the_null(images, most):
     """400 studies. Percentile intervals of few images are a little narrow (docs/statistics.md)."""
     rng = np.random.default_rng(11)
-    resampler = Resampler(tuple(f"{i:03}" for i in range(images)), draws=400)
+    resampler = Resampler(tuple(f"{i:03}" for i in range(images)), n_resamples=400)
     totals = resampler.totals(rng.normal(size=(images, 400)))
     found = [bootstrap_p(column) for column in totals.T]
     assert stats.kstest(found, "uniform").pvalue > 0.01
@@ -141,13 +141,15 @@ def test_p_of_a_comparison_is_uniform_under_shuffled_systems(binary):
     image = rng.normal(size=images)
     both = np.column_stack([image + rng.normal(size=images) for _ in range(2)])
     both = (both > 0).astype(float) if binary else both
-    resampler = Resampler(tuple(f"{i:03}" for i in range(images)), draws=400)
+    resampler = Resampler(tuple(f"{i:03}" for i in range(images)), n_resamples=400)
     by_bootstrap, by_mcnemar = [], []
     for _ in range(400):
         swapped = rng.random(images) < 0.5
         first, second = np.where(swapped, both[:, 0], both[:, 1]), np.where(swapped, both[:, 1], both[:, 0])
-        draws = resampler.totals(np.column_stack([first, second])) / images
-        by_bootstrap.append(paired_difference(first.mean(), second.mean(), draws[:, 0], draws[:, 1]).p)
+        n_resamples = resampler.totals(np.column_stack([first, second])) / images
+        by_bootstrap.append(
+            paired_difference(first.mean(), second.mean(), n_resamples[:, 0], n_resamples[:, 1]).p
+        )
         apart = second - first
         by_mcnemar.append(mcnemar_difference(int((apart < 0).sum()), int((apart > 0).sum()), images).p)
     assert 0.02 <= rate_of(by_bootstrap, 0.05) <= 0.08

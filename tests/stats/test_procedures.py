@@ -16,8 +16,6 @@ from portrayal.stats import (
     benjamini_hochberg,
     clustered_variance,
     clustered_wilson,
-    dealings,
-    draws_over_seeds,
     holm,
     learning_variance,
     minimum_detectable_effect,
@@ -27,6 +25,8 @@ from portrayal.stats import (
     permutation_p,
     permutation_test,
     permutations,
+    permuted,
+    replicates_over_seeds,
     unpaired_difference,
     wilson,
 )
@@ -104,10 +104,10 @@ def test_permutation_p_agrees_with_scipy():
         shuffled = pooled[order]
         return np.array([abs(shuffled[:40].mean() - shuffled[40:].mean())])
 
-    ours = permutation_p(observed, permutations(statistic, 80, seed=1, draws=4000))[0]
+    ours = permutation_p(observed, permutations(statistic, 80, seed=1, n_permutations=4000))[0]
     theirs = stats.permutation_test(
         (first, second), lambda a, b, axis: np.abs(a.mean(axis) - b.mean(axis)), alternative="greater",
-        n_resamples=4000, vectorized=True, rng=np.random.default_rng(2),
+        n_permutations=4000, vectorized=True, rng=np.random.default_rng(2),
     ).pvalue  # fmt: skip
     assert ours == pytest.approx(theirs, abs=0.015)
 
@@ -122,7 +122,9 @@ def test_permutation_p_is_uniform_under_the_null():
             return np.array([abs(data[order][:15].mean() - data[order][15:].mean())])
 
         found.append(
-            permutation_p(statistic(np.arange(30)), permutations(statistic, 30, seed=study, draws=99))[0]
+            permutation_p(
+                statistic(np.arange(30)), permutations(statistic, 30, seed=study, n_permutations=99)
+            )[0]
         )
     assert stats.kstest(found, "uniform").pvalue > 0.01
 
@@ -137,13 +139,13 @@ def test_permutations_go_on_where_p_is_close_to_the_threshold(clustered):
         return np.array([data[order][-1]])
 
     entries = np.arange(20) if clustered else 20
-    p = permutation_test(statistic, entries, seed=3, draws=100)[0]
+    p = permutation_test(statistic, entries, seed=3, n_permutations=100)[0]
     assert len(asked) == 1 + 1000
-    null = (dealings if clustered else permutations)(statistic, entries, 3, 1000)
+    null = (permuted if clustered else permutations)(statistic, entries, 3, 1000)
     assert p == permutation_p(np.array([19.0]), null)[0]  # as if all had been asked for at once
     asked.clear()
     data = data[::-1]  # the smallest: every permutation reaches it
-    assert permutation_test(statistic, entries, seed=3, draws=100)[0] == 1.0
+    assert permutation_test(statistic, entries, seed=3, n_permutations=100)[0] == 1.0
     assert len(asked) == 1 + 100
 
 
@@ -182,8 +184,12 @@ def test_the_noise_floor_of_normal_values():
     """|mean of n standard normals| averages sqrt(2 / (pi n)); one value per item keeps its own size."""
     values = np.random.default_rng(0).normal(size=200 * 50)
     items = np.repeat(np.arange(200), 50)
-    assert noise_floor(values, items, seed=1, draws=200) == pytest.approx(np.sqrt(2 / (np.pi * 50)), rel=0.03)
-    assert noise_floor(np.array([3.0, -1.0]), np.array([0, 1]), seed=1, draws=10) == pytest.approx(2.0)
+    assert noise_floor(values, items, seed=1, n_permutations=200) == pytest.approx(
+        np.sqrt(2 / (np.pi * 50)), rel=0.03
+    )
+    assert noise_floor(np.array([3.0, -1.0]), np.array([0, 1]), seed=1, n_permutations=10) == pytest.approx(
+        2.0
+    )
 
 
 def test_minimum_detectable_effect_is_that_of_statsmodels():
@@ -198,9 +204,11 @@ def test_pairing_removes_what_two_systems_share():
     image = rng.normal(size=n)
     first, second = image + rng.normal(0, 0.1, n), image + 0.1 + rng.normal(0, 0.1, n)
     resampler = Resampler(tuple(f"{i:04}" for i in range(n)))
-    draws = resampler.totals(np.c_[first, second]) / n
-    paired = paired_difference(first.mean(), second.mean(), draws[:, 0], draws[:, 1])
-    apart = unpaired_difference(first.mean(), second.mean(), draws[:, 0].std(ddof=1), draws[:, 1].std(ddof=1))
+    n_resamples = resampler.totals(np.c_[first, second]) / n
+    paired = paired_difference(first.mean(), second.mean(), n_resamples[:, 0], n_resamples[:, 1])
+    apart = unpaired_difference(
+        first.mean(), second.mean(), n_resamples[:, 0].std(ddof=1), n_resamples[:, 1].std(ddof=1)
+    )
     assert paired.value == pytest.approx(apart.value)
     assert paired.se < apart.se / 5
     assert paired.p < 0.01 < apart.p
@@ -214,15 +222,15 @@ def test_a_paired_interval_covers_where_two_systems_share_most_of_their_images()
     n, hits, p_values = 150, 0, []
     names = np.array([f"{i:04}" for i in range(n)])
     first, second = names[5:], names[:-5]
-    draws = [Resampler(tuple(part.tolist()), draws=300) for part in (first, second)]
+    n_resamples = [Resampler(tuple(part.tolist()), n_resamples=300) for part in (first, second)]
     for _ in range(400):
         image = rng.normal(size=n)
         a, b = (image + rng.normal(0, 0.5, n))[5:], (image + rng.normal(0, 0.5, n))[:-5]
         found = paired_difference(
             a.mean(),
             b.mean(),
-            draws[0].totals(a[:, None])[:, 0] / len(a),
-            draws[1].totals(b[:, None])[:, 0] / len(b),
+            n_resamples[0].totals(a[:, None])[:, 0] / len(a),
+            n_resamples[1].totals(b[:, None])[:, 0] / len(b),
         )
         hits += found.low <= 0 <= found.high
         p_values.append(found.p)
@@ -232,8 +240,8 @@ def test_a_paired_interval_covers_where_two_systems_share_most_of_their_images()
 
 
 def test_equal_measurements_do_not_differ():
-    draws = np.random.default_rng(0).normal(size=100)
-    same = paired_difference(1.0, 1.0, draws, draws)
+    n_resamples = np.random.default_rng(0).normal(size=100)
+    same = paired_difference(1.0, 1.0, n_resamples, n_resamples)
     assert (same.value, same.low, same.high, same.p, same.detectable) == (0.0, None, None, None, None)
     assert unpaired_difference(1.0, 2.0, None, 0.1).low is None
 
@@ -252,12 +260,12 @@ def test_draws_over_seeds_vary_both_and_count_neither_twice():
     rng = np.random.default_rng(0)
     points = np.array([-0.3, 0.0, 0.3, 0.1, -0.1])
     shared, own = rng.normal(0, 0.2, 4000), rng.normal(0, 0.4, (5, 4000))
-    draws = points[:, None] + shared + own
-    both = draws_over_seeds(draws, points, 0)
-    data = draws.mean(axis=0)
+    n_resamples = points[:, None] + shared + own
+    both = replicates_over_seeds(n_resamples, points, 0)
+    data = n_resamples.mean(axis=0)
     assert both.mean() == pytest.approx(0, abs=0.01)
     assert both.std() == pytest.approx(np.hypot(data.std(), points.std() / np.sqrt(5)), rel=0.05)
-    np.testing.assert_allclose(draws_over_seeds(draws[:1], points[:1], 0), draws[0])
+    np.testing.assert_allclose(replicates_over_seeds(n_resamples[:1], points[:1], 0), n_resamples[0])
 
 
 def test_variance_of_rows_that_are_alike_for_several_reasons():
@@ -342,7 +350,7 @@ def test_a_number_that_is_less_sure_than_its_draws_widens_the_difference():
 
 def test_dealings_keep_clusters_together():
     clusters = np.array([3, 1, 1, 2, 2, 5, 3, 4])
-    seen = dealings(lambda order: order.astype(float), clusters, 0, 200).astype(int)
+    seen = permuted(lambda order: order.astype(float), clusters, 0, 200).astype(int)
     for order in seen:
         assert sorted(order) == list(range(8))
         for pair in ((1, 2), (3, 4), (0, 6)):  # what a pair gets comes from one pair
@@ -352,6 +360,6 @@ def test_dealings_keep_clusters_together():
 
 
 def test_dealings_of_single_entries_are_permutations():
-    one = dealings(lambda order: order.astype(float), np.arange(6), 3, 5)
-    np.testing.assert_array_equal(one, dealings(lambda order: order.astype(float), np.arange(6), 3, 5))
+    one = permuted(lambda order: order.astype(float), np.arange(6), 3, 5)
+    np.testing.assert_array_equal(one, permuted(lambda order: order.astype(float), np.arange(6), 3, 5))
     assert all(sorted(order) == list(range(6)) for order in one)

@@ -55,7 +55,7 @@ def test_uneven_references_are_told_with_their_numbers():
     others = Study.from_frames(captions=captions("a", IMAGES), references=references(some))
     told = "(1 image has 1, 2 images have 2, 33 images have 5, 1 image has 7, 2 another number, 1 none)"
     assert told in cautions(others)[0].sentence
-    rows = portrayal.metrics.quality(study, draws=20).measurements
+    rows = portrayal.metrics.quality(study, bootstrap=20).measurements
     assert all("uneven" in (m.caution or "") for m in rows if m.term == "cider" and m.value is not None)
     assert not any(m.caution for m in rows if m.term in ("length", "vocabulary"))
 
@@ -92,7 +92,7 @@ def test_long_captions_are_no_bare_cider():
     study = Study.from_frames(captions=both, references=even())
     assert found(study) == [("length", "long")]
     assert "40.0 words on average and references 6.0" in cautions(study)[0].sentence
-    rows = portrayal.metrics.quality(study, draws=20).measurements
+    rows = portrayal.metrics.quality(study, bootstrap=20).measurements
     told = {(m.system, m.term) for m in rows if m.caution}
     assert ("long", "cider") in told
     assert ("long", "length") not in told
@@ -106,7 +106,7 @@ def test_the_more_a_caption_names_the_likelier_something_is_not_there():
     long = captions("long", IMAGES, "a man rides a bike past a dog and a car in the long street of a city")
     objects = pl.DataFrame({"image_id": IMAGES, "label": "bicycle", "kind": "object", "source": "human"})
     study = Study.from_frames(captions=long, references=even(), objects=objects)
-    rows = portrayal.metrics.quality(study, draws=20).measurements
+    rows = portrayal.metrics.quality(study, bootstrap=20).measurements
     told = {m.term for m in rows if m.caution and m.system == "long"}
     assert "chair-s" in told
     assert "chair-i" not in told
@@ -119,12 +119,12 @@ def test_unlabelled_images_concern_their_attribute_and_no_other():
     study = Study.from_frames(captions=captions("a", IMAGES), attributes=labels)
     assert [caution.attribute for caution in cautions(study)] == ["gender"]
     assert "10 of 40 captioned images (25%) have no label for gender" in cautions(study)[0].sentence
-    rows = portrayal.metrics.error(study, draws=20).measurements
+    rows = portrayal.metrics.error(study, bootstrap=20).measurements
     assert {(m.attribute, bool(m.caution)) for m in rows if m.value is not None} == {
         ("gender", True),
         ("age", False),
     }
-    assert not any(m.caution for m in portrayal.metrics.cooccurrence(study, draws=20).measurements)
+    assert not any(m.caution for m in portrayal.metrics.cooccurrence(study, bootstrap=20).measurements)
 
 
 def test_a_small_group_is_told():
@@ -154,7 +154,7 @@ def test_cautions_reach_every_reader(audited, command):
     assert [one["about"] for one in results.provenance["cautions"]] == ["length", "groups"]
     cider = next(m for m in results.measurements if (m.term, m.system, m.group) == ("cider", "long", None))
     assert cider.caution.startswith("Captions of long")
-    _, out, _ = command("score", "quality", audited / "study", "--draws", 20)
+    _, out, _ = command("score", "quality", audited / "study", "--bootstrap", 20)
     assert f"Caution: {expected[0]}" in out
 
 
@@ -164,7 +164,7 @@ def test_captions_of_which_only_the_beginning_is_read_are_told_beside_their_rows
     )
     study = Study.from_frames(captions=pl.concat([long, captions("b", IMAGES)]), attributes=GENDER)
     assert ("shortened", "a") in found(study)
-    rows = portrayal.metrics.error(study, draws=20).measurements
+    rows = portrayal.metrics.error(study, bootstrap=20).measurements
     cut = {m.system for m in rows if "only the beginning is read" in (m.caution or "")}
     assert cut == {"a"}
 
@@ -177,7 +177,7 @@ def test_images_without_object_labels_are_told_beside_the_rows_that_need_them():
     sentence = "10 of 40 captioned images have no object label"
     assert not any(sentence in caution.sentence for caution in cautions(study))  # words are needed to find it
     assert sentence in study_cautions(study)[-1].sentence
-    rows = portrayal.metrics.quality(study, draws=20).measurements
+    rows = portrayal.metrics.quality(study, bootstrap=20).measurements
     assert {m.term for m in rows if sentence in (m.caution or "")} == {"chair-i", "chair-s"}
     origin = portrayal.audit(study, metrics=["error"], quick=True).provenance
     assert any(sentence in caution["sentence"] for caution in origin["cautions"])

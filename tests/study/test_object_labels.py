@@ -49,7 +49,7 @@ def imported(tmp_path, command):
 
 
 def chair(study, **options):
-    rows = portrayal.metrics.quality(study, draws=20, **options).measurements
+    rows = portrayal.metrics.quality(study, bootstrap=20, **options).measurements
     return {m.term: m for m in rows if m.group is None and m.system != "human"}
 
 
@@ -203,12 +203,12 @@ def test_images_that_nobody_labelled_count_in_no_truth():
     for name in ("captions", "attributes"):
         part[name] = tables[name].filter(pl.col("image_id").is_in(half))
     alone = Study.from_frames(**part, objects=tables["objects"])
-    for metric, term, options in (("leakage", "f1", {"null": 20}), ("amplification", "ba", {})):
+    for metric, term, options in (("leakage", "f1", {"permutations": 20}), ("amplification", "ba", {})):
         values = [
             next(
                 (m.value, m.n)
                 for m in getattr(portrayal.metrics, metric)(
-                    study, attribute="gender", draws=20, **options
+                    study, attribute="gender", n_resamples=20, **options
                 ).measurements
                 if m.term == term and m.group is None and m.item is None
             )
@@ -235,7 +235,7 @@ def test_an_object_is_one_however_it_is_written(other):
         objects=pl.DataFrame({"image_id": images, "label": ["dog", other] * 4}),
     )
     assert set(study.objects["label"]) == {"dog"}
-    found = portrayal.metrics.quality(study, truth="labels", draws=20).measurements
+    found = portrayal.metrics.quality(study, truth="labels", bootstrap=20).measurements
     assert next(m.value for m in found if (m.term, m.group) == ("chair-i", None)) == 0
 
 
@@ -246,7 +246,7 @@ def test_a_label_of_two_words_may_be_written_with_a_line_between():
         objects=pl.DataFrame({"image_id": images, "label": ["hot_dog", "hot_dog", "hot dog", "cup"]}),
     )
     assert set(study.objects["label"]) == {"hot_dog", "cup"}
-    found = portrayal.metrics.quality(study, truth="labels", draws=20).measurements
+    found = portrayal.metrics.quality(study, truth="labels", bootstrap=20).measurements
     assert next(m.value for m in found if (m.term, m.group) == ("chair-s", None)) == 0.25
 
 
@@ -261,9 +261,9 @@ def test_images_that_nobody_annotated_bear_a_caution_where_words_are_held_agains
     )
     told = "20 of 40 captioned images have no object label"
     asked = ("stereotyping.incorrect-word",)
-    harms = portrayal.metrics.harms(study, draws=20, measurement=asked).measurements
+    harms = portrayal.metrics.harms(study, bootstrap=20, measurement=asked).measurements
     defined = [m for m in harms if m.value is not None and m.settings["stage"] == "4"]
-    counts = portrayal.metrics.cooccurrence(study, draws=20).measurements
+    counts = portrayal.metrics.cooccurrence(study, bootstrap=20).measurements
     defined += [m for m in counts if m.term in ("bias", "count") and m.value is not None]
     assert {m.metric for m in defined} == {"harms", "cooccurrence"}
     assert all(told in (m.caution or "") for m in defined)

@@ -93,5 +93,5 @@ def test_a_caption_of_two_megabytes_does_not_keep_a_metric_busy(tmp_path):
     rows = [{"image_id": n, "caption": "a man rides a horse " * (100_000 if n == 3 else 1)} for n in range(8)]
     (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "study.toml").write_text('references = "all.jsonl"\n[captions]\ns = "all.jsonl"\n')
-    call = [sys.executable, "-m", "portrayal", "score", "quality", tmp_path, "--draws", "20"]
+    call = [sys.executable, "-m", "portrayal", "score", "quality", tmp_path, "--bootstrap", "20"]
     assert subprocess.run(call, check=False, capture_output=True, timeout=200).returncode == 0

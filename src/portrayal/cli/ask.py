@@ -123,7 +123,7 @@ def _show(found: Asked, scorer: Scorer, template: str) -> None:
         say(f"{version.group}: {version.text}")
     things = [thing for some in scorer.visual.things.values() for thing in some]
     told = ", ".join(f"{thing.text} (confidence {thing.confidence:g})" for thing in things)
-    joined = len(things) > 1 and scorer.seen == "joined"
+    joined = len(things) > 1 and scorer.detections == "joined"
     say(f"seen: {told}" + (", as one text with the mean confidence" if joined else ""))
     say()
     rows: list[tuple[str, Any]] = [

@@ -95,11 +95,11 @@ def run_audit(
 ) -> Results:
     asked = asked or AuditSettings()
     about = subject({"study": {"digest": (study.only(systems) if systems else study).digest}})
-    journal = out / JOURNAL
-    old = claim(out, about, force, checkpoint=journal, beside=beside)
-    own_checkpoint(journal, about)
+    checkpoint = out / JOURNAL
+    old = claim(out, about, force, checkpoint=checkpoint, beside=beside)
+    own_checkpoint(checkpoint, about)
     try:
-        with progress("audit", kept="tasks") as tell:
+        with progress("audit", kept="tasks") as report_progress:
             results = audit(
                 study,
                 metrics=metrics,
@@ -109,15 +109,15 @@ def run_audit(
                 seed=seed,
                 quick=quick,
                 workers=workers,
-                journal=journal,
-                progress=tell,
+                checkpoint=checkpoint,
+                progress=report_progress,
                 **asked.general,
             )
     except BaseException:
-        drop_empty_checkpoint(journal)
+        drop_empty_checkpoint(checkpoint)
         raise
     if not results.measurements:
-        drop_empty_checkpoint(journal)
+        drop_empty_checkpoint(checkpoint)
         reasons = "; ".join(f"{told_skip(skip)}: {skip['reason']}" for skip in results.provenance["skipped"])
         raise PortrayalError(f"Nothing was measured. {reasons}")
     old = old or stale_exports(out, results)
@@ -126,7 +126,7 @@ def run_audit(
     results.save(out)
     page = write_page(results, out)
     clear(old, results_files(out, pictures=bool(results.pictures.height)))
-    shutil.rmtree(journal, ignore_errors=True)  # only now: until here a kill must lose nothing
+    shutil.rmtree(checkpoint, ignore_errors=True)  # only now: until here a kill must lose nothing
     finished()
     show_results(results, items=0, rest=f"{out / RESULTS_FILE} has it")
     say()

@@ -68,11 +68,11 @@ def command(
     captioner = Captioner.load(model, device, beams=beams, words=words)
     problems = Problems(skip_bad)
     kept = journal_beside(out)
-    with progress("caption") as tell:
-        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
-    with progress("caption", kept="images") as tell:
+    with progress("caption") as report_progress:
+        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, report_progress)
+    with progress("caption", kept="images") as report_progress:
         asked = Asked("captioning", model, (beams, words), lambda: captioner.captions)
-        captions = asked.answers(pictures, kept, tell)
+        captions = asked.answers(pictures, kept, report_progress)
     write_rows(
         out, [{"image_id": image, "system": name, "caption": text} for image, text in captions.items()]
     )

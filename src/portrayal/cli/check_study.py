@@ -73,19 +73,19 @@ def _show_plan(runs: Sequence[Run], skipped: Sequence[Mapping[str, str | None]])
 def _show_contents(study: Study) -> None:
     say(f"{study.name}: {counted(study.image_ids.len(), 'image')}", style="bold")
     rows = []
-    for speaker in study.speakers:
-        spoken = study.spoken(speaker)
-        words = len(study.vocabularies.get(speaker, ()))
+    for source in study.sources:
+        spoken = study.spoken(source)
+        words = len(study.vocabularies.get(source, ()))
         rows.append(
             [
-                speaker,
+                source,
                 f"{spoken['image_id'].n_unique():,}",
                 f"{spoken.height:,}",
                 f"{words:,}" if words else "–",
             ]
         )
     if rows:
-        show_table(["speaker", "images", "captions", "vocabulary"], rows, {1, 2, 3})
+        show_table(["source", "images", "captions", "vocabulary"], rows, {1, 2, 3})
         say()
     groups = []
     for attribute in study.attribute_names:

@@ -78,7 +78,7 @@ def progress(
     terminal = Console(stderr=True)
     show: Callable[[str, int, int], None] = _tell_in_lines
 
-    def tell(step: str, done: int, steps: int) -> None:
+    def report_progress(step: str, done: int, steps: int) -> None:
         if kept is not None:
             far = f"{done:,} of {steps:,} {kept}"
             counted = RESUME.replace(";", f" ({far} done);")
@@ -86,13 +86,13 @@ def progress(
         show(step, done, steps)
 
     if not terminal.is_terminal:
-        yield tell
+        yield report_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task(what, total=None)
         show = lambda step, done, steps: bar.update(task, description=step, completed=done, total=steps)  # noqa: E731
-        yield tell
+        yield report_progress
 
 
 @dataclass

@@ -10,7 +10,7 @@ import click
 
 from portrayal.cli.console import finished, progress, say, show_table, warn
 from portrayal.cli.folders import claim, clear, force_option, results_files, subject
-from portrayal.cli.options import Number, draws_option, names, out_option, seed_option, skip_bad_option
+from portrayal.cli.options import Number, bootstrap_option, names, out_option, seed_option, skip_bad_option
 from portrayal.counterfactual.concepts import BIAS_PROMPT, CONTROL_PROMPT, CONTROL_WORDS, TEMPLATES
 from portrayal.counterfactual.manifest import read_manifest
 from portrayal.counterfactual.prompts import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
@@ -85,7 +85,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     "--steps", type=click.IntRange(min=1), help="Steps of pgd, at most. [default: 20; with linf 10]"
 )
 @click.option(
-    "--step", type=Number(), help="How far each step of pgd goes. [default: .5/255; with linf 2/255]"
+    "--step-size", type=Number(), help="How far each step of pgd goes. [default: .5/255; with linf 2/255]"
 )
 @click.option(
     "--norm",
@@ -114,14 +114,14 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     f"[default: all four]",
 )
 @click.option(
-    "--over",
+    "--normalize-over",
     type=click.Choice(OVER),
     default=OVER[0],
     show_default=True,
     help="P(concept) among all that the model knows, or among the concepts of its kind.",
 )
 @click.option(
-    "--bias-over",
+    "--bias-normalize-over",
     type=click.Choice(BIAS_OVER),
     default=BIAS_OVER[0],
     show_default=True,
@@ -163,7 +163,7 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     help="Ask every picture about these, instead of about what the manifest says it shows.",
 )
 @click.option(
-    "--none",
+    "--blank-image",
     type=click.Choice(NONE),
     default="text",
     show_default=True,
@@ -180,8 +180,10 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     show_default=True,
     help="Of a model's weights and products.",
 )
-@click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Pictures at once.")
-@draws_option
+@click.option(
+    "--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help="Pictures at once."
+)
+@bootstrap_option
 @seed_option
 @skip_bad_option
 @force_option
@@ -202,12 +204,12 @@ def command(
     Writes index.html, results.json and evidence.parquet. What is finished is kept when the command is interrupted; the
     same command goes on from there.
     """
-    journal = out / JOURNAL
+    checkpoint = out / JOURNAL
     asked = list(dict.fromkeys(models))
     read = read_manifest(manifest, images, skip_bad)
     about = subject({"study": described(read, read.instances, {}, asked)}, with_systems=True)
-    old = claim(out, about, force, checkpoint=journal)
-    with progress("counterbias", kept="images", stages=True) as tell:
+    old = claim(out, about, force, checkpoint=checkpoint)
+    with progress("counterbias", kept="images", stages=True) as report_progress:
         results = counterbias(
             manifest,
             asked,
@@ -216,14 +218,14 @@ def command(
             templates=templates,
             control_words=control_words or CONTROL_WORDS,
             skip_bad=skip_bad,
-            journal=journal,
-            progress=tell,
+            checkpoint=checkpoint,
+            progress=report_progress,
             **options,
         )
     results.save(out)
     page = write_page(results, out)
     clear(old, results_files(out, pictures=bool(results.pictures.height)))
-    shutil.rmtree(journal, ignore_errors=True)  # only now: until here a kill must lose nothing
+    shutil.rmtree(checkpoint, ignore_errors=True)  # only now: until here a kill must lose nothing
     finished()
     _show(results)
     left_out = results.provenance["study"]["left_out"]

@@ -33,7 +33,7 @@ _SHOWN = 10  # rows on the terminal
 _OVER = ("vocabulary", "candidates")
 
 
-@click.command("fill")
+@click.command("fill-mask")
 @click.option(
     "--model", required=True, metavar="NAME",
     help="lab-dual, lab-single; a file of ALBEF or TCL; a folder (lab train writes one), or a ViLT by its hub name.",
@@ -46,7 +46,7 @@ _OVER = ("vocabulary", "candidates")
     metavar="A,B",
     help=f"Words to ask about. By default the {_BEST} likeliest of each picture and text.",
 )
-@click.option("--over", type=click.Choice(_OVER), default=_OVER[0], show_default=True,
+@click.option("--normalize-over", type=click.Choice(_OVER), default=_OVER[0], show_default=True,
               help="Probabilities over all that the model knows, or over the words asked about.")  # fmt: skip
 @click.option(
     "--tokenizer", metavar="NAME", help="A name or folder with the word pieces of a file of ALBEF or TCL."
@@ -71,7 +71,7 @@ def command(
     """
     refuse_file(out)
     if over == "candidates" and not words:
-        raise click.UsageError("--over candidates needs the candidates: give them as --words A,B.")
+        raise click.UsageError("--normalize-over candidates needs the candidates: give them as --words A,B.")
     need_packages(model)
     from portrayal.models.masked_vlm.loading import load_masked, located
 
@@ -79,12 +79,12 @@ def command(
     answer = _filler(known, texts, words, over)
     problems = Problems(skip_bad)
     kept = journal_beside(out)
-    with progress("fill") as tell:
-        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
-    with progress("fill", kept="images") as tell:
+    with progress("fill-mask") as report_progress:
+        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, report_progress)
+    with progress("fill-mask", kept="images") as report_progress:
         settings = (texts, words, over, [known.reader.word(number) for number in range(len(known.reader))])
         asked = Asked("filling masks", located(model), settings, lambda: answer)
-        answers = asked.answers(pictures, kept, tell)
+        answers = asked.answers(pictures, kept, report_progress)
     rows = [
         {"image_id": image, "text": text, "word": word, "probability": probability}
         for image, said in answers.items()

@@ -76,7 +76,7 @@ def pictures_in(folder: Path, with_ending: bool, problems: Problems) -> dict[str
     return dict(sorted(found.items()))
 
 
-def readable(pictures: Mapping[str, Path], problems: Problems, tell: Progress) -> dict[str, Path]:
+def readable(pictures: Mapping[str, Path], problems: Problems, report_progress: Progress) -> dict[str, Path]:
     """Those that can be read. All are tried before a model is, so that none is found bad after hours of work."""
     good: dict[str, Path] = {}
     for number, (image, path) in enumerate(pictures.items(), 1):
@@ -85,7 +85,7 @@ def readable(pictures: Mapping[str, Path], problems: Problems, tell: Progress) -
             good[image] = path
         except InputError as error:
             problems.rows.extend(error.problems)
-        tell("reading the pictures", number, len(pictures))
+        report_progress("reading the pictures", number, len(pictures))
     problems.settle()
     if not good:
         raise PortrayalError("None of the pictures can be read.")
@@ -101,24 +101,24 @@ class Asked:
     settings: Sequence[object]  # all that decides the answers, beside the model and the pictures
     load: Callable[[], Callable[[Sequence[Image]], Sequence[Any]]]
 
-    def answers(self, pictures: Mapping[str, Path], kept: Path, tell: Progress) -> dict[str, Any]:
+    def answers(self, pictures: Mapping[str, Path], kept: Path, report_progress: Progress) -> dict[str, Any]:
         """For each image the answer, which is something JSON can hold; `kept` is the folder of what is finished."""
-        journal: Checkpoint[list[Any]] = Checkpoint(kept, _save, _load)
+        checkpoint: Checkpoint[list[Any]] = Checkpoint(kept, _save, _load)
         images = list(pictures)
         answer: Callable[[Sequence[Image]], Sequence[Any]] | None = None
         found: dict[str, Any] = {}
-        tell(self.title, 0, len(images))
+        report_progress(self.title, 0, len(images))
         for start in range(0, len(images), TOGETHER):
             some = {image: pictures[image] for image in images[start : start + TOGETHER]}
             key = self._key(some)
-            said = journal.get(key)
+            said = checkpoint.get(key)
             if said is None:
                 answer = answer or self.load()
                 said = list(answer([read_picture(path) for path in some.values()]))
-                journal.put(key, said)
+                checkpoint.put(key, said)
             for done, (image, one) in enumerate(zip(some, said, strict=True), start + 1):
                 found[image] = one
-                tell(self.title, done, len(images))
+                report_progress(self.title, done, len(images))
         return found
 
     @cached_property

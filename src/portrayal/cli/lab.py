@@ -102,7 +102,7 @@ def refuse_lab(folder: Path, recipe: Recipe, force: bool) -> None:
     type=click.IntRange(16, 2048),
     help=f"Pixels a side of a picture. [default: {SIZE}]",
 )
-@click.option("--others", is_flag=True,
+@click.option("--counterfactuals", is_flag=True,
               help="Draw the pictures of the manifest once more, with somebody of the other group.")  # fmt: skip
 @click.option("--activities", type=click.Choice(["drawn", "all"]), default="drawn", show_default=True,
               help="Only activities that can be drawn, or all 52 (words only).")  # fmt: skip
@@ -116,7 +116,7 @@ def make(
     seed: int,
     images: bool,
     size: int | None,
-    others: bool,
+    counterfactuals: bool,
     activities: str,
     force: bool,
     **dials: Any,
@@ -133,10 +133,18 @@ def make(
     )
     captioners = (Captioner("captioner", **faults),) if faults else DEMO_CAPTIONERS
     place = World(activities=activities, **world)  # type: ignore[arg-type]  # click has checked the choice
-    if (size is not None or others) and not images:
-        raise click.UsageError("--size and --others are about pictures, which --images asks for.")
+    if (size is not None or counterfactuals) and not images:
+        raise click.UsageError("--size and --counterfactuals are about pictures, which --images asks for.")
     pictures = size or SIZE if images else None
-    recipe = Recipe(scenes, seed, place, Annotators(**people), captioners, pictures=pictures, others=others)
+    recipe = Recipe(
+        scenes,
+        seed,
+        place,
+        Annotators(**people),
+        captioners,
+        pictures=pictures,
+        counterfactuals=counterfactuals,
+    )
     refuse_lab(out, recipe, force)
     study = write_lab(recipe, out)
     say(f"Scenes: {scenes:,}, each described by {', '.join(study.systems)} and five people. The study: {out}")
@@ -176,7 +184,9 @@ def sheet_command(out: Path, size: int, seed: int) -> None:
 @click.option(
     "--scenes", type=click.IntRange(min=2), default=Lesson.scenes, show_default=True, help="To learn from."
 )
-@click.option("--batch", type=click.IntRange(min=2), help="Pictures of a step. [default: the model's own]")
+@click.option(
+    "--batch-size", type=click.IntRange(min=2), help="Pictures of a step. [default: the model's own]"
+)
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of training. [default: the model's own]")
 @click.option(
     "--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where it is trained."
@@ -187,7 +197,7 @@ def train_command(
     world: str,
     out: Path,
     scenes: int,
-    batch: int | None,
+    batch_size: int | None,
     steps: int | None,
     device: str,
     seed: int,
@@ -203,9 +213,9 @@ def train_command(
     where = best_device(device)
     if out.is_dir() and any(out.iterdir()) and not (out / STATE).exists():
         raise PortrayalError(f"{out} holds files already; choose a new folder for the model.")
-    with progress("train", kept="steps", stages=True) as tell:
-        recipe = recipe_for(stream, where, batch=batch, steps=steps, seed=seed)
-        card = teach(lesson, out, recipe, where, lambda done, of, _: tell("training", done, of))
+    with progress("train", kept="steps", stages=True) as report_progress:
+        recipe = recipe_for(stream, where, batch_size=batch_size, steps=steps, seed=seed)
+        card = teach(lesson, out, recipe, where, lambda done, of, _: report_progress("training", done, of))
     finished()
     grades = [[name, f"{value:.3f}"] for name, value in card["held out"].items()]
     show_table(["on scenes it has not seen", "share or distance"], grades)
@@ -229,13 +239,15 @@ def curves_command(metrics: list[str] | None, out: Path, quick: bool, workers: i
     from portrayal.lab.curves.tables import SHORT, findings, short
     from portrayal.lab.curves.write import CURVES_FILE
 
-    journal = out / JOURNAL
-    if out.is_dir() and any(out.iterdir()) and not (journal.exists() or (out / CURVES_FILE).exists()):
+    checkpoint = out / JOURNAL
+    if out.is_dir() and any(out.iterdir()) and not (checkpoint.exists() or (out / CURVES_FILE).exists()):
         raise PortrayalError(f"{out} holds files but no {CURVES_FILE}; choose a new folder for the curves.")
-    with progress("curves", kept="tasks") as tell:
-        made = curves(metrics, quick=quick, seed=seed, workers=workers, journal=journal, progress=tell)
+    with progress("curves", kept="tasks") as report_progress:
+        made = curves(
+            metrics, quick=quick, seed=seed, workers=workers, checkpoint=checkpoint, progress=report_progress
+        )
     page = write_curves(made, out)
-    shutil.rmtree(journal, ignore_errors=True)  # only now: until here a kill must lose nothing
+    shutil.rmtree(checkpoint, ignore_errors=True)  # only now: until here a kill must lose nothing
     finished()
     show_table(list(SHORT), short(made))
     for curve in made:

@@ -23,7 +23,7 @@ COMMANDS = {
     "check-study": ("check_study", "Say what is in a study, what is wrong with it, and what it allows."),
     "caption": ("caption", "Write captions of pictures with a model."),
     "objects": ("objects", "Find the objects in pictures with one model or several."),
-    "fill": ("fill", "Fill the mask of a text with a vision-language model, picture by picture."),
+    "fill-mask": ("fill_mask", "Fill the mask of a text with a vision-language model, picture by picture."),
     "audit": ("audit", "Run every metric a study allows and write the page."),
     "score": ("score", "Run one metric."),
     "counterbias": ("counterbias", "Change only the person, and see what a vision-language model says."),

@@ -12,7 +12,7 @@ import click
 from portrayal.cli.console import progress, say, show_table
 from portrayal.cli.folders import claim, clear, force_option, results_files, subject
 from portrayal.cli.options import (
-    draws_option,
+    bootstrap_option,
     metric_options,
     names,
     seed_option,
@@ -30,7 +30,7 @@ from portrayal.report.tables.table import probability
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 
-OF_LIC = ("classifier", "split", "seeds", "null", "device")
+OF_LIC = ("classifier", "split", "seeds", "permutations", "device")
 # What stands in the table of a system, where it was measured: metric, term, and whether by group too.
 SHOWN = (
     ("lic", "lic_m", False),
@@ -61,7 +61,7 @@ def _lic_options(command: click.Command) -> click.Command:
 @click.command("captions")
 @study_argument
 @click.option(
-    "--remedy",
+    "--method",
     "remedies",
     multiple=True,
     type=click.Choice(REMEDIES),
@@ -84,7 +84,7 @@ def _lic_options(command: click.Command) -> click.Command:
     help="neutral: where the image's references give no evidence of the group, or everywhere (repeatable).",
 )
 @click.option(
-    "--least",
+    "--min-share",
     type=float,
     default=0.5,
     show_default=True,
@@ -103,7 +103,7 @@ def _lic_options(command: click.Command) -> click.Command:
     metavar="DIR",
     help="Where to write the page, the results, the rewritten captions and the lists of images. [default: nowhere]",
 )
-@draws_option
+@bootstrap_option
 @workers_option
 @seed_option
 @skip_bad_option
@@ -128,8 +128,10 @@ def captions(
     systems = options["systems"]
     about = subject({"study": {"digest": (read.only(systems) if systems else read).digest}, "remedied": {}})
     old = claim(out, about, force) if out is not None else []
-    with progress("mitigate captions") as tell:
-        made = remedied(read, remedies=remedies, metrics=metrics or METRICS, progress=tell, **options)
+    with progress("mitigate captions") as report_progress:
+        made = remedied(
+            read, remedies=remedies, metrics=metrics or METRICS, progress=report_progress, **options
+        )
     if out is not None and read.pictures:
         pictures = thumbnails(read.pictures, pictured_images(made.results))
         made = replace(made, results=replace(made.results, pictures=pictures))
@@ -221,7 +223,7 @@ def _show_remedies(made: Remedied) -> None:
     changed = [m for m in rows if m.term == "changed" and m.group is None]
     if changed:
         counts = {(m.system, m.term): m.value for m in rows if m.group is None}
-        least = next((m.settings["least"] for m in changed if m.settings["least"] is not None), None)
+        least = next((m.settings["min_share"] for m in changed if m.settings["min_share"] is not None), None)
         say()
         say("Neutral words", "bold")
         if least is not None:

@@ -9,16 +9,16 @@ import click
 
 from portrayal.cli.console import finished, progress, say, show_table
 from portrayal.cli.folders import claim, clear, force_option, results_files, subject
-from portrayal.cli.options import F, Number, draws_option, names, out_option, seed_option
+from portrayal.cli.options import F, Number, bootstrap_option, names, out_option, seed_option
 from portrayal.errors import PortrayalError, need
 from portrayal.mitigate.methods import METHODS, Dose
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
 from portrayal.report.tables.mitigation import tables
 
-_OF_A_STUDY = ("lexicon", "groups", "others")
-_DOSE = ("weight", "epsilon", "attack_steps", "attack_step", "dropout")
-_RECIPE = ("steps", "batch", "accumulate", "rate", "masked", "precision")
+_OF_A_STUDY = ("lexicon", "groups", "counterfactuals")
+_DOSE = ("weight", "epsilon", "attack_steps", "attack_step_size", "dropout")
+_RECIPE = ("steps", "batch_size", "gradient_accumulation", "learning_rate", "mask_probability", "precision")
 
 
 def _data_options(command: F) -> F:
@@ -44,7 +44,7 @@ def _data_options(command: F) -> F:
                 help="With a study: pictures of people to measure bias on (see counterbias).",
             ),
             click.option(
-                "--others",
+                "--counterfactuals",
                 type=click.Path(path_type=Path, file_okay=False, exists=True),
                 metavar="DIR",
                 help="With a study, for image-swap: its pictures under the same names with somebody of the other "
@@ -73,19 +73,23 @@ def _training_options(command: F) -> F:
     for option in reversed(
         (
             click.option("--steps", type=click.IntRange(min=1), help="Steps of training. [default: 1000]"),
-            click.option("--batch", type=click.IntRange(min=2), help="Pictures in a step. [default: 256]"),
             click.option(
-                "--accumulate",
+                "--batch-size", type=click.IntRange(min=2), help="Pictures in a step. [default: 256]"
+            ),
+            click.option(
+                "--gradient-accumulation",
                 type=click.IntRange(min=1),
                 help="Parts that a batch is gone through in. [default: 1]",
             ),
             click.option(
-                "--rate",
+                "--learning-rate",
                 type=click.FloatRange(0, min_open=True),
                 help="Of learning, at its height. [default: 1e-4; of the lab's models 3e-4]",
             ),
             click.option(
-                "--masked", type=click.FloatRange(0, 1, min_open=True), help="Words hidden. [default: 0.15]"
+                "--mask-probability",
+                type=click.FloatRange(0, 1, min_open=True),
+                help="Words hidden. [default: 0.15]",
             ),
             click.option(
                 "--precision", type=click.Choice(["float32", "bfloat16"]), help="[default: bfloat16 on a GPU]"
@@ -101,7 +105,7 @@ def _training_options(command: F) -> F:
             click.option(
                 "--attack-steps", type=click.IntRange(min=1), help=f"Its steps. [default: {usual.steps}]"
             ),
-            click.option("--attack-step", type=Number(), help="How far each goes. [default: 2/255]"),
+            click.option("--attack-step-size", type=Number(), help="How far each goes. [default: 2/255]"),
             click.option(
                 "--dropout", type=float, help=f"What the method dropout drops. [default: {usual.dropout:g}]"
             ),
@@ -139,10 +143,10 @@ def method_command(name: str) -> click.Command:
         from portrayal.mitigate.training import remedied
 
         comparison = _comparison(model, data, None, tokenizer, [name], None, False, device, given)
-        with progress(name, kept="steps", stages=True) as tell:
+        with progress(name, kept="steps", stages=True) as report_progress:
             remedied(
                 comparison.model, comparison.material(), comparison.plan(method, seed), out, comparison.model.device,
-                lambda done, of: tell(f"{name}: training", done, of),
+                lambda done, of: report_progress(f"{name}: training", done, of),
             )  # fmt: skip
         finished()
         say(f"The model: {out}. Use it as --model {out}")
@@ -158,7 +162,7 @@ def method_command(name: str) -> click.Command:
     "--quick", is_flag=True, help="Few methods, steps and pictures: minutes, and the numbers are rough."
 )
 @_training_options
-@draws_option
+@bootstrap_option
 @seed_option
 @out_option
 @force_option
@@ -170,7 +174,7 @@ def compare(
     methods: list[str] | None,
     seeds: int | None,
     quick: bool,
-    draws: int,
+    bootstrap: int,
     seed: int,
     out: Path,
     device: str,
@@ -189,8 +193,8 @@ def compare(
     comparison = _comparison(model, data, manifest, tokenizer, methods, seeds, quick, device, given)
     about = subject({"study": {"digest": comparison.start.rpartition(" ")[2]}, "methods": {}})
     old = claim(out, about, force, beside=(MARKS, MODELS))
-    with progress("mitigate compare", kept="steps", stages=True) as tell:
-        results = compared(comparison, out, seed=seed, draws=draws, progress=tell)
+    with progress("mitigate compare", kept="steps", stages=True) as report_progress:
+        results = compared(comparison, out, seed=seed, n_resamples=bootstrap, progress=report_progress)
     results.save(out)
     page = write_page(results, out)
     clear(old, results_files(out, pictures=bool(results.pictures.height)))
@@ -217,7 +221,7 @@ def _comparison(
     from portrayal.mitigate.lab_data import lab_comparison
     from portrayal.mitigate.settings import Choice, world_of
 
-    attack = {"attack_steps": "steps", "attack_step": "step"}
+    attack = {"attack_steps": "steps", "attack_step_size": "step_size"}
     dose = {attack.get(name, name): given[name] for name in _DOSE}
     recipe = {name: given[name] for name in _RECIPE}
     choice = Choice(methods, seeds, quick, device, recipe, dose)
@@ -227,7 +231,7 @@ def _comparison(
         if manifest is not None or tokenizer is not None or more:
             raise PortrayalError(
                 "The lab has people, words, groups and other pictures of its own: --manifest, --tokenizer, --lexicon, "
-                "--groups and --others belong to a study."
+                "--groups and --counterfactuals belong to a study."
             )
         return lab_comparison(model, world, choice)
     from portrayal.mitigate.study_data import study_comparison

@@ -113,14 +113,14 @@ def command(
     vote = Vote(top, person, threshold, agree)
     problems = Problems(skip_bad)
     kept = journal_beside(out)
-    with progress("objects") as tell:
-        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, tell)
-    with progress("objects", kept="images", stages=True) as tell:
+    with progress("objects") as report_progress:
+        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, report_progress)
+    with progress("objects", kept="images", stages=True) as report_progress:
         seen: dict[str, dict[str, list[Seen]]] = {image: {} for image in pictures}
         for model, source in sources.items():
             own = chosen if kinds[model] == "zero-shot" else None
             asked = Asked(f"looking with {source}", model, (own, top), _loader(model, device, own, top))
-            for image, found in asked.answers(pictures, kept, tell).items():
+            for image, found in asked.answers(pictures, kept, report_progress).items():
                 seen[image][source] = [Seen(label, sure) for label, sure in found]
     rows = _rows(seen, vote, _similarity(vectors, seen))
     if not rows:

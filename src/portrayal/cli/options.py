@@ -16,7 +16,7 @@ import click
 from portrayal.metrics import Metric
 from portrayal.report import to_csv, to_markdown
 from portrayal.results import Results
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,11 +77,11 @@ def seed_option(command: F) -> F:
     )(command)
 
 
-def draws_option(command: F) -> F:
+def bootstrap_option(command: F) -> F:
     return click.option(
-        "--draws",
+        "--bootstrap",
         type=click.IntRange(min=20),
-        default=DRAWS,
+        default=RESAMPLES,
         show_default=True,
         help="Bootstrap draws behind intervals.",
     )(command)

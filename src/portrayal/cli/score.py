@@ -72,12 +72,16 @@ def _command(metric: Metric) -> click.Command:
         given = {"skip_bad": skip_bad}
         options |= {name: given[name] for name in SHARED if name in metric.options}
         if stream:
-            with progress(metric.name) as tell:
-                results = metric.stream(study, **shared, progress=tell, **options)
+            with progress(metric.name) as report_progress:
+                results = metric.stream(study, **shared, progress=report_progress, **options)
         else:
             read = load_study(study, skip_bad)
-            with progress(metric.name) if workers > 1 or metric.at_once(options) else nullcontext() as tell:
-                results = score(read, metric, **shared, progress=tell, **options)
+            with (
+                progress(metric.name)
+                if workers > 1 or metric.at_once(options)
+                else nullcontext() as report_progress
+            ):
+                results = score(read, metric, **shared, progress=report_progress, **options)
         _show(results, json_file, style)
 
     run.params += metric_options(metric)

@@ -85,7 +85,7 @@ def check_command(manifest: Path, images: Path | None, skip_bad: bool) -> None:
     help="The words that name groups: a shipped list, or a file.",
 )
 @click.option(
-    "--least",
+    "--min-captions",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
@@ -93,7 +93,7 @@ def check_command(manifest: Path, images: Path | None, skip_bad: bool) -> None:
     help="Captions of a picture that must say the same.",
 )
 @skip_bad_option
-def mine_command(study: Path, out: Path, lexicon: str, least: int, skip_bad: bool) -> None:
+def mine_command(study: Path, out: Path, lexicon: str, min_captions: int, skip_bad: bool) -> None:
     """Propose pictures for a manifest from what people's captions in STUDY say.
 
     A caption proposes its picture where it names one group, speaks of one person, and says that this person does one
@@ -104,7 +104,7 @@ def mine_command(study: Path, out: Path, lexicon: str, least: int, skip_bad: boo
     read = load_study(study, skip_bad)
     if not read.references.height:
         raise PortrayalError("The study holds no captions by people, which are what is searched.")
-    found = mine(read, lexicon=lexicon, least=least)
+    found = mine(read, lexicon=lexicon, least=min_captions)
     if not found:
         raise PortrayalError(
             "No caption says of one person of one group what they do or are; nothing is written."

@@ -27,7 +27,7 @@ class Attack:
     kind: str = "pgd"
     epsilon: float = NORMS["l2"].epsilon
     steps: int = NORMS["l2"].steps
-    step: float = NORMS["l2"].step
+    step_size: float = NORMS["l2"].step_size
     norm: str = "l2"
     stop_at: float = 0.9
 
@@ -36,9 +36,9 @@ class Attack:
             raise unknown_name("attack", self.kind, KINDS)
         if self.norm not in NORMS:
             raise unknown_name("norm", self.norm, NORMS)
-        if not 0 < self.epsilon <= 1 or not 0 < self.step <= 1:
+        if not 0 < self.epsilon <= 1 or not 0 < self.step_size <= 1:
             raise PortrayalError(
-                f"Pixels are from 0 to 1 and move by more than 0, got epsilon {self.epsilon:g}, step {self.step:g}."
+                f"Pixels are from 0 to 1 and move by more than 0, got epsilon {self.epsilon:g}, step {self.step_size:g}."
             )
         if self.steps < 1:
             raise PortrayalError(f"An attack takes one step or more, got {self.steps}.")
@@ -64,7 +64,7 @@ class Attack:
             kind,
             usual.epsilon if epsilon is None else epsilon,
             usual.steps if steps is None else steps,
-            usual.step if step is None else step,
+            usual.step_size if step is None else step,
             norm,
             stop_at,
         )
@@ -75,7 +75,7 @@ class Attack:
 
     @property
     def stride(self) -> float:
-        return self.step if self.kind == "pgd" else self.epsilon
+        return self.step_size if self.kind == "pgd" else self.epsilon
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Aim:
     words: Sequence[str]
     was: Tensor  # of each picture, which word it was
     toward: Tensor  # and which it becomes
-    over: Over = "vocabulary"
+    normalize_over: Over = "vocabulary"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _slope(model: FillsMasks, pixels: Tensor, aim: Aim, rows: Tensor) -> tuple[T
     """How the aim's log-probability changes with each pixel, and its share of itself and what the picture was."""
     with torch.enable_grad():
         pixels = pixels.detach().requires_grad_(True)
-        said = model.word_log_probs(pixels, aim.prompt, aim.words, over=aim.over)
+        said = model.word_log_probs(pixels, aim.prompt, aim.words, over=aim.normalize_over)
         toward = said.gather(1, aim.toward[rows, None])[:, 0]
         was = said.gather(1, aim.was[rows, None])[:, 0]
         if not toward.requires_grad:

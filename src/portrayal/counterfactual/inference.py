@@ -24,7 +24,7 @@ from portrayal.models.masked_vlm.model import FillsMasks, Over
 from portrayal.models.masked_vlm.network import Looked
 from portrayal.models.threads import fitting_threads
 
-Tell = Callable[[int, int], None]  # pictures done, pictures in all
+ReportProgress = Callable[[int, int], None]  # pictures done, pictures in all
 Load = Callable[[Path], Any]
 _TOGETHER = 8  # texts of a picture: the four templates in both groups' words
 
@@ -40,7 +40,7 @@ def ask(
     seed: int = 0,
     batch: int = 64,
     show: Sequence[int] = (),
-    tell: Tell | None = None,
+    report_progress: ReportProgress | None = None,
 ) -> Answers:
     """Ask about every instance. Without an attack, counterfactual pictures are those that instances name.
 
@@ -76,8 +76,8 @@ def ask(
                 if row in wanted:
                     seen[row] = parts.picture(int(at[spot]))
             done += len(some)
-            if tell is not None:
-                tell(done, len(pictures))
+            if report_progress is not None:
+                report_progress(done, len(pictures))
     return Answers(made.target, made.present, made.share, made.controls, made.moved, seen)
 
 
@@ -105,7 +105,10 @@ def ask_texts(
             once = list(dict.fromkeys(text for _, text in texts))
             images = None if gray is None else gray.expand(len(once), *gray.shape[1:])
             said = (
-                model.word_log_probs(images, once, list(concepts), over=questions.over).double().cpu().numpy()
+                model.word_log_probs(images, once, list(concepts), over=questions.normalize_over)
+                .double()
+                .cpu()
+                .numpy()
             )
             row, column = ({name: n for n, name in enumerate(names)} for names in (once, concepts))
             shape = (len(questions.templates), 2)
@@ -206,7 +209,7 @@ class _Asker:
         steps = torch.zeros(len(pixels), dtype=torch.long, device=self.device)
         for shape in dict.fromkeys(one.shape for one in pixels):
             some = torch.tensor([n for n, one in enumerate(pixels) if one.shape == shape], device=self.device)
-            here = Aim(aim.prompt, aim.words, aim.was[some], aim.toward[some], aim.over)
+            here = Aim(aim.prompt, aim.words, aim.was[some], aim.toward[some], aim.normalize_over)
             stacked = torch.stack([pixels[n] for n in some.tolist()])
             made = perturb(self.model, stacked, here, self.attack, None if as_many is None else as_many[some])
             steps[some] = made.steps
@@ -216,7 +219,7 @@ class _Asker:
 
     @property
     def _bias_over(self) -> Over:
-        return "candidates" if self.questions.bias_over == "groups" else "vocabulary"
+        return "candidates" if self.questions.bias_normalize_over == "groups" else "vocabulary"
 
     def _who(self, looked: Looked | Tensor) -> Tensor:
         return self.model.word_log_probs(looked, self.questions.bias_prompt, self.nouns, over=self._bias_over)
@@ -274,7 +277,7 @@ class _Asker:
         return said.view(len(texts), -1, len(words))
 
     def _words(self, images: Looked | Tensor, texts: Sequence[str], words: Sequence[str]) -> Tensor:
-        return self.model.word_log_probs(images, texts, words, over=self.questions.over)
+        return self.model.word_log_probs(images, texts, words, over=self.questions.normalize_over)
 
     def _texts(self, group: str, kind: str, concept: str) -> tuple[str, ...]:
         """In every template, of the own group and of the other."""

@@ -30,7 +30,7 @@ class Stride(NamedTuple):
     """How far an attack moves pixels, from 0 to 1, in how many steps of which size."""
 
     epsilon: float
-    step: float
+    step_size: float
     steps: int
 
 
@@ -48,9 +48,9 @@ class Questions:
     words: Mapping[str, str]  # of the two groups; bias is toward the first
     concepts: Mapping[str, Sequence[str]]  # kind -> the concepts among which a mask is filled
     templates: Sequence[Template] = field(default_factory=usual_templates)
-    over: Literal["vocabulary", "candidates"] = "vocabulary"
+    normalize_over: Literal["vocabulary", "candidates"] = "vocabulary"
     bias_prompt: str = BIAS_PROMPT
-    bias_over: Literal["vocabulary", "groups"] = "vocabulary"
+    bias_normalize_over: Literal["vocabulary", "groups"] = "vocabulary"
     control_prompt: str = CONTROL_PROMPT
     control_words: Sequence[str] = CONTROL_WORDS
 
@@ -58,7 +58,7 @@ class Questions:
     def digest(self) -> str:
         """Tells questions from others: templates, words of the placebo, and candidates where they matter."""
         asked = [[template.text for template in self.templates], list(self.control_words)]
-        if self.over == "candidates":
+        if self.normalize_over == "candidates":
             asked += [[kind, *concepts] for kind, concepts in self.concepts.items()]
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
 

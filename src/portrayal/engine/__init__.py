@@ -1,22 +1,29 @@
 """Where work runs, and how it resumes. The same numbers come out of every place."""
 
 from portrayal.engine.checkpoint import Checkpoint, code_digest
-from portrayal.engine.executors import ProcessExecutor, Executor, SerialExecutor, limit_cores, available_cores, executor_for
+from portrayal.engine.executors import (
+    Executor,
+    ProcessExecutor,
+    SerialExecutor,
+    available_cores,
+    executor_for,
+    limit_cores,
+)
 from portrayal.engine.progress import progress_listener, report_progress
 from portrayal.engine.tasks import Progress, Task, run_tasks
 
 __all__ = [
-    "ProcessExecutor",
     "Checkpoint",
     "Executor",
+    "ProcessExecutor",
     "Progress",
-    "Task",
     "SerialExecutor",
-    "limit_cores",
-    "code_digest",
-    "progress_listener",
+    "Task",
     "available_cores",
+    "code_digest",
     "executor_for",
-    "run_tasks",
+    "limit_cores",
+    "progress_listener",
     "report_progress",
+    "run_tasks",
 ]

@@ -20,12 +20,12 @@ def main() -> int:
     parser.add_argument("--device", choices=DEVICES, default="auto")
     parser.add_argument("--scenes", type=int, default=Lesson.scenes)
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--batch", type=int)
+    parser.add_argument("--batch-size", type=int)
     parser.add_argument("--precision")
     asked = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
-    def tell(done: int, of: int, losses: dict[str, float]) -> None:
+    def report_progress(done: int, of: int, losses: dict[str, float]) -> None:
         if done % 500 == 0 or done == of:
             logging.info(
                 "%s of %s steps: %s",
@@ -37,9 +37,11 @@ def main() -> int:
     try:
         device = best_device(asked.device)
         recipe = recipe_for(
-            asked.stream, device, steps=asked.steps, batch=asked.batch, precision=asked.precision
+            asked.stream, device, steps=asked.steps, batch_size=asked.batch_size, precision=asked.precision
         )
-        card = teach(Lesson(asked.stream, asked.world, asked.scenes), asked.out, recipe, device, tell)
+        card = teach(
+            Lesson(asked.stream, asked.world, asked.scenes), asked.out, recipe, device, report_progress
+        )
     except PortrayalError as error:
         logging.error("%s", error)
         return 2

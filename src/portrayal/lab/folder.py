@@ -43,7 +43,7 @@ class Recipe:
     captioners: tuple[Captioner, ...] = DEMO_CAPTIONERS
     name: str = "the lab's world"
     pictures: int | None = None  # pixels a side; None: no pictures
-    others: bool = False  # the pictures of the manifest once more, with people of the other group
+    counterfactuals: bool = False  # the pictures of the manifest once more, with people of the other group
 
     def make_scenes(self) -> list[Scene]:
         return make_scenes(self.scenes, self.seed, self.world)
@@ -59,7 +59,7 @@ def write_lab(recipe: Recipe, folder: Path) -> Study:
         raise PortrayalError(
             "Only some activities have pictures; make pictures of a world whose activities are 'drawn'."
         )
-    if recipe.others and recipe.pictures is None:
+    if recipe.counterfactuals and recipe.pictures is None:
         raise PortrayalError("Pictures with people of the other group come with pictures.")
     refuse_to_overwrite(folder)
     if (folder / STUDY_FILE).exists() and not (folder / RECIPE_FILE).exists():
@@ -93,11 +93,11 @@ def _write(recipe: Recipe, folder: Path) -> Study:
     study = describe_scenes(scenes, recipe.seed, recipe.annotators, recipe.captioners, recipe.name)
     if recipe.pictures is not None:
         draw_scenes(scenes, folder / IMAGES, recipe.pictures)
-        if recipe.others:
+        if recipe.counterfactuals:
             draw_scenes(
                 [other_scene(scene) for scene in scenes if _told(scene)], folder / OTHERS, recipe.pictures
             )
-        write_text(folder / MANIFEST_FILE, manifest(scenes, recipe.others))
+        write_text(folder / MANIFEST_FILE, manifest(scenes, recipe.counterfactuals))
         write_text(folder / LOOKS_FILE, looks_table(scenes))
         study = replace(study, people=_people(scenes), images=folder / IMAGES)
     write_study(study, folder)
@@ -119,7 +119,7 @@ def _written_by(recipe: Recipe) -> set[str]:
     if recipe.pictures is not None:
         pictures = {f"{IMAGES}/{scene_name(number)}.png" for number in range(recipe.scenes)}
         names |= {MANIFEST_FILE, LOOKS_FILE, "people.csv", *pictures}
-        if recipe.others:
+        if recipe.counterfactuals:
             told = [scene for scene in recipe.make_scenes() if _told(scene)]
             names |= {f"{OTHERS}/{scene.identifier}.png" for scene in told}
     return names

@@ -22,7 +22,7 @@ from portrayal.models.masked_vlm.requirements import need_packages
 
 if TYPE_CHECKING:
     from portrayal.models.masked_vlm.training import Pairs, Recipe
-    from portrayal.models.masked_vlm.training.loop import Tell
+    from portrayal.models.masked_vlm.training.loop import ReportProgress
 
 SIDE, PATCH, WIDTH = 64, 8, 128
 SENTENCES = 10  # plain ones of each scene
@@ -37,7 +37,7 @@ STEPS = {
     "dual": 4000,
 }  # for a GPU: a single stream learns small things of a picture more slowly
 STREAMS = tuple(STEPS)
-_USUAL = {"batch": 256, "captioned": 64, "rate": 1e-3}
+_USUAL = {"batch_size": 256, "captioned": 64, "learning_rate": 1e-3}
 _WIDER = (
     3.0  # weights begin so many times further from 0 than in networks six times as wide: they learn sooner
 )
@@ -155,7 +155,7 @@ def teach(
     out: Path,
     recipe: Recipe | None = None,
     device: str = "cpu",
-    tell: Tell | None = None,
+    report_progress: ReportProgress | None = None,
     graded: int = 4000,
 ) -> dict[str, Any]:
     """Train a model of the lab into a folder, with its card. Broken off, the same call goes on where it was.
@@ -173,7 +173,7 @@ def teach(
     words = lab_vocabulary()
     network = lab_network(lesson.stream, len(words), lesson.seed)
     kept = out / STATE
-    train(network, lesson_pairs(lesson), recipe, kept, tell, device)
+    train(network, lesson_pairs(lesson), recipe, kept, report_progress, device)
     save_model(out, network, words)
     network, words = load_model(out)
     model = MaskedModel(lesson.name, network, words, device, batch=256)

@@ -10,9 +10,9 @@ import numpy as np
 from portrayal.errors import Undefined
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Words, several
+from portrayal.metrics.base.options import Bootstrap, Words, several
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.gender_estimation import Margin
 from portrayal.metrics.shared.language_scores.caption_scores import Scorer
 from portrayal.metrics.shared.language_scores.models import check_models, likelihood, sentence_encoder
@@ -29,8 +29,8 @@ from portrayal.metrics.shared.language_scores.options import (
 from portrayal.metrics.shared.language_scores.predictions import Choices, said_by_caption
 from portrayal.metrics.shared.language_scores.templates import told_of
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
-from portrayal.metrics.shared.mentions import choose_lexicon, listen
-from portrayal.stats import DRAWS, resampler
+from portrayal.metrics.shared.mentions import choose_lexicon, find_mentions
+from portrayal.stats import RESAMPLES, resampler
 from portrayal.study import Study
 
 TEMPLATE = "there is a {}"
@@ -79,19 +79,19 @@ def cloze(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
     language_model: LanguageModelName = USUAL,
     encoder: EncoderName = USUAL,
     template: Templates = (TEMPLATE,),
     evidence: Evidence = "positive",
-    seen: Seen = "joined",
+    detections: Seen = "joined",
     confidence: Confidence = None,
     margin: Margin = 0.0,
     device: Device = "auto",
-) -> Findings:
+) -> ResultBuilder:
     """Scores of every caption for each group, a set of rows for each template.
 
     >>> import polars as pl, portrayal
@@ -113,25 +113,26 @@ def cloze(
     preconditions_met()
     judge = likelihood(study, language_model, device)
     reader = sentence_encoder(study, encoder, device)
-    scorer = Scorer(judge, reader, visual, seen, "last word", evidence)
-    findings = Findings(CARD, attribute, {})
+    scorer = Scorer(judge, reader, visual, detections, "last word", evidence)
+    builder = ResultBuilder(CARD, attribute, {})
     for sentence in several(template):
         about = told_of(sentence, words, tuple(words.groups))
         settings = {"template": sentence, "lexicon": words.label, **scorer.settings}
-        under = replace(findings, settings={**settings, "confidence": confidence, "margin": margin})
-        for speaker in speakers:
-            speech = listen(study, speaker, words)
-            images = [speech.images[place] for place in speech.image]
-            likely = judge.last_words(images, speech.captions)
+        under = replace(builder, settings={**settings, "confidence": confidence, "margin": margin})
+        for source in sources:
+            mentions = find_mentions(study, source, words)
+            images = [mentions.images[place] for place in mentions.image]
+            likely = judge.last_words(images, mentions.captions)
             scores = [
-                scorer.revised(images, speech.captions, likely, [text] * len(images)).score for text in about
+                scorer.revised(images, mentions.captions, likely, [text] * len(images)).score
+                for text in about
             ]
             everything = np.ones(len(images), dtype=bool)
-            choices = Choices(speech, everything, np.column_stack(scores), margin)
-            told = speech.described(last=[_number(one) for one in likely])
-            said = {"caption": said_by_caption(speech)}
-            choices.add(under, speaker, resampler(speech.images, seed, draws), told, said, None)
-    return findings
+            choices = Choices(mentions, everything, np.column_stack(scores), margin)
+            told = mentions.described(last=[_number(one) for one in likely])
+            said = {"caption": said_by_caption(mentions)}
+            choices.add(under, source, resampler(mentions.images, seed, bootstrap), told, said, None)
+    return builder
 
 
 def _number(value: float) -> float | None:

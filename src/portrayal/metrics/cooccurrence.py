@@ -11,15 +11,21 @@ from scipy import sparse
 
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Items, Synonyms, Words, several
+from portrayal.metrics.base.options import Bootstrap, Items, Synonyms, Words, several
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.cooccurrence import Objects, dealt_p
-from portrayal.metrics.shared.mentions import Speech, choose_lexicon, labelled_objects, listen, without_people
+from portrayal.metrics.shared.mentions import (
+    CaptionMentions,
+    choose_lexicon,
+    find_mentions,
+    labelled_objects,
+    without_people,
+)
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
-    DRAWS,
     LEVEL,
+    RESAMPLES,
     Estimate,
     Resampler,
     benjamini_hochberg,
@@ -71,9 +77,9 @@ def cooccurrence(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
     both: Annotated[
         Literal["neither", "each"], "What a caption naming several groups counts for."
@@ -83,7 +89,7 @@ def cooccurrence(
     ] = "labels",
     item: Items = (),
     synonyms: Synonyms = None,
-) -> Findings:
+) -> ResultBuilder:
     """Counts, per-object shares and overall shares for every speaker.
 
     >>> import polars as pl, portrayal
@@ -111,52 +117,57 @@ def cooccurrence(
         "source": source,
         "synonyms": told.synonyms,
     }
-    findings = Findings(CARD, attribute, settings)
-    for speaker in speakers:
-        speech = listen(study, speaker, words)
-        counted = _counted(speech, both)
-        shown = told.beside(speech)
-        _measure(findings, speaker, speech, counted, seed, draws)
-        _measure_objects(findings, speaker, speech, counted, shown, told.labels, seed, draws)
-    return findings
+    builder = ResultBuilder(CARD, attribute, settings)
+    for source in sources:
+        mentions = find_mentions(study, source, words)
+        counted = _counted(mentions, both)
+        shown = told.beside(mentions)
+        _measure(builder, source, mentions, counted, seed, bootstrap)
+        _measure_objects(builder, source, mentions, counted, shown, told.labels, seed, bootstrap)
+    return builder
 
 
-def _counted(speech: Speech, both: str) -> NDArray[np.float64]:
+def _counted(mentions: CaptionMentions, both: str) -> NDArray[np.float64]:
     """Per caption, what it counts for each group."""
-    counted = speech.named.astype(np.float64)
+    counted = mentions.named.astype(np.float64)
     if both == "neither":
-        counted[speech.how_many > 1] = 0
+        counted[mentions.how_many > 1] = 0
     return counted
 
 
 def _measure(
-    findings: Findings, speaker: str, speech: Speech, counted: NDArray[np.float64], seed: int, draws: int
+    builder: ResultBuilder,
+    source: str,
+    mentions: CaptionMentions,
+    counted: NDArray[np.float64],
+    seed: int,
+    n_resamples: int,
 ) -> None:
     """How often each group is named, whatever is in the image."""
-    draw = resampler(speech.images, seed, draws)
-    per_image = speech.share_per_image(counted)
+    draw = resampler(mentions.images, seed, n_resamples)
+    per_image = mentions.share_per_image(counted)
     named = np.asarray((counted > 0).any(axis=1), dtype=bool)
-    several = speech.how_many > 1
+    several = mentions.how_many > 1
     nothing = None if per_image.any() else "no caption names a group"
 
     def add(
         term: str, estimate: Estimate | None, which: NDArray[np.bool_], n: int, group: str | None = None
     ) -> None:
         undefined = nothing if term == "overall" else None
-        ideal = 1 / len(speech.groups) if term == "overall" and group is None else None
-        findings.add(
-            term, estimate, system=speaker, group=group, n=n, reason=undefined, ideal=ideal,
-            evidence=speech.evidence(which), resampler=draw,
+        ideal = 1 / len(mentions.groups) if term == "overall" and group is None else None
+        builder.add(
+            term, estimate, system=source, group=group, n=n, reason=undefined, ideal=ideal,
+            evidence=mentions.evidence(which), resampler=draw,
         )  # fmt: skip
 
-    images, naming = len(speech.images), int(np.count_nonzero(per_image.any(axis=1)))
+    images, naming = len(mentions.images), int(np.count_nonzero(per_image.any(axis=1)))
     for term, which in (("count", named), ("several", several)):
-        once = speech.share_per_image(which.astype(np.float64)[:, None])
+        once = mentions.share_per_image(which.astype(np.float64)[:, None])
         add(term, bootstrap(once, _itself, draw)[0], which, images)
     add("overall", None if nothing else _largest_share(per_image, draw), named, naming)
     counts = bootstrap(per_image, _itself, draw)
     shares = bootstrap(per_image, _shares, draw)
-    for index, group in enumerate(speech.groups):
+    for index, group in enumerate(mentions.groups):
         add("count", counts[index], counted[:, index] > 0, images, group)
         add("overall", None if nothing else shares[index], counted[:, index] > 0, naming, group)
 
@@ -184,23 +195,23 @@ def _shares(totals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _measure_objects(
-    findings: Findings,
-    speaker: str,
-    speech: Speech,
+    builder: ResultBuilder,
+    source: str,
+    mentions: CaptionMentions,
     counted: NDArray[np.float64],
     shown: sparse.csr_array,
     labels: Sequence[str],
     seed: int,
-    draws: int,
+    n_resamples: int,
 ) -> None:
     """A row per object and group: count, share, interval, and whether it departs from the overall share."""
-    if not labels or not len(speech.captions):
+    if not labels or not len(mentions.captions):
         return
-    groups = len(speech.groups)
+    groups = len(mentions.groups)
     # Per image and (object, group): the captions of the image that name the group, if it goes with the object.
-    together = [speech.to_image @ shown.multiply(counted[:, [g]]).tocsr() for g in range(groups)]
+    together = [mentions.to_image @ shown.multiply(counted[:, [g]]).tocsr() for g in range(groups)]
     columns = sparse.hstack(together, format="csr")  # group-major: g * objects + o
-    draw = resampler(speech.images, seed, draws)
+    draw = resampler(mentions.images, seed, n_resamples)
 
     def shares(totals: NDArray[np.float64]) -> NDArray[np.float64]:
         cube = totals.reshape(len(totals), groups, len(labels))
@@ -212,23 +223,23 @@ def _measure_objects(
     count = bootstrap(columns, _itself, draw)
     present = sum(matrix for matrix in together)
     n = np.asarray((present > 0).sum(axis=0)).reshape(-1)
-    p = dealt_p(speech, shown, counted, np.ones(len(counted)), n, seed, draws)
+    p = dealt_p(mentions, shown, counted, np.ones(len(counted)), n, seed, n_resamples)
     q = [benjamini_hochberg(list(p[g])) for g in range(groups)]
     by_object = shown.tocsc()  # the columns of which are quick to take
     for index, label in enumerate(labels):
         with_object = np.asarray(by_object[:, [index]].todense()).reshape(-1) > 0
-        for g, group in enumerate(speech.groups):
+        for g, group in enumerate(mentions.groups):
             place = g * len(labels) + index
-            evidence = speech.evidence(with_object & (counted[:, g] > 0))
+            evidence = mentions.evidence(with_object & (counted[:, g] > 0))
             about = f"no caption names a group beside '{label}'"
-            findings.add(
-                "bias", bias[place], system=speaker, group=group, item=label, n=int(n[index]),
+            builder.add(
+                "bias", bias[place], system=source, group=group, item=label, n=int(n[index]),
                 reason=None if n[index] else about, p=p[g][index], q=q[g][index], evidence=evidence,
             )  # fmt: skip
-            findings.add(
+            builder.add(
                 "count",
                 count[place],
-                system=speaker,
+                system=source,
                 group=group,
                 item=label,
                 n=int(n[index]),

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Words
+from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
-from portrayal.metrics.shared.mentions import Speech, choose_lexicon, lexicon_names, listen
+from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.shared.mentions import CaptionMentions, choose_lexicon, find_mentions, lexicon_names
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
-from portrayal.stats import DRAWS, bootstrap, bootstrap_p, divide_columns, rate, resampler
+from portrayal.stats import RESAMPLES, bootstrap, bootstrap_p, divide_columns, rate, resampler
 from portrayal.study import Study
 
 OUTCOMES = ("right", "wrong", "neutral", "both")
@@ -88,11 +88,11 @@ def error(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
-) -> Findings:
+) -> ResultBuilder:
     """Right, wrong, neutral and both per group, and the error and ratio made from them.
 
     Right, wrong, neutral and both are shares of images: an image with several captions (samples, or people's
@@ -111,26 +111,26 @@ def error(
     names = lexicon_names(groups, words, attribute)
     preconditions_met()
     truth = dict(study.labels(attribute).iter_rows())
-    findings = Findings(CARD, attribute, {"lexicon": words.label})
-    for speaker in speakers:
-        judged = _judge(listen(study, speaker, words), truth, names)
+    builder = ResultBuilder(CARD, attribute, {"lexicon": words.label})
+    for source in sources:
+        judged = _judge(find_mentions(study, source, words), truth, names)
         for group in (None, *groups):
             if group is not None and names[group] is None:
                 reason = f"the lexicon '{words.name}' has no words for the group '{group}'"
-                n = sum(truth.get(image) == group for image in study.spoken(speaker)["image_id"].unique())
+                n = sum(truth.get(image) == group for image in study.spoken(source)["image_id"].unique())
                 for term in CARD.terms:
-                    findings.add(term.name, None, system=speaker, group=group, n=n, reason=reason)
+                    builder.add(term.name, None, system=source, group=group, n=n, reason=reason)
             else:
-                _measure_outcomes(findings, speaker, group, judged, seed, draws)
-                _measure_ratio(findings, speaker, group, judged, seed, draws)
-    return findings
+                _measure_outcomes(builder, source, group, judged, seed, bootstrap)
+                _measure_ratio(builder, source, group, judged, seed, bootstrap)
+    return builder
 
 
 @dataclass(frozen=True)
 class _Judged:
     """The captions of labelled images, and how each names the person shown."""
 
-    speech: Speech
+    mentions: CaptionMentions
     groups: tuple[str, ...]  # the study's groups that the lexicon has words for
     truth: NDArray[np.int64]  # per image: which of `groups`
     outcome: NDArray[np.int64]  # per caption: which of OUTCOMES
@@ -140,48 +140,50 @@ class _Judged:
 
     @cached_property
     def described(self) -> pl.DataFrame:
-        return self.speech.described(labelled=[self.groups[self.truth[image]] for image in self.speech.image])
+        return self.mentions.described(
+            labelled=[self.groups[self.truth[image]] for image in self.mentions.image]
+        )
 
 
-def _judge(speech: Speech, truth: dict[str, str], names: dict[str, str | None]) -> _Judged:
+def _judge(mentions: CaptionMentions, truth: dict[str, str], names: dict[str, str | None]) -> _Judged:
     groups = tuple(group for group, listed in names.items() if listed is not None)
-    speech = speech.only([image for image in speech.images if truth.get(image) in groups])
+    mentions = mentions.only([image for image in mentions.images if truth.get(image) in groups])
     place = {group: index for index, group in enumerate(groups)}
-    labels = np.array([place[truth[image]] for image in speech.images], dtype=np.int64)
+    labels = np.array([place[truth[image]] for image in mentions.images], dtype=np.int64)
     # The lexicon's columns in the order of the study's groups; the lexicon may have more groups than the study.
-    listed = [speech.groups.index(str(names[group])) for group in groups]
-    several = speech.how_many
-    chosen = speech.named[:, listed]
+    listed = [mentions.groups.index(str(names[group])) for group in groups]
+    several = mentions.how_many
+    chosen = mentions.named[:, listed]
     one = np.where((several == 1) & chosen.any(axis=1), chosen.argmax(axis=1), -1)
-    right = one == labels[speech.image]
+    right = one == labels[mentions.image]
     outcome = np.select([several == 0, several > 1, right], [2, 3, 0], default=1)
-    return _Judged(speech, groups, labels, outcome, one)
+    return _Judged(mentions, groups, labels, outcome, one)
 
 
 def _measure_outcomes(
-    findings: Findings, speaker: str, group: str | None, judged: _Judged, seed: int, draws: int
+    builder: ResultBuilder, source: str, group: str | None, judged: _Judged, seed: int, n_resamples: int
 ) -> None:
     """Right, wrong, neutral, both and error of one group, or of all images where `group` is None."""
-    speech = judged.speech
+    mentions = judged.mentions
     mine = (
-        np.ones(len(speech.images), dtype=bool)
+        np.ones(len(mentions.images), dtype=bool)
         if group is None
         else judged.truth == judged.groups.index(group)
     )
-    images = tuple(name for name, yes in zip(speech.images, mine, strict=True) if yes)
-    counts = speech.share_per_image(np.eye(len(OUTCOMES))[judged.outcome])[mine]
+    images = tuple(name for name, yes in zip(mentions.images, mine, strict=True) if yes)
+    counts = mentions.share_per_image(np.eye(len(OUTCOMES))[judged.outcome])[mine]
     nothing = (
         None if images else "no captioned image of this group" if group else "no captioned image with a label"
     )
-    draw = resampler(images, seed, draws)
-    captions = float(mine[speech.image].sum())
+    draw = resampler(images, seed, n_resamples)
+    captions = float(mine[mentions.image].sum())
     for index, outcome in enumerate(OUTCOMES):
         estimate = rate(counts[:, index], np.ones(len(images)), draw, most=captions) if images else None
-        evidence = speech.evidence(mine[speech.image] & (judged.outcome == index), judged.described)
-        findings.add(
+        evidence = mentions.evidence(mine[mentions.image] & (judged.outcome == index), judged.described)
+        builder.add(
             outcome,
             estimate,
-            system=speaker,
+            system=source,
             group=group,
             n=len(images),
             reason=nothing,
@@ -189,31 +191,31 @@ def _measure_outcomes(
             resampler=draw,
         )
     # Captions are counted here, not images: an image of which two captions name a group decides twice.
-    right, wrong = speech.count_per_image(np.eye(len(OUTCOMES))[judged.outcome])[mine, :2].T
-    decided = mine[speech.image] & (judged.outcome <= 1)
-    findings.add(
+    right, wrong = mentions.count_per_image(np.eye(len(OUTCOMES))[judged.outcome])[mine, :2].T
+    decided = mine[mentions.image] & (judged.outcome <= 1)
+    builder.add(
         "error",
         rate(wrong, right + wrong, draw) if decided.any() else None,
-        system=speaker,
+        system=source,
         group=group,
         n=int(decided.sum()),
         n_unit="caption",
-        support=len(np.unique(speech.image[decided])),
+        support=len(np.unique(mentions.image[decided])),
         reason=nothing or (None if decided.any() else "no caption names exactly one group"),
-        evidence=speech.evidence(decided & (judged.outcome == 1), judged.described),
+        evidence=mentions.evidence(decided & (judged.outcome == 1), judged.described),
         resampler=draw,
     )
 
 
 def _measure_ratio(
-    findings: Findings, speaker: str, group: str | None, judged: _Judged, seed: int, draws: int
+    builder: ResultBuilder, source: str, group: str | None, judged: _Judged, seed: int, n_resamples: int
 ) -> None:
     """Captions that name one group for each that names another; without a group, the rarest to the commonest.
 
     Which group is rare is decided by the images' labels, so that every speaker is measured the same way round.
     The mix of groups is itself random, so images are drawn from all of them together.
     """
-    speech, places = judged.speech, range(len(judged.groups))
+    mentions, places = judged.mentions, range(len(judged.groups))
     shown = np.bincount(judged.truth, minlength=len(judged.groups))
     ranked = sorted(places, key=lambda place: (shown[place], judged.groups[place]))
     if group is not None:
@@ -223,11 +225,11 @@ def _measure_ratio(
         top, bottom = ranked[:1], ranked[-1:]
     named = np.isin(judged.names, top + bottom)
     sides = np.column_stack([np.isin(judged.names, top), np.isin(judged.names, bottom)]).astype(np.float64)
-    counts = speech.count_per_image(sides)
+    counts = mentions.count_per_image(sides)
     reason = None
     if len(judged.groups) < 2:
         reason = "the study has one group only that the lexicon names"
-    elif not speech.images:
+    elif not mentions.images:
         reason = "no captioned image with a label"
     elif not counts[:, 1].any():
         reason = f"no caption names only {' or '.join(judged.groups[place] for place in bottom)}"
@@ -236,23 +238,23 @@ def _measure_ratio(
     if group is None and reason is None:
         rarest, commonest = judged.groups[top[0]], judged.groups[bottom[0]]
         of_all = f"The ratio of all people is that of {rarest}, the rarest group, to {commonest}."
-    draw = resampler(speech.images, seed, draws)
+    draw = resampler(mentions.images, seed, n_resamples)
     # Is it the labels' ratio? That one is drawn along with it: other images would have had other labels.
     labelled = np.column_stack([np.isin(judged.truth, top), np.isin(judged.truth, bottom)]).astype(np.float64)
     against = None if reason else bootstrap(np.hstack([counts, labelled]), _ratio_to_labels, draw)[0]
-    findings.add(
+    builder.add(
         "ratio",
         None if reason else bootstrap(counts, divide_columns, draw)[0],
         p=None if against is None else bootstrap_p(against.replicates, null=1.0),
-        system=speaker,
+        system=source,
         group=group,
         n=int(named.sum()),
         n_unit="caption",
-        support=len(np.unique(speech.image[named])),
+        support=len(np.unique(mentions.image[named])),
         reason=reason,
         caution=of_all,
         ideal=float(shown[top].sum() / shown[bottom].sum()) if shown[bottom].sum() else None,
-        evidence=speech.evidence(named, judged.described),
+        evidence=mentions.evidence(named, judged.described),
         resampler=draw,
     )
 

@@ -11,9 +11,9 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import Filler
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Words
+from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.language_scores.caption_scores import Scorer
 from portrayal.metrics.shared.language_scores.group_labels import group_labels
 from portrayal.metrics.shared.language_scores.models import check_models, likelihood, sentence_encoder
@@ -29,8 +29,8 @@ from portrayal.metrics.shared.language_scores.options import (
 )
 from portrayal.metrics.shared.language_scores.predictions import Choices, said_by_caption, said_by_label
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
-from portrayal.metrics.shared.mentions import Speech, choose_lexicon, listen
-from portrayal.stats import DRAWS, resampler
+from portrayal.metrics.shared.mentions import CaptionMentions, choose_lexicon, find_mentions
+from portrayal.stats import RESAMPLES, resampler
 from portrayal.study import Study
 
 Margin = Annotated[float, "Scores that differ by no more than this leave a caption undecided.", 0.0]
@@ -78,19 +78,19 @@ def gender_estimation(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
     language_model: LanguageModelName = USUAL,
     encoder: EncoderName = USUAL,
     hypothesis: Hypothesis = "mean",
     evidence: Evidence = "positive",
-    seen: Seen = "joined",
+    detections: Seen = "joined",
     confidence: Confidence = None,
     margin: Margin = 0.0,
     device: Device = "auto",
-) -> Findings:
+) -> ResultBuilder:
     """What the models would put in place of each caption's group.
 
     >>> import polars as pl, portrayal
@@ -112,45 +112,45 @@ def gender_estimation(
     preconditions_met()
     judge = likelihood(study, language_model, device)
     reader = sentence_encoder(study, encoder, device)
-    scorer = Scorer(judge, reader, visual, seen, hypothesis, evidence)
+    scorer = Scorer(judge, reader, visual, detections, hypothesis, evidence)
     settings = {"lexicon": words.label, **scorer.settings, "confidence": confidence, "margin": margin}
-    findings = Findings(CARD, attribute, settings)
+    builder = ResultBuilder(CARD, attribute, settings)
     labels = group_labels(study, attribute, words)
-    for speaker in speakers:
-        speech = listen(study, speaker, words)
-        scores = _scores(speech, scorer, Filler(words))
-        choices = Choices(speech, speech.how_many == 1, scores, margin)
-        said = {"caption": said_by_caption(speech)}
+    for source in sources:
+        mentions = find_mentions(study, source, words)
+        scores = _scores(mentions, scorer, Filler(words))
+        choices = Choices(mentions, mentions.how_many == 1, scores, margin)
+        said = {"caption": said_by_caption(mentions)}
         if labels:
-            said["label"] = said_by_label(speech, labels, speech.groups)
-        told = speech.described(**_details(speech, choices))
-        choices.add(findings, speaker, resampler(speech.images, seed, draws), told, said, said["caption"])
-    return findings
+            said["label"] = said_by_label(mentions, labels, mentions.groups)
+        told = mentions.described(**_details(mentions, choices))
+        choices.add(builder, source, resampler(mentions.images, seed, bootstrap), told, said, said["caption"])
+    return builder
 
 
-def _scores(speech: Speech, scorer: Scorer, filler: Filler) -> np.ndarray:
+def _scores(mentions: CaptionMentions, scorer: Scorer, filler: Filler) -> np.ndarray:
     """(captions, groups): of captions naming one group, the score of each version; nan where one cannot be made."""
-    made = np.full((len(speech.captions), len(speech.groups)), np.nan)
+    made = np.full((len(mentions.captions), len(mentions.groups)), np.nan)
     rows, images, texts = [], [], []
-    for row in np.flatnonzero(speech.how_many == 1).tolist():
-        versions = [filler.fill(speech.captions[row], group) for group in speech.groups]
+    for row in np.flatnonzero(mentions.how_many == 1).tolist():
+        versions = [filler.fill(mentions.captions[row], group) for group in mentions.groups]
         if all(version is not None for version in versions):
             rows.append(row)
-            images += [speech.images[speech.image[row]]] * len(versions)
+            images += [mentions.images[mentions.image[row]]] * len(versions)
             texts += [version or "" for version in versions]
     if rows:
-        made[rows] = scorer.scores(images, texts).score.reshape(len(rows), len(speech.groups))
+        made[rows] = scorer.scores(images, texts).score.reshape(len(rows), len(mentions.groups))
     return made
 
 
-def _details(speech: Speech, choices: Choices) -> dict[str, list[object]]:
+def _details(mentions: CaptionMentions, choices: Choices) -> dict[str, list[object]]:
     """What evidence says of a caption: the prediction, and every group's part of its scores."""
-    names = [*speech.groups, "not scored", "undecided"]  # -2 and -1 count from the end
+    names = [*mentions.groups, "not scored", "undecided"]  # -2 and -1 count from the end
     parts = []
     for row, known in zip(choices.scores, choices.known, strict=True):
         total = row.sum()
         parts.append(
-            {group: round(float(one / total), 4) for group, one in zip(speech.groups, row, strict=True)}
+            {group: round(float(one / total), 4) for group, one in zip(mentions.groups, row, strict=True)}
             if known and total > 0
             else None
         )

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Words
+from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
-from portrayal.metrics.shared.mentions import Speech, choose_lexicon, listen
+from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.shared.mentions import CaptionMentions, choose_lexicon, find_mentions
 from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, Statement
 from portrayal.stats import (
-    DRAWS,
+    RESAMPLES,
     Estimate,
     Interval,
     Resampler,
@@ -74,14 +74,14 @@ def naming_ratio(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
-    people: Annotated[
+    human: Annotated[
         Literal["mean", "any", "majority"], "When the people describing an image count as naming a group."
     ] = "mean",
-) -> Findings:
+) -> ResultBuilder:
     """One ratio per group and system.
 
     >>> import polars as pl, portrayal
@@ -94,25 +94,25 @@ def naming_ratio(
     """
     words = choose_lexicon(lexicon, attribute)
     preconditions_met()
-    findings = Findings(CARD, attribute, {"lexicon": words.label, "people": people})
-    described = listen(study, HUMAN, words)
-    for system in speakers:
+    builder = ResultBuilder(CARD, attribute, {"lexicon": words.label, "human": human})
+    described = find_mentions(study, HUMAN, words)
+    for system in sources:
         if system == HUMAN:  # people are what the others are held against
             continue
-        speech = listen(study, system, words)
-        shared = sorted(set(speech.images) & set(described.images))
-        speech, human = speech.only(shared), described.only(shared)
-        said = _with_any(speech.share_per_image(speech.named.astype(np.float64)), speech)
-        heard = _people_count(human, people)
-        draw = resampler(speech.images, seed, draws)
-        for index, group in ((-1, None), *enumerate(speech.groups)):
+        mentions = find_mentions(study, system, words)
+        shared = sorted(set(mentions.images) & set(described.images))
+        mentions, references = mentions.only(shared), described.only(shared)
+        said = _with_any(mentions.share_per_image(mentions.named.astype(np.float64)), mentions)
+        heard = _people_count(references, human)
+        draw = resampler(mentions.images, seed, bootstrap)
+        for index, group in ((-1, None), *enumerate(mentions.groups)):
             counts = np.column_stack([said[:, index], heard[:, index]])
             reason = (
                 None if heard[:, index].any() else f"no person names {group or 'a group'} on these images"
             )
             estimate, p = (None, None) if reason else _ratio(counts, draw)
-            named = speech.names_any if group is None else speech.named[:, index]
-            findings.add(
+            named = mentions.names_any if group is None else mentions.named[:, index]
+            builder.add(
                 "ratio",
                 estimate,
                 system=system,
@@ -121,10 +121,10 @@ def naming_ratio(
                 support=int((counts > 0).any(axis=1).sum()),
                 reason=reason if shared else "no image has a caption and a reference",
                 p=p,
-                evidence=speech.evidence(named),
+                evidence=mentions.evidence(named),
                 resampler=draw,
             )
-    return findings
+    return builder
 
 
 def _ratio(counts: NDArray[np.float64], draw: Resampler) -> tuple[Estimate, float | None]:
@@ -142,13 +142,13 @@ def _ratio(counts: NDArray[np.float64], draw: Resampler) -> tuple[Estimate, floa
     return replace(estimate, high=high), Interval(0.0, 0.0, high).p(1.0)
 
 
-def _with_any(per_group: NDArray[np.float64], speech: Speech) -> NDArray[np.float64]:
+def _with_any(per_group: NDArray[np.float64], mentions: CaptionMentions) -> NDArray[np.float64]:
     """The groups' columns, and one for captions that name any group."""
-    named = speech.names_any.astype(np.float64)[:, None]
-    return np.hstack([per_group, speech.share_per_image(named)])
+    named = mentions.names_any.astype(np.float64)[:, None]
+    return np.hstack([per_group, mentions.share_per_image(named)])
 
 
-def _people_count(human: Speech, people: str) -> NDArray[np.float64]:
+def _people_count(human: CaptionMentions, people: str) -> NDArray[np.float64]:
     if people == "mean":
         return _with_any(human.share_per_image(human.named.astype(np.float64)), human)
     named = np.column_stack([human.named, human.names_any]).astype(np.float64)

@@ -14,15 +14,15 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws
+from portrayal.metrics.base.options import Bootstrap
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.classifier.captions import captions_of
 from portrayal.metrics.shared.classifier.masking import Mask
-from portrayal.metrics.shared.mentions import Speech, listen
+from portrayal.metrics.shared.mentions import CaptionMentions, find_mentions
 from portrayal.results import TOO_FEW
 from portrayal.statements import ITEMS, Statement
-from portrayal.stats import DRAWS, benjamini_hochberg, bootstrap, permutation_p, permutations, resampler
+from portrayal.stats import RESAMPLES, benjamini_hochberg, bootstrap, permutation_p, permutations, resampler
 from portrayal.study import Study
 
 Array = NDArray[np.float64]
@@ -78,13 +78,13 @@ def word_odds(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
     mask: Annotated[bool, "Hide the words that name the group."] = True,
     prior: Annotated[float, "Weight of the prior, in words.", 0.001] = 500.0,
-) -> Findings:
+) -> ResultBuilder:
     """A z for every word that is common enough, per group and speaker.
 
     >>> import numpy as np
@@ -99,16 +99,16 @@ def word_odds(
     hidden = hidden.checked(captions_of(study))
     preconditions_met()
     settings = {"mask": hidden.label, "prior": prior}
-    findings = Findings(CARD, attribute, settings, caution=hidden.visible)
+    builder = ResultBuilder(CARD, attribute, settings, caution=hidden.visible)
     truth = dict(study.labels(attribute).iter_rows())
-    for speaker in speakers:
-        speech = listen(study, speaker, hidden.lists[0][0] if hidden.lists else _SILENT)
-        speech = speech.only([image for image in speech.images if image in truth])
-        place = [groups.index(truth[image]) for image in speech.images]
+    for source in sources:
+        mentions = find_mentions(study, source, hidden.lists[0][0] if hidden.lists else _SILENT)
+        mentions = mentions.only([image for image in mentions.images if image in truth])
+        place = [groups.index(truth[image]) for image in mentions.images]
         _measure(
-            findings, speaker, speech, np.array(place, dtype=np.int64), groups, hidden, prior, seed, draws
+            builder, source, mentions, np.array(place, dtype=np.int64), groups, hidden, prior, seed, bootstrap
         )
-    return findings
+    return builder
 
 
 def log_odds(counts: Array, totals: Array, background: Array, prior: float) -> Array:
@@ -130,22 +130,22 @@ def _z(counts: Array, totals: Array, background: Array, prior: float) -> Array:
 
 
 def _measure(
-    findings: Findings,
-    speaker: str,
-    speech: Speech,
+    builder: ResultBuilder,
+    source: str,
+    mentions: CaptionMentions,
     group_of: NDArray[np.int64],
     groups: tuple[str, ...],
     hidden: Mask,
     prior: float,
     seed: int,
-    draws: int,
+    n_resamples: int,
 ) -> None:
-    words, said, images_with, captions_with = _count_words(speech, hidden)
+    words, said, images_with, captions_with = _count_words(mentions, hidden)
     everything = said.sum(axis=1)  # the rare words of an image are part of what it says, though not listed
     kept = np.flatnonzero(images_with >= TOO_FEW)
     if not len(kept):
         reason = f"no word is used in {TOO_FEW} labelled images"
-        findings.add("z", None, system=speaker, n=len(speech.images), reason=reason)
+        builder.add("z", None, system=source, n=len(mentions.images), reason=reason)
         return
     common = said[:, kept]
     shown = np.eye(len(groups))[group_of]
@@ -166,7 +166,7 @@ def _measure(
         strongest = np.nanmax(np.abs(z).reshape(len(totals), -1), axis=1, initial=0.0)
         return np.column_stack([z.transpose(0, 2, 1).reshape(len(totals), -1), strongest])
 
-    draw = resampler(speech.images, seed, draws)
+    draw = resampler(mentions.images, seed, n_resamples)
     *estimates, _ = bootstrap(columns, statistic, draw)
     # A maximum over words only grows with noise.
     strongest = bootstrap(columns, lambda totals: statistic(totals)[:, -1], draw, method="centred")[
@@ -181,23 +181,23 @@ def _measure(
         z = np.abs(log_odds(table, per_group, share, prior)).T.reshape(-1)
         return np.append(z, np.nanmax(z, initial=0.0))
 
-    null = permutations(size, len(shown), seed, draws)
+    null = permutations(size, len(shown), seed, n_resamples)
     p = permutation_p(size(np.arange(len(shown))), null)
     sizes = np.nan_to_num(np.abs([m.value if m.value is not None else np.nan for m in estimates]), nan=-1.0)
     top = int(sizes.argmax())
 
     def captions(place: int) -> pl.DataFrame:
-        saying = np.zeros(len(speech.captions), dtype=bool)
+        saying = np.zeros(len(mentions.captions), dtype=bool)
         saying[captions_with[words[kept[place % width]]]] = True
-        of_group = saying & (group_of == place // width)[speech.image]
+        of_group = saying & (group_of == place // width)[mentions.image]
         # A word that is never said of this group has its number from being said of the others.
-        return speech.evidence(of_group if of_group.any() else saying)
+        return mentions.evidence(of_group if of_group.any() else saying)
 
-    findings.add(
+    builder.add(
         "z",
         strongest,
-        system=speaker,
-        n=len(speech.images),
+        system=source,
+        n=len(mentions.images),
         p=float(p[-1]),
         evidence=captions(top),
         resampler=draw,
@@ -212,10 +212,10 @@ def _measure(
         q = benjamini_hochberg(mine)
         for index, word in enumerate(kept):
             place = g * width + index
-            findings.add(
+            builder.add(
                 "z",
                 estimates[place],
-                system=speaker,
+                system=source,
                 group=group,
                 item=words[word],
                 n=int(images_with[word]),
@@ -228,12 +228,12 @@ def _measure(
 
 
 def _count_words(
-    speech: Speech, hidden: Mask
+    mentions: CaptionMentions, hidden: Mask
 ) -> tuple[list[str], sparse.csr_array, NDArray[np.int64], dict[str, list[int]]]:
     """The words used, how often each image uses each, in how many images each is used, and in which captions."""
     captions_with: dict[str, list[int]] = {}
     tokens_of: list[list[str]] = []
-    for number, said_words in enumerate(hidden.read(speech.captions)):
+    for number, said_words in enumerate(hidden.read(mentions.captions)):
         tokens = [token for token in said_words if token not in hidden.tokens and token[0].isalnum()]
         tokens_of.append(tokens)
         for token in dict.fromkeys(tokens):
@@ -242,6 +242,6 @@ def _count_words(
     index = {word: place for place, word in enumerate(words)}
     columns = np.array([index[token] for tokens in tokens_of for token in tokens], dtype=np.int64)
     repeats = [len(tokens) for tokens in tokens_of]
-    entries = (np.repeat(speech.weight, repeats), (np.repeat(speech.image, repeats), columns))
-    said = sparse.csr_array(entries, shape=(len(speech.images), len(words)))
+    entries = (np.repeat(mentions.weight, repeats), (np.repeat(mentions.image, repeats), columns))
+    said = sparse.csr_array(entries, shape=(len(mentions.images), len(words)))
     return words, said, np.asarray((said > 0).sum(axis=0)).reshape(-1), captions_with

@@ -18,7 +18,7 @@ from portrayal.models.masked_vlm.model import MaskedModel
 from portrayal.models.masked_vlm.training import Recipe
 
 MODELS, MARKS = "models", "marks"
-Tell = Callable[[str, int, int], None]  # what is done, how far it is, and how far it goes
+ReportProgress = Callable[[str, int, int], None]  # what is done, how far it is, and how far it goes
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def run(
     only: Sequence[tuple[str, int]] | None = None,
     device: str = "cpu",
     cores: int = 1,
-    tell: Tell | None = None,
+    report_progress: ReportProgress | None = None,
 ) -> Iterator[tuple[Method, int, Marks]]:
     """Of every method and seed, or `only` of some, what the remedied model says. What is finished is read."""
     spent: list[float] = []  # seconds, on each that was made now
@@ -72,13 +72,19 @@ def run(
         if not file.is_file():
             title = f"{number + 1} of {len(wanted)}{_left(spent, len(wanted) - number)}: {method.name}, seed {seed}"
             begun = time.monotonic()
-            _one(comparison, out, method, seed, device, cores, _titled(tell, title)).save(file)
+            _one(comparison, out, method, seed, device, cores, _titled(report_progress, title)).save(file)
             spent.append(time.monotonic() - begun)
         yield method, seed, Marks.load(file)
 
 
 def _one(
-    comparison: Comparison, out: Path, method: Method, seed: int, device: str, cores: int, tell: Tell | None
+    comparison: Comparison,
+    out: Path,
+    method: Method,
+    seed: int,
+    device: str,
+    cores: int,
+    report_progress: ReportProgress | None,
 ) -> Marks:
     plan = comparison.plan(method, seed)
     model = remedied(
@@ -87,13 +93,13 @@ def _one(
         plan,
         out / MODELS / f"{method.name}-{seed}",
         device,
-        None if tell is None else lambda done, of: tell("training", done, of),
+        None if report_progress is None else lambda done, of: report_progress("training", done, of),
     )
     exam, fitted = comparison.exam(), None
     if exam.pool is not None:
         fitting = replace(comparison.fitting, seed=seed)
         fitted = fitted_to_searching(model, comparison.material().pairs, fitting, device)
-    return examine(model, fitted, exam, comparison.attack, cores=cores, tell=tell)
+    return examine(model, fitted, exam, comparison.attack, cores=cores, report_progress=report_progress)
 
 
 def _left(spent: Sequence[float], more: int) -> str:
@@ -107,5 +113,9 @@ def _left(spent: Sequence[float], more: int) -> str:
     return f", about {max(1, round(sum(spent) / len(spent) * more / 60))} min left"
 
 
-def _titled(tell: Tell | None, title: str) -> Tell | None:
-    return None if tell is None else lambda step, done, of: tell(f"{title}, {step}", done, of)
+def _titled(report_progress: ReportProgress | None, title: str) -> ReportProgress | None:
+    return (
+        None
+        if report_progress is None
+        else lambda step, done, of: report_progress(f"{title}, {step}", done, of)
+    )

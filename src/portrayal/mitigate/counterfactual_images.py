@@ -36,7 +36,7 @@ def attacked(
     for _ in range(dose.steps):
         slope, share = _slope(network, moved, group, prompt)
         on = (share < dose.stop_at).view(-1, 1, 1, 1)
-        further = moved + size * dose.step * slope.sign()
+        further = moved + size * dose.step_size * slope.sign()
         further = torch.minimum(
             torch.maximum(further, pixels - size * dose.epsilon), pixels + size * dose.epsilon
         )

@@ -33,7 +33,7 @@ _ARRAYS = tuple(field.name for field in fields(Answers) if field.name != "seen")
 _TOGETHER = 256
 
 Array = NDArray[np.float64]
-Tell = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ def examine(
     *,
     seed: int = 0,
     cores: int = 1,
-    tell: Tell | None = None,
+    report_progress: ReportProgress | None = None,
 ) -> Marks:
     """`fitted` is the same model fine-tuned to searching."""
     with fitting_threads(model.network):
-        return _examined(model, fitted, exam, attack, seed, cores, tell)
+        return _examined(model, fitted, exam, attack, seed, cores, report_progress)
 
 
 def _examined(
@@ -126,17 +126,17 @@ def _examined(
     attack: Attack,
     seed: int,
     cores: int,
-    tell: Tell | None,
+    report_progress: ReportProgress | None,
 ) -> Marks:
     def telling(what: str) -> Callable[[int, int], None] | None:
-        return None if tell is None else lambda done, of: tell(what, done, of)
+        return None if report_progress is None else lambda done, of: report_progress(what, done, of)
 
     answers = {}
     if exam.questions is not None:
         for way in (PGD, *((EXACT,) if exam.exact else ())):
             answers[way] = ask(
                 model, exam.instances, exam.questions, attack if way == PGD else None, exam.load,
-                placebo=False, seed=seed, batch=model.batch, tell=telling(way),
+                placebo=False, seed=seed, batch=model.batch, report_progress=telling(way),
             )  # fmt: skip
     searches = {}
     if exam.pool is not None:

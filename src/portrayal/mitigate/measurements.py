@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from portrayal.counterfactual.formulas import COUNTERFACTUAL, FACTUAL, LEAST_DROP, bias, drops
 from portrayal.counterfactual.prompts import EXACT, Answers
 from portrayal.metrics.base.card import Card
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.counterbias.means import Array, Means, Whole
 from portrayal.metrics.counterbias.metric import CARD as COUNTERBIAS
 from portrayal.metrics.counterbias.terms import ALL, BIASES, BOTH, PICTURE, TEXT
@@ -40,12 +40,12 @@ class Rows:
         settings: Mapping[str, Any],
         attack: Mapping[str, Any],
         seed: int,
-        draws: int,
+        n_resamples: int,
     ) -> None:
-        self.exam, self.attribute, self.seed, self.many = exam, attribute, seed, draws
+        self.exam, self.attribute, self.seed, self.many = exam, attribute, seed, n_resamples
         self.marks = {name: marks[name] for name in sorted(marks, key=lambda name: name != VANILLA)}
         self.settings, self.attack = dict(settings), dict(attack)
-        self.parts = {name: Findings(card, attribute, {}) for name, card in CARDS.items()}
+        self.parts = {name: ResultBuilder(card, attribute, {}) for name, card in CARDS.items()}
         self._before: dict[tuple[Any, ...], Number] = {}  # vanilla's, by what it is
 
     def results(self) -> Results:
@@ -95,7 +95,7 @@ class Rows:
             here = {**told, "template": ALL}
             self._add(COUNTERBIAS, term, sizes, method, images, here, lowest=0.0)
             floor = self._number(Estimate.of(one if np.isfinite(one) else None) for one in floors)
-            self._add(COUNTERBIAS, "floor", floor, method, images, {**here, "of": term}, draws=False)
+            self._add(COUNTERBIAS, "floor", floor, method, images, {**here, "of": term}, n_resamples=False)
             self._add(COUNTERBIAS, "excess", beyond, method, images, {**here, "of": term})
             made[term] = beyond
         return made
@@ -143,7 +143,9 @@ class Rows:
             Estimate.of(float((~(drops(marks.answers[way].present) >= LEAST_DROP)).sum()))
             for marks in self.marks[method]
         )
-        self._add(COUNTERBIAS, "undefined", failed, method, len(names), told, draws=False, n_unit="instance")
+        self._add(
+            COUNTERBIAS, "undefined", failed, method, len(names), told, n_resamples=False, n_unit="instance"
+        )
         if way == EXACT or not self.exam.exact:
             right = rates(lambda a: a.share[:, FACTUAL] < 0.5)
             self._add(CARD, GROUP_RIGHT, right, method, len(once), {})
@@ -259,12 +261,12 @@ class Rows:
         told: dict[str, Any],
         *,
         n_unit: str = "image",
-        draws: bool = True,
+        n_resamples: bool = True,
         unit: str | None = None,
         lowest: float | None = None,
         better: str | None = None,
     ) -> None:
-        if draws:
+        if n_resamples:
             mean = number.mean()
         else:
             mean = Estimate.of(float(number.points.mean()) if number.defined else None)

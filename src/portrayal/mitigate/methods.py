@@ -61,7 +61,7 @@ class Dose:
     weight: float = 0.5  # of telling both the same, the rest of hidden words
     epsilon: float = 8 / 255  # of an attack on pixels from 0 to 1, none of which moves further
     steps: int = 5
-    step: float = 2 / 255
+    step_size: float = 2 / 255
     stop_at: float = 0.9  # a picture is left alone once the other group has this share of both
     dropout: float = 0.2
     patches: float = 0.25  # the share of a picture that another's patches take, at most
@@ -71,10 +71,10 @@ class Dose:
             raise PortrayalError(
                 f"The weight of telling both the same is from 0 to below 1, got {self.weight:g}."
             )
-        if not 0 < self.epsilon <= 1 or not 0 < self.step <= 1 or self.steps < 1:
+        if not 0 < self.epsilon <= 1 or not 0 < self.step_size <= 1 or self.steps < 1:
             raise PortrayalError(
                 f"An attack takes one step or more, and pixels from 0 to 1 move by more than 0, got {self.steps} steps "
-                f"of {self.step:g} up to {self.epsilon:g}."
+                f"of {self.step_size:g} up to {self.epsilon:g}."
             )
         if not 0.5 <= self.stop_at < 1:
             raise PortrayalError(f"An attack stops at a share from 0.5 to below 1, got {self.stop_at:g}.")

@@ -64,7 +64,7 @@ class Remedy:
     """A method as a task of training (see `models.masked.training.losses.Task`)."""
 
     def __init__(self, method: Method, material: Material, dose: Dose):
-        if method.picture == GIVEN and material.others is None:
+        if method.picture == GIVEN and material.counterfactuals is None:
             raise PortrayalError(
                 f"The method '{method.name}' needs the pictures with somebody of the other group, and there are none."
             )
@@ -154,8 +154,8 @@ class Remedy:
             return looked, found
         prompt, dose = self.material.prompt, self.dose
         if how == GIVEN:
-            assert self.material.others is not None
-            made = self.material.others[draws.chosen].permute(0, 3, 1, 2).float() / 255
+            assert self.material.counterfactuals is not None
+            made = self.material.counterfactuals[draws.chosen].permute(0, 3, 1, 2).float() / 255
             if self.material.swapped is not None:
                 found = self.material.swapped[draws.chosen]
         elif how == ATTACK:

@@ -15,7 +15,12 @@ from portrayal.results import Results, command_line, provenance
 
 
 def compared(
-    comparison: Comparison, out: Path, *, seed: int = 0, draws: int = 1000, progress: Progress | None = None
+    comparison: Comparison,
+    out: Path,
+    *,
+    seed: int = 0,
+    n_resamples: int = 1000,
+    progress: Progress | None = None,
 ) -> Results:
     """Train and examine what is not yet there, and say how methods differ."""
     started = time.time()
@@ -29,14 +34,14 @@ def compared(
         "data": comparison.data,
         "seeds": list(comparison.seeds),
     }
-    settings |= {"steps": comparison.recipe.steps, "batch": comparison.recipe.batch}
+    settings |= {"steps": comparison.recipe.steps, "batch_size": comparison.recipe.batch_size}
     if exam.questions is not None:
         settings["groups"] = list(exam.questions.groups)
     told = {
         "epsilon": round(attack.epsilon, 6), "norm": attack.norm, "attack_steps": attack.most,
-        "step": round(attack.stride, 6), "stop_at": attack.stop_at,
+        "step_size": round(attack.stride, 6), "stop_at": attack.stop_at,
     }  # fmt: skip
-    made = Rows(exam, marks, comparison.attribute, settings, told, seed, draws).results()
+    made = Rows(exam, marks, comparison.attribute, settings, told, seed, n_resamples).results()
     origin = provenance(
         command=command_line(),
         seed=seed,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from portrayal.stats import Estimate
 from portrayal.stats.bootstrap import percentile_interval
-from portrayal.stats.seeds import draws_over_seeds
+from portrayal.stats.seeds import replicates_over_seeds
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class Number:
     def mean(self) -> Estimate:
         if not self.defined:
             return Estimate.of(None)
-        made = _estimate(float(self.points.mean()), draws_over_seeds(self.draws, self.points, self.seed))
+        made = _estimate(float(self.points.mean()), replicates_over_seeds(self.draws, self.points, self.seed))
         if self.rate is None:
             return made
         both = (made, self.rate)
@@ -69,8 +69,8 @@ class Number:
         """The mean of this over the mean of the other, with what both have in common in every draw."""
         if not self.defined or not other.defined or other.points.mean() <= 0:
             return Estimate.of(None)
-        above = draws_over_seeds(self.draws, self.points, self.seed)
-        below = draws_over_seeds(other.draws, other.points, self.seed)
+        above = replicates_over_seeds(self.draws, self.points, self.seed)
+        below = replicates_over_seeds(other.draws, other.points, self.seed)
         draws = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
         return _estimate(float(self.points.mean() / other.points.mean()), draws)
 

@@ -77,16 +77,16 @@ class Choice:
 
 def recipe_for(size: Size, lab: bool, device: str, given: Mapping[str, Any]) -> Recipe:
     """As the paper has it where it says (rate, decay, batch); the lab's small models learn at a higher rate."""
-    batch = given.get("batch") or size.batch
+    batch = given.get("batch_size") or size.batch
     steps = given.get("steps") or size.steps
     usual = {
         "steps": steps,
-        "batch": batch,
+        "batch_size": batch,
         "captioned": max(2, batch // 4) if lab else batch,  # the lab's plain sentences teach most
-        "rate": 3e-4 if lab else 1e-4,
+        "learning_rate": 3e-4 if lab else 1e-4,
         "warmup": max(1, steps // 10),
         "decay": 0.02,
-        "masked": 0.15,
+        "mask_probability": 0.15,
         "precision": "bfloat16" if device == "cuda" else "float32",
     }
     return Recipe(**{**usual, **{name: value for name, value in given.items() if value is not None}})
@@ -95,8 +95,8 @@ def recipe_for(size: Size, lab: bool, device: str, given: Mapping[str, Any]) -> 
 def fitting_for(size: Size, recipe: Recipe) -> Recipe:
     """A short training to tell captions apart, at a third of the rate."""
     return Recipe(
-        steps=size.fitting, batch=recipe.batch, captioned=recipe.batch, rate=recipe.rate / 3, decay=recipe.decay,
-        warmup=max(1, size.fitting // 10), masked=recipe.masked, precision=recipe.precision,
+        steps=size.fitting, batch_size=recipe.batch_size, captioned=recipe.batch_size, learning_rate=recipe.learning_rate / 3, decay=recipe.decay,
+        warmup=max(1, size.fitting // 10), mask_probability=recipe.mask_probability, precision=recipe.precision,
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def study_comparison(
     tokenizer: str | None = None,
     lexicon: str = "gender",
     groups: Sequence[str] | None = None,
-    others: Others | None = None,
+    counterfactuals: Others | None = None,
 ) -> Comparison:
     """Methods on a study's pictures and references; bias is measured on the pictures of a manifest, if there is one.
 
@@ -54,7 +54,7 @@ def study_comparison(
     choice = choice or Choice()
     listed = load_lexicon(lexicon)
     whom = Whom.of(listed, groups)
-    chosen = tuple(METHODS[name] for name in _methods(choice, others))
+    chosen = tuple(METHODS[name] for name in _methods(choice, counterfactuals))
     started, start = start_of(model, choice.where, 64, tokenizer)
     images = _pictured(study)
     held = [image for image in images if _by_lot(image) % HELD_OUT == 0]
@@ -64,8 +64,8 @@ def study_comparison(
             f"{folder}: expected pictures with references to learn from and to hold out, found {len(images):,} in all."
         )
     given = None
-    if others is not None:
-        given = other_pictures(others, study.pictures, learnt, started.network.side)
+    if counterfactuals is not None:
+        given = other_pictures(counterfactuals, study.pictures, learnt, started.network.side)
     files = [*(study.pictures[image] for image in learnt), *(given.files if given else ())]
     seen = {file.resolve() for file in files}
     asked = () if manifest is None else tuple(_of_groups(read_manifest(manifest).instances, whom, seen))
@@ -105,7 +105,7 @@ def _methods(choice: Choice, others: Others | None) -> list[str]:
     if choice.methods:
         raise PortrayalError(
             f"The method '{min(set(named) - set(free))}' needs every picture once more with somebody of the other "
-            f"group: expected a folder of them (--others DIR)."
+            f"group: expected a folder of them (--counterfactuals DIR)."
         )
     return free
 

@@ -23,7 +23,7 @@ from portrayal.models.masked_vlm.model import MaskedModel
 from portrayal.models.masked_vlm.training import Pairs, Recipe, train
 
 STATE = "training.pt"  # while it is trained
-Tell = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 # What a machine decides: a model that was made on another one is the same remedy.
 _OF_THE_MACHINE = ("precision", "keep_every", "accumulate")
 
@@ -63,7 +63,7 @@ def remedied(
     plan: Plan,
     out: Path,
     device: str = "cpu",
-    tell: Tell | None = None,
+    report_progress: ReportProgress | None = None,
 ) -> MaskedModel:
     """Train a copy of the model into a folder. Broken off, the same call goes on where it was; done, it is read.
 
@@ -78,7 +78,7 @@ def remedied(
             drop(network, plan.dose.dropout)
         task = Remedy(plan.method, material, plan.dose)
         state = out / STATE
-        train(network, material.pairs, plan.recipe, state, _telling(tell), device, task)
+        train(network, material.pairs, plan.recipe, state, _telling(report_progress), device, task)
         save_model(out, network, model.reader)
         told = {**plan.told(), "digest": plan.digest, "texts": dict(material.counts or {})}
         write_text(out / CARD, json.dumps(told, indent=1) + "\n")
@@ -94,7 +94,7 @@ def remedied(
 def fitted_to_searching(model: MaskedModel, pairs: Pairs, recipe: Recipe, device: str = "cpu") -> MaskedModel:
     """A copy that was trained to tell whose captions are."""
     network = deepcopy(model.network)
-    train(network, pairs, replace(recipe, captioned=recipe.batch), None, None, device, Retrieval())
+    train(network, pairs, replace(recipe, captioned=recipe.batch_size), None, None, device, Retrieval())
     return MaskedModel(model.name, network, model.reader, device, batch=model.batch)
 
 
@@ -127,5 +127,5 @@ def _card(folder: Path) -> dict[str, Any] | None:
     return found
 
 
-def _telling(tell: Tell | None) -> Callable[[int, int, dict[str, float]], None] | None:
-    return None if tell is None else lambda done, of, _: tell(done, of)
+def _telling(report_progress: ReportProgress | None) -> Callable[[int, int, dict[str, float]], None] | None:
+    return None if report_progress is None else lambda done, of, _: report_progress(done, of)

@@ -73,7 +73,7 @@ class Material:
     sentences: Twins
     prompt: Prompt
     leaning: Tensor  # see `leanings`
-    others: Tensor | None = None  # the pictures once more, with somebody of the other group
+    counterfactuals: Tensor | None = None  # the pictures once more, with somebody of the other group
     swapped: Tensor | None = None  # which have such another; None: all of them
     counts: Counter[str] | None = None  # of texts, by whether they have a counterpart
 
@@ -109,7 +109,7 @@ class Material:
         """Of what it has beside its pairs."""
         whole = hashlib.blake2b(repr(self.prompt.words).encode(), digest_size=8)
         twins = (self.captions.group, self.captions.ids, self.sentences.group, self.sentences.ids)
-        for part in (*twins, self.prompt.ids, self.leaning, self.others, self.swapped):
+        for part in (*twins, self.prompt.ids, self.leaning, self.counterfactuals, self.swapped):
             if part is not None:
                 whole.update(part.cpu().contiguous().numpy().tobytes())
         return whole.hexdigest()
@@ -122,6 +122,6 @@ class Material:
             sentences=self.sentences.on(device),
             prompt=self.prompt.on(device),
             leaning=self.leaning.to(device),
-            others=None if self.others is None else self.others.to(device),
+            counterfactuals=None if self.counterfactuals is None else self.counterfactuals.to(device),
             swapped=None if self.swapped is None else self.swapped.to(device),
         )

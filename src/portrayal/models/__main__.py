@@ -17,7 +17,7 @@ _LINES = 10  # of progress
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m portrayal.models", description=__doc__)
-    parser.add_argument("folder", type=Path, help="What was given as --trainings.")
+    parser.add_argument("folder", type=Path, help="What was given as --cache-dir.")
     parser.add_argument(
         "--device", choices=DEVICES, default="auto", help="By default a GPU where there is one."
     )

@@ -1,8 +1,8 @@
 """How sure a number is. These procedures know no metric: they take counts or scores per cluster."""
 
 from portrayal.stats.bootstrap import (
-    DRAWS,
     LEVEL,
+    RESAMPLES,
     Estimate,
     Resampler,
     bootstrap,
@@ -28,22 +28,22 @@ from portrayal.stats.permutation import (
     PERMUTATIONS,
     bootstrap_p,
     bounded_p,
-    dealings,
     noise_floor,
     normal_p,
     permutation_p,
     permutation_test,
     permutations,
+    permuted,
 )
 from portrayal.stats.power import minimum_detectable_effect
 from portrayal.stats.rates import clustered_wilson, rate, wilson, wilson_of_sums
-from portrayal.stats.seeds import draws_over_seeds
+from portrayal.stats.seeds import replicates_over_seeds
 
 __all__ = [
-    "DRAWS",
     "LEAST_P",
     "LEVEL",
     "PERMUTATIONS",
+    "RESAMPLES",
     "Coefficient",
     "Difference",
     "Estimate",
@@ -57,10 +57,8 @@ __all__ = [
     "clustered_wilson",
     "column_sums",
     "correlation_of",
-    "dealings",
     "difference",
     "divide_columns",
-    "draws_over_seeds",
     "firth",
     "holm",
     "interval_difference",
@@ -75,7 +73,9 @@ __all__ = [
     "permutation_p",
     "permutation_test",
     "permutations",
+    "permuted",
     "rate",
+    "replicates_over_seeds",
     "resampler",
     "sorted_clusters",
     "unpaired_difference",

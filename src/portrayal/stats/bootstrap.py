@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Counts: TypeAlias = Any  # an array or a sparse array of scipy: (clusters, columns)
 Statistic = Callable[[Array], Array]  # (draws, counts) summed counts -> (draws,) or (draws, values)
 
-DRAWS = 1000
+RESAMPLES = 1000
 LEVEL = 0.95
 _CHUNK = 64  # draws whose weights are held as floats at once
 _ENOUGH_DEFINED = 0.95  # with fewer draws defined than this, an interval would describe the others only
@@ -45,7 +45,7 @@ class Resampler:
     names: tuple[str, ...]
     strata: tuple[int, ...] | None = None
     seed: int = 0
-    draws: int = DRAWS
+    n_resamples: int = RESAMPLES
 
     def __post_init__(self) -> None:
         if any(a >= b for a, b in zip(self.names, self.names[1:], strict=False)):
@@ -56,7 +56,7 @@ class Resampler:
     @property
     def sample(self) -> str:
         """Equal for two measurements whose draws can be paired."""
-        return f"poisson seed {self.seed} draws {self.draws}"
+        return f"poisson seed {self.seed} draws {self.n_resamples}"
 
     def totals(self, counts: Counts) -> Array:
         """Summed counts of every draw: (draws, columns). Counts have one row per cluster."""
@@ -64,7 +64,7 @@ class Resampler:
             raise ValueError(f"There are {len(self.names)} clusters but {counts.shape[0]} rows of counts.")
         parts = [
             np.asarray(self._scaled(self._multiplicities[start : start + _CHUNK].astype(np.float64)) @ counts)
-            for start in range(0, self.draws, _CHUNK)
+            for start in range(0, self.n_resamples, _CHUNK)
         ]
         return np.concatenate(parts) if parts else np.empty((0, counts.shape[1]))
 
@@ -85,8 +85,8 @@ class Resampler:
     def _multiplicities(self) -> NDArray[np.uint8]:
         """(draws, clusters): how often each draw takes each cluster."""
         names = np.array([_name_bits(name, self.seed) for name in self.names], dtype=np.uint64)
-        made = np.empty((self.draws, len(self.names)), dtype=np.uint8)
-        for draw in range(self.draws):
+        made = np.empty((self.n_resamples, len(self.names)), dtype=np.uint8)
+        for draw in range(self.n_resamples):
             made[draw] = np.searchsorted(
                 _POISSON, _mixed(names + np.uint64(draw * _STEP % 2**64)), side="right"
             )
@@ -179,46 +179,52 @@ def bootstrap(
         len(resampler.names) < 2
     ):  # one cluster drawn again and again says nothing of how far others would differ
         return [Estimate.of(_defined(value)) for value in point]
-    draws = _columns(statistic(resampler.totals(counts)))
-    lows, highs = percentile_interval(draws, level)
+    n_resamples = _columns(statistic(resampler.totals(counts)))
+    lows, highs = percentile_interval(n_resamples, level)
     if method == "bca":
-        lows, highs = bca_interval(point, draws, _columns(statistic(_leave_one_out(counts))), level)
+        lows, highs = bca_interval(point, n_resamples, _columns(statistic(_leave_one_out(counts))), level)
     elif method == "centred":
-        draws = draws - (_medians(draws) - point)
-        lows, highs = percentile_interval(draws, level)
+        n_resamples = n_resamples - (_medians(n_resamples) - point)
+        lows, highs = percentile_interval(n_resamples, level)
     elif method != "percentile":
         raise ValueError(f"The method must be 'percentile', 'bca' or 'centred'. Got {method!r} instead.")
-    errors = _standard_errors(draws)
+    errors = _standard_errors(n_resamples)
     return [
-        Estimate(_defined(point[i]), _defined(lows[i]), _defined(highs[i]), _defined(errors[i]), draws[:, i])
+        Estimate(
+            _defined(point[i]), _defined(lows[i]), _defined(highs[i]), _defined(errors[i]), n_resamples[:, i]
+        )
         if np.isfinite(point[i])
         else Estimate.of(None)
         for i in range(len(point))
     ]
 
 
-def percentile_interval(draws: Array, level: float = LEVEL) -> tuple[Array, Array]:
+def percentile_interval(replicates: Array, level: float = LEVEL) -> tuple[Array, Array]:
     """Between which values the middle of the draws lies; per column, nan where too few draws are defined."""
     tails = [(1 - level) / 2, (1 + level) / 2]
-    bounds = np.full((2, draws.shape[1]), np.nan)
+    bounds = np.full((2, replicates.shape[1]), np.nan)
     usable = (
-        np.isfinite(draws).mean(axis=0) >= _ENOUGH_DEFINED if len(draws) else np.zeros(draws.shape[1], bool)
+        np.isfinite(replicates).mean(axis=0) >= _ENOUGH_DEFINED
+        if len(replicates)
+        else np.zeros(replicates.shape[1], bool)
     )
     if usable.any():
         bounds[:, usable] = np.nanquantile(
-            np.where(np.isfinite(draws), draws, np.nan)[:, usable], tails, axis=0
+            np.where(np.isfinite(replicates), replicates, np.nan)[:, usable], tails, axis=0
         )
     return bounds[0], bounds[1]
 
 
-def bca_interval(point: Array, draws: Array, left_out: Array, level: float = LEVEL) -> tuple[Array, Array]:
+def bca_interval(
+    point: Array, replicates: Array, left_out: Array, level: float = LEVEL
+) -> tuple[Array, Array]:
     """Bias-corrected and accelerated bounds (Efron 1987); `left_out` holds the value without each cluster."""
     lows, highs = np.full(len(point), np.nan), np.full(len(point), np.nan)
     normal = ndtri([(1 - level) / 2, (1 + level) / 2])
     for i, value in enumerate(point):
-        column = draws[np.isfinite(draws[:, i]), i]
+        column = replicates[np.isfinite(replicates[:, i]), i]
         jackknife = left_out[np.isfinite(left_out[:, i]), i]
-        if not np.isfinite(value) or len(column) < _ENOUGH_DEFINED * len(draws) or not len(column):
+        if not np.isfinite(value) or len(column) < _ENOUGH_DEFINED * len(replicates) or not len(column):
             continue
         if np.ptp(column) == 0:
             lows[i] = highs[i] = column[0]
@@ -234,9 +240,9 @@ def bca_interval(point: Array, draws: Array, left_out: Array, level: float = LEV
 
 
 @lru_cache(maxsize=8)
-def resampler(names: tuple[str, ...], seed: int, draws: int) -> Resampler:
+def resampler(names: tuple[str, ...], seed: int, n_resamples: int) -> Resampler:
     """Draws of these clusters; kept, since several measurements rest on the same images."""
-    return Resampler(names, seed=seed, draws=draws)
+    return Resampler(names, seed=seed, n_resamples=n_resamples)
 
 
 def sorted_clusters(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -256,16 +262,16 @@ def _columns(values: Array) -> Array:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _medians(draws: Array) -> Array:
-    columns = [draws[np.isfinite(draws[:, i]), i] for i in range(draws.shape[1])]
+def _medians(replicates: Array) -> Array:
+    columns = [replicates[np.isfinite(replicates[:, i]), i] for i in range(replicates.shape[1])]
     return np.array([np.median(column) if len(column) else np.nan for column in columns])
 
 
-def _standard_errors(draws: Array) -> Array:
-    errors = np.full(draws.shape[1], np.nan)
-    for i in range(draws.shape[1]):
-        column = draws[np.isfinite(draws[:, i]), i]
-        if len(column) > 1 and len(column) >= _ENOUGH_DEFINED * len(draws):
+def _standard_errors(replicates: Array) -> Array:
+    errors = np.full(replicates.shape[1], np.nan)
+    for i in range(replicates.shape[1]):
+        column = replicates[np.isfinite(replicates[:, i]), i]
+        if len(column) > 1 and len(column) >= _ENOUGH_DEFINED * len(replicates):
             errors[i] = column.std(ddof=1)
     return errors
 

@@ -32,7 +32,7 @@ def permutation_p(observed: Array, null: Array) -> Array:
 
 
 def permutation_test(
-    statistic: Statistic, clusters: int | Places, seed: int, draws: int = PERMUTATIONS
+    statistic: Statistic, clusters: int | Places, seed: int, n_permutations: int = PERMUTATIONS
 ) -> Array:
     """p of each column of `statistic`, from permutations of entries (how many there are), or of clusters of them.
 
@@ -42,30 +42,33 @@ def permutation_test(
     if isinstance(clusters, int):
         observed, permute = statistic(np.arange(clusters)), partial(permutations, statistic, clusters, seed)
     else:
-        observed, permute = statistic(np.arange(len(clusters))), partial(dealings, statistic, clusters, seed)
-    null = permute(draws)
+        observed, permute = statistic(np.arange(len(clusters))), partial(permuted, statistic, clusters, seed)
+    null = permute(n_permutations)
     while True:
         p = permutation_p(observed, null)
         error = np.sqrt(p * (1 - p) / (1 + len(null)))
-        if len(null) >= AT_MOST * draws or not np.any(np.abs(p - _THRESHOLD) < _SURE * error):
+        if len(null) >= AT_MOST * n_permutations or not np.any(np.abs(p - _THRESHOLD) < _SURE * error):
             return p
-        null = np.concatenate([null, permute(min(2 * len(null), AT_MOST * draws), len(null))])
+        null = np.concatenate([null, permute(min(2 * len(null), AT_MOST * n_permutations), len(null))])
 
 
 def permutations(
-    statistic: Statistic, size: int, seed: int, draws: int = PERMUTATIONS, start: int = 0
+    statistic: Statistic, size: int, seed: int, n_permutations: int = PERMUTATIONS, start: int = 0
 ) -> Array:
     """The statistic under shuffled places: (draws, columns). Draw k is the same whatever is drawn around it.
 
     The first `start` draws are left out.
     """
     return np.array(
-        [statistic(np.random.default_rng([seed, draw]).permutation(size)) for draw in range(start, draws)]
+        [
+            statistic(np.random.default_rng([seed, draw]).permutation(size))
+            for draw in range(start, n_permutations)
+        ]
     )
 
 
-def dealings(
-    statistic: Statistic, clusters: Places, seed: int, draws: int = PERMUTATIONS, start: int = 0
+def permuted(
+    statistic: Statistic, clusters: Places, seed: int, n_permutations: int = PERMUTATIONS, start: int = 0
 ) -> Array:
     """The statistic when what belongs to entries is dealt out anew, clusters as a whole: (draws, columns).
 
@@ -77,7 +80,7 @@ def dealings(
     starts = np.cumsum(sizes) - sizes
     blocks = [order[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
     made = []
-    for draw in range(start, draws):
+    for draw in range(start, n_permutations):
         rng = np.random.default_rng([seed, draw])
         dealt = np.empty(len(clusters), dtype=np.int64)
         for block in blocks:
@@ -128,7 +131,9 @@ def bounded_p(p: float) -> float:
     return max(p, LEAST_P)
 
 
-def noise_floor(values: Array, items: NDArray[np.int64], seed: int, draws: int = PERMUTATIONS) -> float:
+def noise_floor(
+    values: Array, items: NDArray[np.int64], seed: int, n_permutations: int = PERMUTATIONS
+) -> float:
     """What the mean over items of |mean of the item's values| would be if signs meant nothing.
 
     A mean of absolute values is above 0 without any bias; this is how far above. Signs are flipped value by
@@ -138,8 +143,8 @@ def noise_floor(values: Array, items: NDArray[np.int64], seed: int, draws: int =
     present = counts > 0
     rng = np.random.default_rng(seed)
     total = 0.0
-    for _ in range(draws):
+    for _ in range(n_permutations):
         signs = rng.choice((-1.0, 1.0), size=len(values))
         means = np.bincount(items, weights=values * signs, minlength=len(counts))[present] / counts[present]
         total += float(np.mean(np.abs(means)))
-    return total / draws
+    return total / n_permutations

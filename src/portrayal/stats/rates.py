@@ -39,10 +39,10 @@ def rate(
     low, high = clustered_wilson(successes, trials, level, most)
     if len(resampler.names) < 2:
         return Estimate(float(np.sum(successes)) / total, low, high, None, np.empty(0))
-    draws = divide_columns(resampler.totals(np.column_stack([successes, trials])))
-    known = draws[np.isfinite(draws)]
+    n_resamples = divide_columns(resampler.totals(np.column_stack([successes, trials])))
+    known = n_resamples[np.isfinite(n_resamples)]
     se = float(known.std(ddof=1)) if len(known) > 1 else None
-    return Estimate(float(np.sum(successes)) / total, low, high, se, draws)
+    return Estimate(float(np.sum(successes)) / total, low, high, se, n_resamples)
 
 
 def clustered_wilson(

@@ -108,7 +108,7 @@ class Study:
         return self.objects.filter(pl.col("source") != tables.FROM_CAPTIONS)
 
     @cached_property
-    def speakers(self) -> tuple[str, ...]:
+    def sources(self) -> tuple[str, ...]:
         """The systems, and `human` where people's captions are there too."""
         return (*self.systems, HUMAN) if self.references.height else self.systems
 
@@ -191,13 +191,13 @@ class Study:
                 items = items.join(self.labels(part), on="image_id", how="left", maintain_order="left")
         return items.select(*tables.RANKINGS, pl.concat_str(parts, separator=COMBINED).alias(attribute))
 
-    def spoken(self, speaker: str) -> pl.DataFrame:
+    def spoken(self, source: str) -> pl.DataFrame:
         """`image_id`, `sample`, `caption` of one system, or the references where the speaker is `human`.
 
         Where there are systems, references of images that none of them captions are left out: numbers of human captions
         stand beside those of systems, and would be of other images.
         """
-        if speaker == HUMAN:
+        if source == HUMAN:
             number = pl.int_range(pl.len()).over("image_id").alias("sample")
             references = self.references.select("image_id", number, "caption")
             return (
@@ -205,9 +205,9 @@ class Study:
                 if self.captions.height
                 else references
             )
-        if speaker not in self.systems:
-            raise unknown_name("system", speaker, self.systems)
-        return self.captions.filter(pl.col("system") == speaker).select("image_id", "sample", "caption")
+        if source not in self.systems:
+            raise unknown_name("system", source, self.systems)
+        return self.captions.filter(pl.col("system") == source).select("image_id", "sample", "caption")
 
     def only(self, systems: Sequence[str]) -> Study:
         """The same study with some of its systems, in the order given. Labels of models stay, unless one is named.

@@ -45,7 +45,7 @@ def mine(
     lexicon: Lexicon | str = "gender",
     concepts: Mapping[str, Sequence[str]] = KINDS,
     least: int = 1,
-    speaker: str = HUMAN,
+    source: str = HUMAN,
 ) -> list[Candidate]:
     """What the captions propose, in the order of the concepts, then of the groups, then of the images' names.
 
@@ -62,7 +62,7 @@ def mine(
         raise PortrayalError(f"The 'least' parameter of mine must be 1 or more. Got {least} instead.")
     miner = _Miner(load_lexicon(lexicon), concepts)
     captions: dict[str, list[str]] = {}
-    for image, caption in study.spoken(speaker).select("image_id", "caption").iter_rows():
+    for image, caption in study.spoken(source).select("image_id", "caption").iter_rows():
         captions.setdefault(image, []).append(caption)
     found = [one for image, texts in captions.items() for one in miner.of_image(image, texts)]
     return sorted((one for one in found if one.saying >= least), key=miner.place)

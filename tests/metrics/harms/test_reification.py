@@ -35,7 +35,7 @@ def spread(mean: float) -> np.ndarray:
 )
 def test_means_of_groups_and_whether_they_differ(tmp_path, men, women, differs):
     study, file = looked_at(tmp_path, moustache=np.concatenate([spread(men), spread(women)]))
-    found = measured(study, TERM, appearance=file, draws=200)
+    found = measured(study, TERM, appearance=file, n_resamples=200)
     assert row(found, unit="count").value == differs
     assert row(found, unit="mean", item="moustache", group="male").value == pytest.approx(men)
     assert row(found, unit="mean", item="moustache", group="female").value == pytest.approx(women)
@@ -52,7 +52,7 @@ def test_several_attributes_are_corrected_together(tmp_path):
     noise = {f"a{number}": rng.random(2 * SIZE) for number in range(8)}
     real = np.concatenate([spread(0.8), spread(0.1)])
     study, file = looked_at(tmp_path, beard=real, **noise)
-    found = measured(study, TERM, appearance=file, draws=200)
+    found = measured(study, TERM, appearance=file, n_resamples=200)
     assert row(found).n == 9
     assert row(found, unit="count").value == 1
     assert all(m.q >= m.p for m in found.measurements if m.unit == "difference" and m.p is not None)
@@ -80,8 +80,8 @@ def test_groups_can_be_those_that_captions_name(tmp_path):
     values = np.concatenate([spread(0.8), spread(0.1)])
     _, file = looked_at(tmp_path, beard=values)
     crossed = study_of(["a man", "a woman"] * SIZE, gender=["male"] * SIZE + ["female"] * SIZE)
-    labelled = measured(crossed, TERM, appearance=file, draws=200)
-    named = measured(crossed, TERM, appearance=file, by="named", draws=200)
+    labelled = measured(crossed, TERM, appearance=file, n_resamples=200)
+    named = measured(crossed, TERM, appearance=file, by="named", n_resamples=200)
     assert row(labelled, unit="count").value == 1
     assert row(named, unit="count").value == 0
     assert row(named, unit="mean", item="beard", group="male").n == SIZE
@@ -92,7 +92,7 @@ def test_more_than_two_groups(tmp_path):
     file = tmp_path / "looks.csv"
     gray = [0.1] * 40 + [0.2] * 40 + [0.9] * 40
     pl.DataFrame({"image_id": [f"i{n:03}" for n in range(120)], "gray": gray}).write_csv(file)
-    found = measured(study, TERM, attribute="age", appearance=str(file), draws=200)
+    found = measured(study, TERM, attribute="age", appearance=str(file), n_resamples=200)
     assert row(found, unit="difference", item="gray").value == pytest.approx(0.8)
     assert row(found, unit="count").value == 1
 
@@ -151,7 +151,7 @@ def test_labels_of_gender_go_with_the_signs_that_were_drawn_and_no_others(drawn)
         TERM,
         appearance=str(folder / LOOKS_FILE),
         systems=["faithful"],
-        draws=300,
+        n_resamples=300,
     )
     signed = {
         group: [not s.androgynous for s in scenes if s.person["gender"] == group]
@@ -170,7 +170,7 @@ def test_labels_of_gender_go_with_the_signs_that_were_drawn_and_no_others(drawn)
 def test_groups_that_a_captioner_names_go_with_looks_as_far_as_it_looks(drawn):
     folder, _ = drawn
     found = measured(
-        portrayal.read_study(folder), TERM, appearance=str(folder / LOOKS_FILE), by="named", draws=300
+        portrayal.read_study(folder), TERM, appearance=str(folder / LOOKS_FILE), by="named", n_resamples=300
     )
     looking = row(found, unit="difference", item="long_hair", system="faithful")
     guessing = row(found, unit="difference", item="long_hair", system="blind")
@@ -187,7 +187,7 @@ def test_looks_by_age_are_not_looks_by_gender(drawn):
         attribute="age",
         appearance=str(folder / LOOKS_FILE),
         systems=["faithful"],
-        draws=300,
+        n_resamples=300,
     )
     differing = {
         m.item for m in found.measurements if m.unit == "difference" and m.q is not None and m.q < 0.05

@@ -79,9 +79,9 @@ def test_the_three_stages_of_the_table():
 
 
 def test_whose_captions_a_stage_is_about():
-    for stage, speaker in (("3", "human"), ("4", "s"), ("4-without-3", "s")):
+    for stage, source in (("3", "human"), ("4", "s"), ("4-without-3", "s")):
         found = measured(THREE, TERM, stage=(stage,)).measurements
-        assert {m.system for m in found} == {speaker}
+        assert {m.system for m in found} == {source}
         assert {m.settings["stage"] for m in found} == {stage}
     assert {m.settings["stage"] for m in measured(THREE, TERM).measurements} == {"4"}
 

@@ -159,7 +159,7 @@ def worlds(women: str, men: str, size: int = 60):
     ],
 )
 def test_groups_are_shown_in_different_worlds(women, men, kinds):
-    found = measured(worlds(women, men), DIFFERENT, draws=200)
+    found = measured(worlds(women, men), DIFFERENT, n_resamples=200)
     telling = {m.item for m in found.measurements if m.unit == "v" and m.p * 3 < 0.05}
     assert telling == kinds
     assert row(found, unit="count").value == len(kinds)
@@ -174,8 +174,8 @@ def test_distributions_at_three_stages():
         gender=["female"] * size + ["male"] * size,
     )
     for stage, count in (("1", 1), ("3", 1)):
-        assert row(measured(study, DIFFERENT, stage=(stage,), draws=200), unit="count").value == count
-    assert row(measured(study, DIFFERENT, draws=200)).value is None  # one category alone
+        assert row(measured(study, DIFFERENT, stage=(stage,), n_resamples=200), unit="count").value == count
+    assert row(measured(study, DIFFERENT, n_resamples=200)).value is None  # one category alone
 
 
 def test_chi_squared_by_hand():
@@ -198,7 +198,7 @@ def amplified(people: tuple[int, int], system: tuple[int, int], size: int = 100)
     study = study_of(
         told(system), [[caption] for caption in told(people)], gender=["female"] * size + ["male"] * size
     )
-    return measured(study, AMPLIFIED, draws=200)
+    return measured(study, AMPLIFIED, n_resamples=200)
 
 
 @pytest.mark.parametrize(

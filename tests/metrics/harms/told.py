@@ -40,7 +40,7 @@ def study_of(
 
 
 def measured(study: Study, term: str, **options: Any) -> Results:
-    return harms(study, **{"attribute": "gender", "draws": 20, **options}, measurement=(term,))
+    return harms(study, **{"attribute": "gender", "bootstrap": 20, **options}, measurement=(term,))
 
 
 def shares(results: Results, group: str | None = None) -> dict[str | None, float | None]:

@@ -66,9 +66,7 @@ def test_chair_of_real_captions_is_a_second_implementations(shared, truth):
             {"image_id": list(captions), "labels": [instances[image] for image in captions]}
         ),
     )
-    rows = portrayal.metrics.quality(
-        study, draws=20, truth=truth, synonyms=str(synonyms), speakers=["s"]
-    )
+    rows = portrayal.metrics.quality(study, bootstrap=20, truth=truth, synonyms=str(synonyms), sources=["s"])
     found = {m.term: m for m in rows.measurements if m.group is None}
     assert found["chair-i"].value == pytest.approx(false / every)
     assert found["chair-s"].value == pytest.approx(captions_with / len(captions))

@@ -56,7 +56,7 @@ def test_a_corpus_by_hand():
     study = study_of(
         [("a dog runs", ["a dog runs"]), ("a dog sits", ["a cat sits"]), ("x y z", ["the red bus"])]
     )
-    found = quality(study, draws=20)
+    found = quality(study, bootstrap=20)
     assert value(found, "bleu-1") == pytest.approx((3 + 2 + 0) / 9)
     assert value(found, "bleu-2") == pytest.approx(np.sqrt(5 / 9 * (2 + 0 + 0) / 6))
     assert value(found, "rouge-l") == pytest.approx((1 + 2 / 3 + 0) / 3)
@@ -82,12 +82,12 @@ def test_chair_by_hand():
         ("nothing here", ["a street"]),  # mentions nothing
     ]
     study = study_of(rows, labels=[["dog"], ["cat"], ["person"], ["bench"]])
-    found = quality(study, draws=20)
+    found = quality(study, bootstrap=20)
     assert value(found, "chair-i") == pytest.approx(3 / 7)
     assert value(found, "chair-s") == pytest.approx(2 / 4)
-    by_labels = quality(study, draws=20, truth="labels")
+    by_labels = quality(study, bootstrap=20, truth="labels")
     assert value(by_labels, "chair-i") == pytest.approx(4 / 7)  # nobody labelled the bench
-    by_captions = quality(study, draws=20, truth="captions")
+    by_captions = quality(study, bootstrap=20, truth="captions")
     assert value(by_captions, "chair-s") == pytest.approx(2 / 4)  # kitten is a cat; a person is somebody
 
 
@@ -98,7 +98,7 @@ def test_whoever_is_named_is_a_person_for_chair(who):
     """A caption that says "person" makes up no more than one that says "woman": of a dog alone, both do."""
     rows = [(f"a {who} with a dog", ["a dog"]), (f"a {who} with a dog", ["a dog"])]
     study = study_of(rows, labels=[["person", "dog"], ["dog"]])
-    found = quality(study, draws=20, truth="labels")
+    found = quality(study, bootstrap=20, truth="labels")
     mentions = 3 if who == "lady and somebody" else 2  # of an image: the dog, and who is named
     assert value(found, "chair-i") == pytest.approx((mentions - 1) / (2 * mentions))
     assert value(found, "chair-s") == 0.5
@@ -107,10 +107,10 @@ def test_whoever_is_named_is_a_person_for_chair(who):
 def test_what_names_nobody_is_no_person_for_chair():
     rows = [("a dog in a cowboy hat and no man", ["a dog"]), ("she pets a dog", ["a dog"])]
     study = study_of(rows, labels=[["dog"], ["dog", "Woman"]])
-    assert value(quality(study, draws=20, truth="labels"), "chair-s") == 0
+    assert value(quality(study, bootstrap=20, truth="labels"), "chair-s") == 0
     people = study_of([("a man and a dog", ["x"]), ("a person", ["x"])], labels=[["Woman", "dog"], ["Girl"]])
     assert (
-        value(quality(people, draws=20, truth="labels"), "chair-s") == 0
+        value(quality(people, bootstrap=20, truth="labels"), "chair-s") == 0
     )  # whose gender is no question of CHAIR
 
 
@@ -118,14 +118,14 @@ def test_a_list_of_ones_own_says_which_words_are_for_people(tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("person, woman\ndog\n")
     study = study_of([("a woman", ["x"]), ("a man", ["x"])], labels=[["dog"], ["dog", "person"]])
-    found = quality(study, draws=20, truth="labels", synonyms=str(words))
+    found = quality(study, bootstrap=20, truth="labels", synonyms=str(words))
     assert value(found, "chair-s") == 0.5  # the woman; this list does not know the man
 
 
 def test_people_are_not_caught_out_by_themselves():
     """An image that one person described, and nobody labelled, says nothing of what that person made up."""
     alone = study_of([("a dog", ["a dog"]), ("a cup", ["a cup"])], labels=[["person"], []])
-    found = quality(alone, draws=20, truth="captions", synonyms=None)
+    found = quality(alone, bootstrap=20, truth="captions", synonyms=None)
     assert row(found, "chair-s", "human").value is None
     assert value(found, "chair-s") == 0
 
@@ -134,8 +134,10 @@ def test_a_list_of_synonyms_adds_its_objects(tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("dog, puppy\ncup, mug\n")
     study = study_of([("a puppy with a mug", ["a dog"])] * 2, labels=[["dog"]] * 2)
-    assert value(quality(study, draws=20), "chair-i") == 0  # nobody labels cups here, so none is looked for
-    assert value(quality(study, draws=20, synonyms=str(words)), "chair-i") == 0.5
+    assert (
+        value(quality(study, bootstrap=20), "chair-i") == 0
+    )  # nobody labels cups here, so none is looked for
+    assert value(quality(study, bootstrap=20, synonyms=str(words)), "chair-i") == 0.5
 
 
 def test_labels_of_models_must_be_sure_and_are_named():
@@ -151,15 +153,15 @@ def test_labels_of_models_must_be_sure_and_are_named():
         ),
     }
     study = Study.from_frames(**tables)
-    found = quality(study, draws=20, confidence=0.05)
+    found = quality(study, bootstrap=20, confidence=0.05)
     assert value(found, "chair-s") == 0
     assert row(found, "chair-s").settings["objects"] == "d"
-    assert value(quality(study, draws=20), "chair-i") == 0  # with 0.5 no cup is labelled anywhere
-    assert row(quality(study, draws=20, truth="labels"), "chair-s").n == 2
+    assert value(quality(study, bootstrap=20), "chair-i") == 0  # with 0.5 no cup is labelled anywhere
+    assert row(quality(study, bootstrap=20, truth="labels"), "chair-s").n == 2
 
 
 def test_what_never_happened_may_happen():
-    found = quality(study_of([("a dog", ["a dog"])] * 40, labels=[["dog"]] * 40), draws=50)
+    found = quality(study_of([("a dog", ["a dog"])] * 40, labels=[["dog"]] * 40), bootstrap=50)
     from portrayal.stats import wilson
 
     assert (row(found, "chair-s").low, row(found, "chair-s").high) == pytest.approx(wilson(0, 40))
@@ -168,13 +170,13 @@ def test_what_never_happened_may_happen():
 
 def test_objects_that_are_one_thing_are_not_two():
     study = study_of([("a hot dog on a toilet seat", ["food"])], labels=[["hot dog", "toilet"]])
-    assert value(quality(study, draws=20), "chair-i") == 0
+    assert value(quality(study, bootstrap=20), "chair-i") == 0
 
 
 def test_groups_and_the_gap_between_them():
     rows = [("a dog runs", ["a dog runs"])] * 40 + [("a cat", ["the red bus"])] * 40
     study = study_of(rows, ["male"] * 40 + ["female"] * 40)
-    found = quality(study, draws=100)
+    found = quality(study, bootstrap=100)
     assert value(found, "rouge-l", group="male") == 1
     assert value(found, "rouge-l", group="female") == 0
     gap = row(found, "rouge-l-gap")
@@ -185,7 +187,7 @@ def test_groups_and_the_gap_between_them():
 
 def test_groups_of_the_same_captions_are_not_apart():
     rows = [("a dog runs", ["a dog runs"]), ("a cat", ["the red bus"])] * 40
-    found = quality(study_of(rows, ["male", "male", "female", "female"] * 20), draws=100)
+    found = quality(study_of(rows, ["male", "male", "female", "female"] * 20), bootstrap=100)
     gap = row(found, "rouge-l-gap")
     assert gap.value == 0
     assert gap.p == 1
@@ -195,24 +197,24 @@ def test_groups_of_the_same_captions_are_not_apart():
 def test_three_groups_and_a_small_one():
     rows = [("a dog runs", ["a dog runs"])] * 40 + [("a dog", ["a cat"])] * 40 + [("x", ["a bus"])] * 40
     groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 38 + ["d"] * 2
-    found = quality(study_of(rows, groups), draws=50)
+    found = quality(study_of(rows, groups), bootstrap=50)
     assert value(found, "rouge-l-gap") == 1  # a against c
     assert row(found, "rouge-l", group="d").reason.startswith("too few")
     assert row(found, "rouge-l-gap").n == 118
 
 
 def test_undefined_is_undefined():
-    nothing = quality(study_of([("a dog", []), ("a cat", [])]), draws=20)
+    nothing = quality(study_of([("a dog", []), ("a cat", [])]), bootstrap=20)
     for term in ("bleu-1", "rouge-l", "cider"):
         assert row(nothing, term).value is None
         assert "reference" in row(nothing, term).reason
     assert "objects" in row(nothing, "chair-i").reason
     assert value(nothing, "length") == 2
-    single = quality(study_of([("a dog", ["a dog"])]), draws=20)
+    single = quality(study_of([("a dog", ["a dog"])]), bootstrap=20)
     assert row(single, "cider").value is None
     assert "two images" in row(single, "cider").reason
     assert value(single, "bleu-1") == pytest.approx(1)
-    silent = quality(study_of([("", ["a dog"]), ("", ["a cat"])], labels=[["dog"], ["cat"]]), draws=20)
+    silent = quality(study_of([("", ["a dog"]), ("", ["a cat"])], labels=[["dog"], ["cat"]]), bootstrap=20)
     assert value(silent, "rouge-l") == 0
     assert row(silent, "chair-i").value is None  # nothing is mentioned
     assert value(silent, "chair-s") == 0
@@ -224,7 +226,7 @@ def test_people_are_held_against_each_other():
         ("x", ["a red bus", "the red bus"]),
         ("x", ["alone"]),
     ]
-    found = quality(study_of(rows), draws=20)
+    found = quality(study_of(rows), bootstrap=20)
     # Image 1: "a dog runs" shares 2 of 3 words with "a dog sits" (recall of "a dog" 2/2), and so on; image 3 has nobody
     # to be held against.
     assert row(found, "rouge-l", "human").n == 2
@@ -246,25 +248,25 @@ def test_several_captions_of_an_image_count_once():
         }
     )
     written = pl.DataFrame({"image_id": ["1", "2"], "caption": ["a dog runs", "a red bus"]})
-    found = quality(Study.from_frames(captions=images, references=written), draws=20)
+    found = quality(Study.from_frames(captions=images, references=written), bootstrap=20)
     assert value(found, "rouge-l") == pytest.approx((0.5 + 1) / 2)
     assert value(found, "bleu-1") == pytest.approx((1.5 + 3) / 6)
     # The image with one caption takes part in the second round too, so that words stay as rare as they are.
     full = quality(
-        Study.from_frames(captions=images.filter(pl.col("sample") == 0), references=written), draws=20
+        Study.from_frames(captions=images.filter(pl.col("sample") == 0), references=written), bootstrap=20
     )
     assert value(found, "cider") == pytest.approx((value(full, "cider") / 2 + value(full, "cider")) / 2)
 
 
 def test_evidence_goes_from_the_worst_to_the_best(tmp_path):
     study = make_study(200, seed=1, captioners=[FAITHFUL])
-    found = quality(study, attribute="gender", draws=20, evidence=30)
+    found = quality(study, attribute="gender", bootstrap=20, evidence=30)
     cider = row(found, "cider", "faithful")
     behind = found.evidence.filter(pl.col("id") == cider.id)
     told = [json.loads(detail)["cider"] for detail in behind["detail"]]
     assert behind.height == 30
     assert told == sorted(told)
-    everything = quality(study, attribute="gender", draws=20, evidence=0)
+    everything = quality(study, attribute="gender", bootstrap=20, evidence=0)
     every = everything.evidence.filter(pl.col("id") == row(everything, "cider", "faithful").id)
     assert every.height == 200
     assert np.mean([json.loads(one)["cider"] for one in every["detail"]]) == pytest.approx(
@@ -278,7 +280,7 @@ def test_the_lab_makes_up_what_chair_finds():
         Captioner("inventing", hallucination=0.3),
         Captioner("uneven", hallucination={"female": 0.4}),
     ]
-    found = quality(make_study(600, seed=2, captioners=captioners), attribute="gender", draws=200)
+    found = quality(make_study(600, seed=2, captioners=captioners), attribute="gender", bootstrap=200)
     truthful, inventing = value(found, "chair-s", "truthful"), value(found, "chair-s", "inventing")
     assert inventing - truthful == pytest.approx(0.3, abs=0.06)
     assert row(found, "chair-s-gap", "uneven").p < 0.01
@@ -288,7 +290,7 @@ def test_the_lab_makes_up_what_chair_finds():
 
 def test_leaving_people_out_of_one_groups_captions_shows_in_the_gap():
     captioners = [Captioner("even"), Captioner("uneven", erasure={"female": 0.8})]
-    found = quality(make_study(600, seed=2, captioners=captioners), attribute="gender", draws=200)
+    found = quality(make_study(600, seed=2, captioners=captioners), attribute="gender", bootstrap=200)
     assert row(found, "rouge-l-gap", "uneven").p < 0.01
     assert value(found, "rouge-l", "uneven", "female") < value(found, "rouge-l", "uneven", "male")
     assert value(found, "rouge-l-gap", "uneven") > 1.5 * value(found, "rouge-l-gap", "even")
@@ -317,9 +319,9 @@ def test_meteor_is_what_its_program_prints(java, shared):  # noqa: F811
 
 def test_meteor_joins_the_others_where_it_is_asked_for(java):  # noqa: F811
     study = study_of([("a dog runs", ["a dog runs"]), ("", ["a cat | sits ||| here"])])
-    found = quality(study, draws=20, java="yes")
+    found = quality(study, bootstrap=20, java="yes")
     assert 0.1 < value(found, "meteor") < 1
-    assert not [m for m in quality(study, draws=20).measurements if m.term == "meteor"]
+    assert not [m for m in quality(study, bootstrap=20).measurements if m.term == "meteor"]
 
 
 def test_programs_that_are_not_there_are_named(monkeypatch):
@@ -328,7 +330,7 @@ def test_programs_that_are_not_there_are_named(monkeypatch):
     with pytest.raises(PortrayalError, match="needs Java"):
         quality(study, java="yes")
     assert (
-        row(quality(study, draws=20, java="auto"), "meteor").reason
+        row(quality(study, bootstrap=20, java="auto"), "meteor").reason
         == "METEOR needs Java (the command 'java')"
     )
 
@@ -337,7 +339,7 @@ def test_spice_needs_its_files(java, monkeypatch):  # noqa: F811
     assert "models" in (spice.lacking() or "")
     monkeypatch.setattr(meteor, "lacking", lambda: None)
     monkeypatch.setattr(meteor, "meteor_parts", lambda said, _: np.ones((len(said), meteor.PARTS)))
-    found = quality(study_of([("a dog", ["a dog"]), ("a cat", ["a cat"])]), draws=20, java="yes")
+    found = quality(study_of([("a dog", ["a dog"]), ("a cat", ["a cat"])]), bootstrap=20, java="yes")
     assert "models" in row(found, "spice").reason
 
 
@@ -345,7 +347,9 @@ def test_the_command(command, tmp_path):
     from portrayal.study import write_study
 
     write_study(make_study(60, seed=1), tmp_path / "study")
-    code, printed, _ = command("score", "quality", tmp_path / "study", "--attribute", "gender", "--draws", 20)
+    code, printed, _ = command(
+        "score", "quality", tmp_path / "study", "--attribute", "gender", "--bootstrap", 20
+    )
     assert code == 0
     assert "cider-gap" in printed
     assert "human" in printed

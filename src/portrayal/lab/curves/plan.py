@@ -32,7 +32,7 @@ class Budget:
     power_sizes: tuple[int, ...] = (300, 1000, 3000)
     power: int = 40
     ignored: int = 30  # studies for each dial that should be ignored
-    draws: int = 200
+    n_resamples: int = 200
 
 
 FULL = Budget()
@@ -48,7 +48,7 @@ QUICK = Budget(
     power_sizes=(300, 600),
     power=20,
     ignored=10,
-    draws=100,
+    n_resamples=100,
 )
 
 
@@ -115,7 +115,7 @@ _FIRST_SEED = {
 }
 
 
-def tasks(setting: Setting, terms: Sequence[str], draws: int, seed: int) -> list[Task[Outcomes]]:
+def tasks(setting: Setting, terms: Sequence[str], n_resamples: int, seed: int) -> list[Task[Outcomes]]:
     """The work of one setting in batches. Settings of one part share their seeds, so that they can be compared."""
     first = seed * 1_000_000 + _FIRST_SEED[setting.part]
     made = []
@@ -126,7 +126,7 @@ def tasks(setting: Setting, terms: Sequence[str], draws: int, seed: int) -> list
             "levels": dict(setting.levels),
             "scenes": setting.scenes,
             "seeds": list(range(first + start, first + min(start + _BATCH, setting.studies))),
-            "draws": draws,
+            "bootstrap": n_resamples,
         }
         key = hashlib.sha256(json.dumps([code_digest(), arguments], sort_keys=True).encode()).hexdigest()[:24]
         turned = ", ".join(f"{dial} {level:g}" for dial, level in setting.levels)

@@ -31,7 +31,7 @@ def curves(
     budget: Budget | None = None,
     seed: int = 0,
     workers: int = 1,
-    journal: Path | None = None,
+    checkpoint: Path | None = None,
     progress: Progress | None = None,
 ) -> list[Curve]:
     """A curve for every term of these metrics (by default of all) whose card names a dial."""
@@ -45,11 +45,13 @@ def curves(
     places: list[tuple[int, int]] = []  # of each setting: its part of the tasks
     for metric, setting in planned:
         terms = [claim.term for claim in claims_of(metric.card) if claim.dial == setting.dial]
-        draws = 20 if setting.part == "truth" else budget.draws  # of the truth only the value is wanted
-        made = tasks(setting, terms, draws, seed)
+        n_resamples = (
+            20 if setting.part == "truth" else budget.n_resamples
+        )  # of the truth only the value is wanted
+        made = tasks(setting, terms, n_resamples, seed)
         places.append((len(work), len(work) + len(made)))
         work += made
-    kept = None if journal is None else Checkpoint(journal, save, load)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, save, load)
     done = run_tasks(work, None, executor=executor_for(workers), checkpoint=kept, progress=progress)
     found = {
         (metric.name, setting): _joined(done[start:end])

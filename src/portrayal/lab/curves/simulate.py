@@ -55,13 +55,16 @@ def simulate(
     levels: Mapping[str, float],
     scenes: int,
     seeds: Sequence[int],
-    draws: int,
+    n_resamples: int,
 ) -> Outcomes:
     """Make a study per seed and measure it. The same seed gives the same scenes whatever the dials are at."""
     found = find_metric(metric)
     world, annotators, captioner = arrange(levels)
     outcomes: Outcomes = {term: [] for term in terms}
-    options: dict[str, Any] = {**found.quick, **({"draws": draws} if "draws" in found.options else {})}
+    options: dict[str, Any] = {
+        **found.quick,
+        **({"bootstrap": n_resamples} if "bootstrap" in found.options else {}),
+    }
     if found.by_term is not None:
         options[found.by_term] = tuple(dict.fromkeys(found.card.claimed(term)[0] for term in terms))
     for seed in seeds:
@@ -74,7 +77,7 @@ def simulate(
             rankings="rankings" in found.card.needs,
         )
         try:
-            results = found(study, attribute=LEANING, speakers=[SYSTEM], seed=seed, **options)
+            results = found(study, attribute=LEANING, sources=[SYSTEM], seed=seed, **options)
         except Undefined:
             results = None
         for term in terms:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from portrayal.lexicon import ObjectFinder
 from portrayal.metrics.amplification.formulas import Array
-from portrayal.metrics.shared.mentions import Speech
+from portrayal.metrics.shared.mentions import CaptionMentions
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TieCounts:
 
 def count_ties(
     seen: pl.DataFrame,
-    speech: Speech,
+    mentions: CaptionMentions,
     truth: Sequence[str],
     groups: Sequence[str],
     names: dict[str, str | None],
@@ -53,19 +53,19 @@ def count_ties(
     captions name exactly one group: in full, in part or not at all. With "all" they count in full.
     """
     place = {label: index for index, label in enumerate(labels)}
-    row = {image: index for index, image in enumerate(speech.images)}
-    shape = (len(speech.images), len(labels))
+    row = {image: index for index, image in enumerate(mentions.images)}
+    shape = (len(mentions.images), len(labels))
     pairs = {
         (row[i], place[o]) for i, o in seen.select("image_id", "label").iter_rows() if i in row and o in place
     }
     objects = _indicator(sorted(pairs), shape)
-    found = [(c, place[label]) for c, text in enumerate(speech.captions) for label in finder.labels(text)]
-    said = _indicator(found, (len(speech.captions), len(labels)))
-    listed = [speech.groups.index(str(names[group])) for group in groups]
-    one = (speech.how_many == 1)[:, None] & speech.named[:, listed]
+    found = [(c, place[label]) for c, text in enumerate(mentions.captions) for label in finder.labels(text)]
+    said = _indicator(found, (len(mentions.captions), len(labels)))
+    listed = [mentions.groups.index(str(names[group])) for group in groups]
+    one = (mentions.how_many == 1)[:, None] & mentions.named[:, listed]
     shown = np.array([[group == label for group in groups] for label in truth], dtype=np.float64)
     shown = shown.reshape(len(truth), len(groups))
-    named = speech.share_per_image(one.astype(np.float64))
+    named = mentions.share_per_image(one.astype(np.float64))
     naming = named.sum(axis=1, keepdims=True)
     compared = shown * naming if images == "named" else shown
     sets = _common_sets(objects, set_minimum)
@@ -74,15 +74,15 @@ def count_ties(
     return TieCounts(
         truth=_by_group(objects, shown),
         compared=_by_group(objects, compared),
-        named_objects=_by_group(speech.to_image @ said, shown),
+        named_objects=_by_group(mentions.to_image @ said, shown),
         named_groups=_by_group(objects, named),
-        named_both=_by_group_of_captions(said, captions_by_group, speech.to_image),
+        named_both=_by_group_of_captions(said, captions_by_group, mentions.to_image),
         people=sparse.csr_array(shown),
         with_object=sparse.csr_array(shown * np.asarray(objects.sum(axis=1) > 0, dtype=float).reshape(-1, 1)),
         sets_truth=_by_group(objects_in_sets, shown),
         sets_compared=_by_group(objects_in_sets, compared),
-        sets_named=_by_group_of_captions(said_in_sets, captions_by_group, speech.to_image),
-        sets_any=(speech.to_image @ said_in_sets.multiply(one.any(axis=1)[:, None])).tocsr(),
+        sets_named=_by_group_of_captions(said_in_sets, captions_by_group, mentions.to_image),
+        sets_any=(mentions.to_image @ said_in_sets.multiply(one.any(axis=1)[:, None])).tocsr(),
         groups=len(groups),
         naming=int(np.count_nonzero(naming)),
     )

@@ -29,22 +29,22 @@ from portrayal.metrics.amplification.formulas import (
 )
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Synonyms, Words
+from portrayal.metrics.base.options import Bootstrap, Synonyms, Words
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.mentions import (
-    Speech,
+    CaptionMentions,
     choose_lexicon,
+    find_mentions,
     labelled_images,
     labelled_objects,
     lexicon_names,
-    listen,
     object_finder,
     without_people,
 )
 from portrayal.results import TOO_FEW
 from portrayal.statements import IDEAL, Statement
-from portrayal.stats import DRAWS, Estimate, bootstrap, bootstrap_p, column_sums, resampler
+from portrayal.stats import RESAMPLES, Estimate, bootstrap, bootstrap_p, column_sums, resampler
 from portrayal.study import Study
 
 __all__ = ["amplification", "attribute_to_task", "bias_amplification", "task_to_attribute"]
@@ -197,9 +197,9 @@ def amplification(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
     rows: Annotated[
         Literal["intersection", "union"],
@@ -216,7 +216,7 @@ def amplification(
     ] = "named",
     set_minimum: Annotated[int, "Labelled images that a set of objects must be in, for multi.", 1] = TOO_FEW,
     synonyms: Synonyms = None,
-) -> Findings:
+) -> ResultBuilder:
     """Amplification of every speaker against the labels.
 
     >>> import numpy as np
@@ -239,7 +239,7 @@ def amplification(
         raise Undefined("Amplification needs labelled objects other than people.")
     finder, other_words = object_finder(labels, synonyms)
     preconditions_met()
-    findings = Findings(
+    builder = ResultBuilder(
         CARD,
         attribute,
         {
@@ -254,18 +254,18 @@ def amplification(
     )
     truth = dict(study.labels(attribute).iter_rows())
     annotated = labelled_images(study)  # what is in the others is not known
-    for speaker in speakers:
-        speech = listen(study, speaker, words)
+    for source in sources:
+        mentions = find_mentions(study, source, words)
         unlabelled = (
-            [image for image in speech.images if truth.get(image) not in groups] if rows == "union" else []
+            [image for image in mentions.images if truth.get(image) not in groups] if rows == "union" else []
         )
-        speech = speech.only(
-            [image for image in speech.images if truth.get(image) in groups and image in annotated]
+        mentions = mentions.only(
+            [image for image in mentions.images if truth.get(image) in groups and image in annotated]
         )
         view = count_ties(
             seen,
-            speech,
-            [truth[image] for image in speech.images],
+            mentions,
+            [truth[image] for image in mentions.images],
             groups,
             names,
             labels,
@@ -274,24 +274,24 @@ def amplification(
             images,
         )
         extra = object_counts(seen, unlabelled, labels)
-        _measure(findings, speaker, speech, view, rows, extra, ties, images, seed, draws)
-    return findings
+        _measure(builder, source, mentions, view, rows, extra, ties, images, seed, bootstrap)
+    return builder
 
 
 def _measure(
-    findings: Findings,
-    speaker: str,
-    speech: Speech,
+    builder: ResultBuilder,
+    source: str,
+    mentions: CaptionMentions,
     view: TieCounts,
     rows: str,
     extra: tuple[Array, int],
     ties: str,
     compared_with: str,
     seed: int,
-    draws: int,
+    n_resamples: int,
 ) -> None:
-    images = len(speech.images)
-    draw = resampler(speech.images, seed, draws)
+    images = len(mentions.images)
+    draw = resampler(mentions.images, seed, n_resamples)
     blocks = [
         view.truth,
         view.compared,
@@ -344,7 +344,7 @@ def _measure(
         found = mean_of_known(noise.sum(axis=1)[None])[0]
         return float(found) if np.isfinite(found) else None
 
-    one = speech.how_many == 1
+    one = mentions.how_many == 1
     reason = None if images else "no captioned image with a label"
     found = dict.fromkeys((term.name for term in CARD.terms), Estimate.of(None))
     if images:
@@ -366,15 +366,15 @@ def _measure(
         undefined = (
             None if estimate.value is not None else reason or "no object, or set, is both labelled and named"
         )
-        findings.add(
+        builder.add(
             term.name,
             estimate,
-            system=speaker,
+            system=source,
             n=images if compared_with == "all" or term.name.startswith("a-to-t") else view.naming,
             reason=undefined,
             ideal=found["multi-floor"].value if term.name == "multi" else None,
             p=bootstrap_p(estimate.replicates) if signed and undefined is None else None,
-            evidence=speech.evidence(
+            evidence=mentions.evidence(
                 np.ones(len(one), dtype=bool) if term.name.startswith("a-to-t") else one
             ),
             resampler=draw,

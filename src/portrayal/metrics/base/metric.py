@@ -17,14 +17,14 @@ from portrayal.metrics.base.attribute_names import resolve_attribute
 from portrayal.metrics.base.card import Card
 from portrayal.metrics.base.cautions import cautioned, study_cautions
 from portrayal.metrics.base.preconditions import unmet_precondition
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.caption_language import cautions, unread, with_cautions
 from portrayal.metrics.shared.lexicon_use import refuse_groups_alike
 from portrayal.results import HUMAN, Results, command_line, provenance
 from portrayal.study import Study
 
 DEFAULT_ATTRIBUTE = "gender"  # of metrics that need no labels, on a study that has none
-Compute = Callable[..., Findings]
+Compute = Callable[..., ResultBuilder]
 _MISSING = {
     "captions": "the study has no captions of a system",
     "references": "the study has no captions of people (references)",
@@ -84,7 +84,7 @@ class Metric:
         *,
         attribute: str | None = None,
         systems: Sequence[str] | None = None,
-        speakers: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
         seed: int = 0,
         **options: Any,
     ) -> Results:
@@ -97,7 +97,7 @@ class Metric:
         self.checked(options)
         if systems is not None:
             study = study.only(systems)
-        voices = self.voices(study, options) if speakers is None else tuple(speakers)
+        voices = self.voices(study, options) if sources is None else tuple(sources)
         parts: list[Results] = []
         skipped: list[dict[str, str | None]] = []
         for name in self.attributes_of(study, attribute, options):
@@ -109,7 +109,7 @@ class Metric:
                     if source not in readable
                 ]
                 with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
-                    found = self.compute(study, attribute=name, speakers=readable, seed=seed, **options)
+                    found = self.compute(study, attribute=name, sources=readable, seed=seed, **options)
                     terms = self._english if isinstance(self._english, tuple) else ()
                     parts.append(with_cautions(found.results(), doubts, terms))
             except Undefined as reason:
@@ -127,9 +127,9 @@ class Metric:
     def unmet(self, study: Study, attribute: str, options: Mapping[str, Any], seed: int = 0) -> str | None:
         """Why the metric cannot be measured for this attribute, in the words of a run; None when it can."""
 
-        def dry_run() -> Findings:
+        def dry_run() -> ResultBuilder:
             sources, _ = self._readable(study, attribute, self.voices(study, options), options)
-            return self.compute(study, attribute=attribute, speakers=sources, seed=seed, **options)
+            return self.compute(study, attribute=attribute, sources=sources, seed=seed, **options)
 
         return unmet_precondition(dry_run)
 
@@ -146,7 +146,7 @@ class Metric:
         """
         if "attributes" in self.card.needs or self.every_attribute:
             refuse_groups_alike(study, attribute)
-        if not set(voices) & set(study.speakers) or self._own_words(options):
+        if not set(voices) & set(study.sources) or self._own_words(options):
             return tuple(voices), {}
         if isinstance(self._english, tuple):  # some of its terms: these have a caution
             return tuple(voices), unread(study, voices, None) | cautions(study, voices, None)
@@ -191,7 +191,7 @@ class Metric:
         return {
             p.name: p.replace(annotation=hints[p.name])
             for p in parameters
-            if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("attribute", "speakers", "seed")
+            if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("attribute", "sources", "seed")
         }
 
     def checked(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class Metric:
         """Whom it measures: those who speak, or where it is about rankings, those who rank."""
         if self._voices is not None:
             return self._voices(study, options)
-        return study.rankers if "rankings" in self.card.needs else study.speakers
+        return study.rankers if "rankings" in self.card.needs else study.sources
 
     def _labels(self, study: Study) -> tuple[str, ...]:
         """The attributes whose labels it can use: rankings may bring their own."""

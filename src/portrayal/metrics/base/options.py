@@ -7,7 +7,7 @@ from typing import Annotated
 
 from portrayal.lexicon import Lexicon
 
-Draws = Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20]
+Bootstrap = Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20]
 Kept = Annotated[
     int,
     "Captions kept behind a number, at most; fewer behind numbers that share them with another (of a group, of a word, "

@@ -24,7 +24,7 @@ EVIDENCE_OF_ITEM = 100  # captions kept behind one word or object; a scan has th
 
 
 @dataclass
-class Findings:
+class ResultBuilder:
     """Collects rows for one metric and one attribute; units and directions come from the card."""
 
     card: Card
@@ -113,7 +113,7 @@ class Findings:
                 evidence = evidence.gather_every(-(-evidence.height // most))
             self.evidence.append((measurement.id, system, evidence))
 
-    def extend(self, other: Findings) -> None:
+    def extend(self, other: ResultBuilder) -> None:
         """Add what was found under other settings."""
         self.measurements += other.measurements
         self.evidence += other.evidence

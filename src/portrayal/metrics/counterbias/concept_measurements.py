@@ -79,7 +79,7 @@ class ConceptRows:
             )
             if images < TOO_FEW:
                 reason = f"{TOO_FEW_REASON}: {images} images, fewer than {TOO_FEW}; {reason}"
-        self.rows.findings.add(
+        self.rows.builder.add(
             term, estimate, system=self.rows.model, n=images, reason=reason,
             evidence=self.rows.evidence(self.where) if evidence else None, in_brief=True,
             resampler=self.rows.draw,
@@ -109,7 +109,7 @@ class ConceptRows:
             if estimate.value is None:
                 chances[number] = None
                 reason = f"no picture on which it is defined is of {' or '.join(lacking) or name}"
-            self.rows.findings.add(
+            self.rows.builder.add(
                 term, estimate, system=self.rows.model, group=name, item=concept, n=images, reason=reason,
                 p=chances[number], q=None,
                 support=images if group is not None else 2 * int(counted.min()),
@@ -120,13 +120,13 @@ class ConceptRows:
 
     @property
     def _over_all(self) -> bool:
-        return self.rows.findings.settings.get("template") == ALL
+        return self.rows.builder.settings.get("template") == ALL
 
     def _correct(self, many: int) -> None:
         """False discovery rates of the rows just added; those of too few images have no p, and count for nothing."""
-        added = self.rows.findings.measurements[-many:]
+        added = self.rows.builder.measurements[-many:]
         rates = benjamini_hochberg([one.p for one in added])
-        self.rows.findings.measurements[-many:] = [
+        self.rows.builder.measurements[-many:] = [
             replace(one, q=q) for one, q in zip(added, rates, strict=True)
         ]
 
@@ -146,7 +146,7 @@ class ConceptRows:
             if tied in groups and all(value is not None for value in found):
                 side = 1 if tied == groups[0] else -1
                 agreed.append(all(value * side > 0 for value in found if value is not None))
-        self.rows.findings.add(
+        self.rows.builder.add(
             "agreement", Estimate.of(100 * float(np.mean(agreed)) if agreed else None), system=self.rows.model,
             n=len(agreed), n_unit="concept", support=means.pictures,
             reason=None if agreed else "raters tie none of the concepts to one of the groups",

@@ -34,7 +34,7 @@ def answers_of(
     seed: int,
     batch: int,
     show: Sequence[int],
-    journal: Path | None,
+    checkpoint: Path | None,
     progress: Progress | None,
     title: str,
 ) -> Answers:
@@ -43,7 +43,7 @@ def answers_of(
     `show` are the instances whose pictures are kept to be looked at.
     """
     kept: Checkpoint[Answers] | None = (
-        None if journal is None or known_as is None else Checkpoint(journal, _save, _load)
+        None if checkpoint is None or known_as is None else Checkpoint(checkpoint, _save, _load)
     )
     pictures = list(by_picture(instances).values())
     parts, rows, done, wanted = [], [], 0, set(show)
@@ -58,7 +58,7 @@ def answers_of(
         if found is None:
             found = ask(
                 model, some, questions, attack, read_picture, placebo=placebo, seed=seed, batch=batch, show=shown,
-                tell=_telling(progress, title, done, len(pictures)),
+                report_progress=_telling(progress, title, done, len(pictures)),
             )  # fmt: skip
             if kept is not None:
                 kept.put(key, found)

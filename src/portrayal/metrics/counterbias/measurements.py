@@ -24,7 +24,7 @@ from portrayal.counterfactual.formulas import (
 )
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.prompts import Answers, Questions
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.counterbias.concept_measurements import ConceptRows
 from portrayal.metrics.counterbias.means import Array, Means, Whole
 from portrayal.metrics.counterbias.pairing import same_scenes
@@ -45,16 +45,16 @@ class Rows:
 
     def __init__(
         self,
-        findings: Findings,
+        builder: ResultBuilder,
         model: str,
         instances: Sequence[Instance],
         answers: Answers,
         questions: Questions,
         stereotypes: Mapping[str, str],
         seed: int,
-        draws: int,
+        n_resamples: int,
     ) -> None:
-        self.findings, self.model, self.instances, self.answers = findings, model, instances, answers
+        self.builder, self.model, self.instances, self.answers = builder, model, instances, answers
         self.questions, self.stereotypes, self.seed = questions, stereotypes, seed
         scenes = same_scenes(instances)
         names = tuple(sorted(set(scenes)))
@@ -62,16 +62,16 @@ class Rows:
         self.image: Whole = np.array([place[name] for name in scenes], dtype=np.int64)
         self.group: Whole = np.array([questions.groups.index(one.group) for one in instances], dtype=np.int64)
         self.signs: Array = np.where(self.group == 0, 1.0, -1.0)
-        self.draw = resampler(names, seed, draws)
+        self.draw = resampler(names, seed, n_resamples)
         self.placebo = answers.target.shape[2] > PLACEBO
-        self._settings = dict(findings.settings)
+        self._settings = dict(builder.settings)
 
     def write(self) -> None:
         for kind in self.questions.concepts:
             here = np.array([one.kind == kind for one in self.instances], dtype=bool)
             if here.any():
                 self._kind(kind, here)
-        self.findings.settings = self._settings
+        self.builder.settings = self._settings
         self._attack()
 
     @cached_property
@@ -103,7 +103,7 @@ class Rows:
 
     def settle(self, **more: object) -> None:
         """The settings of the rows that come next."""
-        self.findings.settings = {**self._settings, **more}
+        self.builder.settings = {**self._settings, **more}
 
     def _attack(self) -> None:
         """Whether pictures were changed, how far, and what else changed with them: each picture once."""
@@ -127,14 +127,14 @@ class Rows:
         failed = ~(drops(answers.present) >= LEAST_DROP)
         for number, name in ((None, None), *enumerate(self.questions.groups)):
             some = np.ones(len(failed), dtype=bool) if number is None else self.group == number
-            self.findings.add(
+            self.builder.add(
                 "undefined", float((failed & some).sum()), system=self.model, group=name, n=int(some.sum()),
                 n_unit="instance", evidence=self.evidence(np.flatnonzero(failed & some)),
             )  # fmt: skip
 
     def _mean(self, term: str, values: Array, image: Whole, group: str | None) -> None:
         if not len(values):
-            self.findings.add(
+            self.builder.add(
                 term,
                 None,
                 system=self.model,
@@ -149,7 +149,7 @@ class Rows:
             estimate = rate(counts[:, 0], counts[:, 1], self.draw).times(100)
         else:
             estimate = bootstrap(counts, divide_columns, self.draw)[0]
-        self.findings.add(term, estimate, system=self.model, group=group, n=len(values), resampler=self.draw)
+        self.builder.add(term, estimate, system=self.model, group=group, n=len(values), resampler=self.draw)
 
     def evidence(self, rows: NDArray[np.int64]) -> pl.DataFrame:
         """What was asked and answered of these instances, the means over templates."""

@@ -36,7 +36,7 @@ from portrayal.metrics.counterbias.groups import (
 from portrayal.models.masked_vlm.requirements import need_packages
 from portrayal.results import Results, command_line, provenance
 from portrayal.statements import IDEAL, Statement
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 
 CARD = Card(
     name="counterbias",
@@ -122,28 +122,28 @@ def counterbias(
     lexicon: Lexicon | str | None = None,
     concepts: Sequence[str] | None = None,
     templates: Sequence[str] | None = None,
-    over: str = "vocabulary",
-    bias_over: str = "vocabulary",
+    normalize_over: str = "vocabulary",
+    bias_normalize_over: str = "vocabulary",
     bias_prompt: str = BIAS_PROMPT,
     control_prompt: str = CONTROL_PROMPT,
     control_words: Sequence[str] = CONTROL_WORDS,
     attack: str | Sequence[str] = "pgd",
     epsilon: float | None = None,
     steps: int | None = None,
-    step: float | None = None,
+    step_size: float | None = None,
     norm: str | None = None,
     stop_at: float = 0.9,
     placebo: bool = True,
-    none: str = "text",
+    blank_image: str = "text",
     stereotypes: Mapping[str, str] = STEREOTYPES,
     device: str = "auto",
     precision: str = "float32",
-    batch: int = 64,
+    batch_size: int = 64,
     tokenizer: str | None = None,
     seed: int = 0,
-    draws: int = DRAWS,
+    bootstrap: int = RESAMPLES,
     skip_bad: bool = False,
-    journal: Path | None = None,
+    checkpoint: Path | None = None,
     progress: Progress | None = None,
 ) -> Results:
     """Measure one model, or several, on the pictures of a manifest.
@@ -159,7 +159,7 @@ def counterbias(
     >>> from portrayal.lab.world import World
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     study = write_lab(Recipe(scenes=60, pictures=64, world=World(data_bias=0)), pathlib.Path(folder) / "lab")
-    ...     found = counterbias(pathlib.Path(folder) / "lab" / "manifest.csv", "lab-dual-full", draws=50, steps=3)
+    ...     found = counterbias(pathlib.Path(folder) / "lab" / "manifest.csv", "lab-dual-full", bootstrap=50, steps=3)
     >>> bias = next(m for m in found.measurements if m.term == "b@v-l")
     >>> bias.system, bias.item, bias.value > 10
     ('lab-dual-full', None, True)
@@ -180,10 +180,10 @@ def counterbias(
     check_words(words, ordered)
     named = {group: (words or {}).get(group) or word_for(group, listed) for group in ordered}
     settings = Settings(
-        attacks=tuple(several(attack)), epsilon=epsilon, steps=steps, step=step, norm=norm, stop_at=stop_at,
-        placebo=placebo, over=over, bias_over=bias_over, bias_prompt=bias_prompt, control_prompt=control_prompt,
-        control_words=tuple(control_words), templates=templates_named(templates), none=none, batch=batch,
-        seed=seed, draws=draws, stereotypes=dict(stereotypes),
+        attacks=tuple(several(attack)), epsilon=epsilon, steps=steps, step_size=step_size, norm=norm, stop_at=stop_at,
+        placebo=placebo, normalize_over=normalize_over, bias_normalize_over=bias_normalize_over, bias_prompt=bias_prompt, control_prompt=control_prompt,
+        control_words=tuple(control_words), templates=templates_named(templates), blank_image=blank_image, batch_size=batch_size,
+        seed=seed, n_resamples=bootstrap, stereotypes=dict(stereotypes),
     )  # fmt: skip
     if settings.exact and len(ordered) > 2:
         raise PortrayalError(
@@ -194,11 +194,11 @@ def counterbias(
     models = names_of(several_models)
     parts = []
     for one in several_models:
-        asked, known_as = loaded(one, device, precision, batch, tokenizer)
+        asked, known_as = loaded(one, device, precision, batch_size, tokenizer)
         for pair in combinations(ordered, 2):
             here = [instance for instance in instances if instance.group in pair]
             run = Run(asked, known_as, attribute, {group: named[group] for group in pair}, here, settings)
-            parts.append(run.results(CARD, journal, progress))
+            parts.append(run.results(CARD, checkpoint, progress))
     origin = provenance(
         command=command_line(),
         seed=seed,

@@ -20,7 +20,7 @@ from portrayal.engine import Progress
 from portrayal.errors import PortrayalError, need, unknown_name
 from portrayal.files import content_digest
 from portrayal.metrics.base.card import Card
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.counterbias.images import picture_frame
 from portrayal.metrics.counterbias.inference import answers_of
 from portrayal.metrics.counterbias.measurements import Rows
@@ -38,34 +38,34 @@ class Settings:
     attacks: tuple[str, ...]
     epsilon: float | None
     steps: int | None
-    step: float | None
+    step_size: float | None
     norm: str | None
     stop_at: float
     placebo: bool
-    over: str
-    bias_over: str
+    normalize_over: str
+    bias_normalize_over: str
     bias_prompt: str
     control_prompt: str
     control_words: tuple[str, ...]
     templates: tuple[Template, ...]
-    none: str
-    batch: int
+    blank_image: str
+    batch_size: int
     seed: int
-    draws: int
+    n_resamples: int
     stereotypes: Mapping[str, str]
 
     def __post_init__(self) -> None:
         for what, value, known in (
-            ("set of words", self.over, OVER),
-            ("set of words of the bias prompt", self.bias_over, BIAS_OVER),
-            ("way to show no picture", self.none, NONE),
+            ("set of words", self.normalize_over, OVER),
+            ("set of words of the bias prompt", self.bias_normalize_over, BIAS_OVER),
+            ("way to show no picture", self.blank_image, NONE),
             *(("attack", attack, ATTACKS) for attack in self.attacks),
         ):
             if value not in known:
                 raise unknown_name(what, value, known)
         if len(set(self.control_words)) < 2:
             raise PortrayalError("A placebo moves from one control word to another: give two or more.")
-        if self.batch < 1 or self.draws < 20:
+        if self.batch_size < 1 or self.n_resamples < 20:
             raise PortrayalError("A batch has one picture or more, and intervals rest on 20 draws or more.")
         for attack in self.attacks:
             self.attack(attack)
@@ -77,7 +77,7 @@ class Settings:
     def attack(self, kind: str) -> Attack | None:
         if kind == EXACT:
             return None
-        return Attack.usual(kind, self.norm, self.epsilon, self.step, self.steps, self.stop_at)
+        return Attack.usual(kind, self.norm, self.epsilon, self.step_size, self.steps, self.stop_at)
 
     def told(self, kind: str) -> dict[str, Any]:
         """As rows tell it."""
@@ -85,13 +85,13 @@ class Settings:
         size: dict[str, Any] = {}
         if attack is not None:
             size = {"epsilon": round(attack.epsilon, 6), "norm": attack.norm, "steps": attack.most}
-            size |= {"step": round(attack.stride, 6)}
+            size |= {"step_size": round(attack.stride, 6)}
         return {
             "attack": kind,
             **size,
             "stop_at": self.stop_at,
             "bias_prompt": self.bias_prompt,
-            "bias_over": self.bias_over,
+            "bias_normalize_over": self.bias_normalize_over,
             "control_prompt": self.control_prompt,
         }
 
@@ -112,14 +112,14 @@ class Run:
             words,
             Manifest("", tuple(instances)).concepts,
             settings.templates,
-            cast(Literal["vocabulary", "candidates"], settings.over),
+            cast(Literal["vocabulary", "candidates"], settings.normalize_over),
             settings.bias_prompt,
-            cast(Literal["vocabulary", "groups"], settings.bias_over),
+            cast(Literal["vocabulary", "groups"], settings.bias_normalize_over),
             settings.control_prompt,
             settings.control_words,
         )
         lonely = [kind for kind, listed in self.questions.concepts.items() if len(listed) < 2]
-        if settings.over == "candidates" and lonely:
+        if settings.normalize_over == "candidates" and lonely:
             raise PortrayalError(
                 f"Among one candidate alone every answer is certain: ask about two or more of '{lonely[0]}', or "
                 f"over the vocabulary."
@@ -127,7 +127,7 @@ class Run:
         self.shared = {
             "groups": list(words),
             "words": list(words.values()),
-            "over": settings.over,
+            "normalize_over": settings.normalize_over,
             "questions": self.questions.digest,
         }
 
@@ -136,33 +136,37 @@ class Run:
         """A model that reads texts alone has no pictures to be changed."""
         return getattr(getattr(self.model, "network", None), "side", 1) != 0
 
-    def results(self, card: Card, journal: Path | None, progress: Progress | None) -> Results:
-        findings = Findings(card, self.attribute, {})
+    def results(self, card: Card, checkpoint: Path | None, progress: Progress | None) -> Results:
+        builder = ResultBuilder(card, self.attribute, {})
         said = self._texts()
         frames = [pl.DataFrame(schema=PICTURES_SCHEMA)]
         if self.sees:
             self._try_prompts()
             for kind in self.settings.attacks:
-                answers = self._answers(kind, journal, progress)
-                findings.settings = {**self.shared, **self.settings.told(kind)}
+                answers = self._answers(kind, checkpoint, progress)
+                builder.settings = {**self.shared, **self.settings.told(kind)}
                 rows = Rows(
-                    findings, self.model.name, self.instances, answers, self.questions,
-                    self.settings.stereotypes, self.settings.seed, self.settings.draws,
+                    builder, self.model.name, self.instances, answers, self.questions,
+                    self.settings.stereotypes, self.settings.seed, self.settings.n_resamples,
                 )  # fmt: skip
                 with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
                     rows.write()
                 frames.append(picture_frame(answers, self.instances, self.model.name, kind))
         text_rows(
-            findings, self.model.name, said, self.questions, {**self.shared, "none": self.settings.none}
+            builder,
+            self.model.name,
+            said,
+            self.questions,
+            {**self.shared, "blank_image": self.settings.blank_image},
         )
-        return replace(findings.results(), pictures=pl.concat(frames).unique("image_id", maintain_order=True))
+        return replace(builder.results(), pictures=pl.concat(frames).unique("image_id", maintain_order=True))
 
-    def _answers(self, kind: str, journal: Path | None, progress: Progress | None) -> Answers:
+    def _answers(self, kind: str, checkpoint: Path | None, progress: Progress | None) -> Answers:
         settings = self.settings
         return answers_of(
             self.model, self.known_as, self.instances, self.questions, settings.attack(kind),
-            placebo=settings.placebo, seed=settings.seed, batch=settings.batch, show=self._shown(),
-            journal=journal, progress=progress, title=f"{self.model.name}, {kind}",
+            placebo=settings.placebo, seed=settings.seed, batch=settings.batch_size, show=self._shown(),
+            checkpoint=checkpoint, progress=progress, title=f"{self.model.name}, {kind}",
         )  # fmt: skip
 
     def _texts(self) -> dict[tuple[str, str], Any]:
@@ -175,7 +179,7 @@ class Run:
             ) from None
 
     def _gray(self) -> Any:
-        if self.settings.none == "text" or not self.sees:
+        if self.settings.blank_image == "text" or not self.sees:
             return None
         gray = getattr(self.model, "gray", None)
         if gray is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from portrayal.counterfactual.prompts import Questions
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.counterbias.means import Array
 from portrayal.metrics.counterbias.terms import ALL
 
@@ -15,7 +15,7 @@ _NO_IMAGES = 10**9  # rests on texts, of which there are no others to draw: they
 
 
 def text_rows(
-    findings: Findings,
+    builder: ResultBuilder,
     model: str,
     said: Mapping[tuple[str, str], Array],
     questions: Questions,
@@ -27,14 +27,14 @@ def text_rows(
         by_concept = np.array([said[kind, concept][:, 0] - said[kind, concept][:, 1] for concept in concepts])
         asked = len(names) * len(concepts)
         for number, name in ((None, ALL), *enumerate(names)):
-            findings.settings = {**settings, "kind": kind, "template": name}
+            builder.settings = {**settings, "kind": kind, "template": name}
             some = by_concept if number is None else by_concept[:, [number]]
-            findings.add(
+            builder.add(
                 "b@text", float(np.abs(some).mean()), system=model, n=asked if number is None else len(concepts),
                 n_unit="text", support=_NO_IMAGES,
             )  # fmt: skip
             for concept, values in zip(concepts, some, strict=True):
-                findings.add(
+                builder.add(
                     "b@text", float(values.mean()), system=model, item=concept, n=len(values), n_unit="text",
                     support=_NO_IMAGES,
                 )  # fmt: skip

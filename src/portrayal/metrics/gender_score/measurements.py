@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.lexicon import NEUTRAL, Lexicon
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.cooccurrence import Objects, dealt_p
 from portrayal.metrics.shared.language_scores.caption_groups import columns_of, memberships
 from portrayal.metrics.shared.language_scores.caption_scores import Scorer, Scores
 from portrayal.metrics.shared.language_scores.ratios import base_rates, largest_share, ratio, shares
-from portrayal.metrics.shared.mentions import Speech, listen
+from portrayal.metrics.shared.mentions import CaptionMentions, find_mentions
 from portrayal.stats import (
     Estimate,
     Resampler,
@@ -37,7 +37,7 @@ class Case:
     """One measurement under one set of settings."""
 
     study: Study
-    findings: Findings
+    builder: ResultBuilder
     attribute: str
     lexicon: Lexicon
     scorer: Scorer
@@ -47,23 +47,25 @@ class Case:
     items: tuple[str, ...]
     synonyms: str | None
     seed: int
-    draws: int
+    n_resamples: int
 
-    def measure(self, speaker: str, in_full: bool) -> None:
+    def measure(self, source: str, in_full: bool) -> None:
         """All rows; where it is one of several settings, not those of single objects."""
-        speech = listen(self.study, speaker, self.lexicon)
-        counted = memberships(speech, self.lexicon, self.both)
-        told = Told(speech, self._scores(speech, counted.sum(axis=1) > 0), counted, columns_of(self.lexicon))
-        rows = _Rows(self, replace(self.findings, settings=self.settings), speaker, told)
+        mentions = find_mentions(self.study, source, self.lexicon)
+        counted = memberships(mentions, self.lexicon, self.both)
+        told = Told(
+            mentions, self._scores(mentions, counted.sum(axis=1) > 0), counted, columns_of(self.lexicon)
+        )
+        rows = _Rows(self, replace(self.builder, settings=self.settings), source, told)
         rows.add_groups()
         if in_full:
             rows.add_objects()
 
-    def _scores(self, speech: Speech, which: NDArray[np.bool_]) -> Scores:
+    def _scores(self, mentions: CaptionMentions, which: NDArray[np.bool_]) -> Scores:
         """Of the captions that count; the others are nobody's, and a language model takes its time."""
         places = np.flatnonzero(which)
-        images = [speech.images[speech.image[place]] for place in places]
-        found = self.scorer.scores(images, [speech.captions[place] for place in places])
+        images = [mentions.images[mentions.image[place]] for place in places]
+        found = self.scorer.scores(images, [mentions.captions[place] for place in places])
         return Scores(*(_spread(values, places, len(which)) for values in astuple(found)))
 
     @property
@@ -88,7 +90,7 @@ class Case:
 class Told:
     """A speaker's captions with their scores, and what each counts for; the last column may be neutral captions."""
 
-    speech: Speech
+    mentions: CaptionMentions
     scores: Scores
     counted: Values
     columns: tuple[str, ...]
@@ -101,23 +103,23 @@ class Told:
     def sums(self) -> Values:
         """Per image and column, the scores of its captions, every image counting once."""
         score = np.where(self.known, self.scores.score, 0.0)
-        return self.speech.share_per_image(self.counted * score[:, None])
+        return self.mentions.share_per_image(self.counted * score[:, None])
 
     @cached_property
     def counts(self) -> Values:
         """Per image and column, its scored captions."""
-        return self.speech.share_per_image(self.counted * self.known[:, None])
+        return self.mentions.share_per_image(self.counted * self.known[:, None])
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return self.speech.groups
+        return self.mentions.groups
 
 
 @dataclass(frozen=True)
 class _Rows:
     case: Case
-    findings: Findings
-    speaker: str
+    builder: ResultBuilder
+    source: str
     told: Told
 
     @cached_property
@@ -126,9 +128,9 @@ class _Rows:
 
     @cached_property
     def _evidence(self) -> Any:
-        scores, speech = self.told.scores, self.told.speech
-        texts = [self._seen_in(speech.images[place]) for place in speech.image]
-        return speech.described(
+        scores, mentions = self.told.scores, self.told.mentions
+        texts = [self._seen_in(mentions.images[place]) for place in mentions.image]
+        return mentions.described(
             objects=texts,
             likely=_rounded(scores.hypothesis),
             similarity=_rounded(scores.similarity),
@@ -141,7 +143,7 @@ class _Rows:
 
     def add_groups(self) -> None:
         told, case = self.told, self.case
-        draw = resampler(told.speech.images, case.seed, case.draws)
+        draw = resampler(told.mentions.images, case.seed, case.n_resamples)
         totals = np.hstack([told.sums, told.counts])
         columns, groups = len(told.columns), self._groups
 
@@ -176,9 +178,9 @@ class _Rows:
             for place, group in enumerate(told.groups):
                 self._add("to-neutral", to_neutral[place], group, [place], draw, beside=columns - 1)
         without = (told.counted.any(axis=1)) & ~told.known
-        self.findings.add(
-            "unscored", float(without.sum()), system=self.speaker, n=len(told.speech.captions), n_unit="caption",
-            evidence=told.speech.evidence(without),
+        self.builder.add(
+            "unscored", float(without.sum()), system=self.source, n=len(told.mentions.captions), n_unit="caption",
+            evidence=told.mentions.evidence(without),
         )  # fmt: skip
 
     def _add(
@@ -213,9 +215,9 @@ class _Rows:
             reason = (
                 f"no caption of an image with a known object names {named}" if empty else "all scores are 0"
             )
-        self.findings.add(
-            term, estimate, system=self.speaker, group=group, n=self._images(columns), support=min(support),
-            reason=reason, p=p, ideal=ideal, evidence=told.speech.evidence(which, self._evidence), resampler=draw,
+        self.builder.add(
+            term, estimate, system=self.source, group=group, n=self._images(columns), support=min(support),
+            reason=reason, p=p, ideal=ideal, evidence=told.mentions.evidence(which, self._evidence), resampler=draw,
             in_brief=term != "score" or group is None,
         )  # fmt: skip
 
@@ -229,7 +231,7 @@ class _Rows:
         use = np.flatnonzero((told.counted[:, :groups].sum(axis=1) > 0) & told.known)
         if not len(use):
             return [None] * groups
-        named, weight = told.counted[use, :groups], told.speech.weight[use]
+        named, weight = told.counted[use, :groups], told.mentions.weight[use]
         score = weight * told.scores.score[use]
 
         def distance(order: NDArray[np.int64]) -> Values:
@@ -237,7 +239,7 @@ class _Rows:
             part = shares(ratio((score @ dealt)[None], (weight @ dealt)[None]))[0]
             return np.asarray(np.abs(part - 1 / groups))
 
-        found = permutation_test(distance, told.speech.image[use], self.case.seed, self.case.draws)
+        found = permutation_test(distance, told.mentions.image[use], self.case.seed, self.case.n_resamples)
         return [float(one) if np.isfinite(one) else None for one in found]
 
     # -- objects ------------------------------------------------------------------------------------------------
@@ -245,12 +247,12 @@ class _Rows:
     def add_objects(self) -> None:
         told, case, groups = self.told, self.case, self._groups
         objects = case.told_of
-        labels, shown = list(objects.labels), objects.beside(told.speech)
-        if not labels or not len(told.speech.captions):
+        labels, shown = list(objects.labels), objects.beside(told.mentions)
+        if not labels or not len(told.mentions.captions):
             return
         score = np.where(told.known, told.scores.score, 0.0)[:, None]
         counted = told.counted[:, :groups]
-        to_image = told.speech.to_image
+        to_image = told.mentions.to_image
         sums = [to_image @ shown.multiply((counted * score)[:, [g]]).tocsr() for g in range(groups)]
         counts = [
             to_image @ shown.multiply((counted * told.known[:, None])[:, [g]]).tocsr() for g in range(groups)
@@ -266,7 +268,7 @@ class _Rows:
         def cube(totals: Values) -> Values:
             return totals.reshape(len(totals), groups, len(labels))
 
-        draw = resampler(told.speech.images, case.seed, case.draws)
+        draw = resampler(told.mentions.images, case.seed, case.n_resamples)
         means = bootstrap(columns, lambda t: ratio(t[:, :size], t[:, size:]), draw)
         of_means = bootstrap(
             columns, lambda t: shares(cube(ratio(t[:, :size], t[:, size:]))).reshape(len(t), -1), draw
@@ -274,7 +276,7 @@ class _Rows:
         of_sums = bootstrap(columns, lambda t: shares(cube(t[:, :size])).reshape(len(t), -1), draw)
         value = np.where(told.known, told.scores.score, 0.0)
         beside = shown.tocsc()[:, keep]
-        p = dealt_p(told.speech, beside.tocsr(), counted, value, n[keep], case.seed, case.draws)
+        p = dealt_p(told.mentions, beside.tocsr(), counted, value, n[keep], case.seed, case.n_resamples)
         q = [benjamini_hochberg(p[g]) for g in range(groups)]
         rates = base_rates(case.study, case.attribute, case.lexicon)
         of_group = [np.asarray((matrix > 0).sum(axis=0)).reshape(-1)[keep] for matrix in counts]
@@ -285,7 +287,7 @@ class _Rows:
             for g, group in enumerate(told.groups):
                 place = g * len(labels) + index
                 which = with_object & (counted[:, g] > 0) & told.known
-                captions = told.speech.evidence(which, self._evidence)
+                captions = told.mentions.evidence(which, self._evidence)
                 said = {"group": group, "item": label, "evidence": captions}
                 nobody = f"no scored caption names {empty} beside it"
                 images = int(n[keep][index])
@@ -301,7 +303,7 @@ class _Rows:
 
     def _add_object(self, term: str, estimate: Estimate, n: int, support: int, why: str, **more: Any) -> None:
         reason = why if estimate.value is None else None
-        self.findings.add(term, estimate, system=self.speaker, n=n, support=support, reason=reason, **more)
+        self.builder.add(term, estimate, system=self.source, n=n, support=support, reason=reason, **more)
 
 
 def _all_people(totals: Values, columns: int, groups: int) -> Values:

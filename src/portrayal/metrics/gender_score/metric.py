@@ -10,9 +10,9 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, shipped_lexicons
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Items, Synonyms, Words, several
+from portrayal.metrics.base.options import Bootstrap, Items, Synonyms, Words, several
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.gender_score.measurements import LISTED, Case
 from portrayal.metrics.shared.language_scores.belief_revision import belief_revision
 from portrayal.metrics.shared.language_scores.caption_scores import Scorer
@@ -31,7 +31,7 @@ from portrayal.metrics.shared.language_scores.options import (
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
 from portrayal.metrics.shared.mentions import choose_lexicon
 from portrayal.results import TOO_FEW
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 
 __all__ = ["CARD", "belief_revision", "gender_score"]
@@ -88,15 +88,15 @@ def gender_score(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
     language_model: LanguageModelName = USUAL,
     encoder: EncoderName = USUAL,
     hypothesis: Hypothesis = "mean",
     evidence: Evidence = "positive",
-    seen: Seen = "joined",
+    detections: Seen = "joined",
     confidence: Confidence = None,
     both: Both = "neither",
     objects: Annotated[
@@ -108,7 +108,7 @@ def gender_score(
     sensitivity: Annotated[
         bool, "Also by other word lists, ways to sum up, objects one by one, and negative evidence."
     ] = False,
-) -> Findings:
+) -> ResultBuilder:
     """Mean scores, their ratios, and objects' shares for every speaker.
 
     >>> import polars as pl, portrayal
@@ -127,27 +127,27 @@ def gender_score(
     check_models(study, language_model=language_model, encoder=encoder)
     visual = visual_context(study, confidence)
     preconditions_met()
-    findings = Findings(CARD, attribute, {})
+    builder = ResultBuilder(CARD, attribute, {})
     judge = likelihood(study, language_model, device)
     reader = sentence_encoder(study, encoder, device)
     usual = Case(
         study=study,
-        findings=findings,
+        builder=builder,
         attribute=attribute,
         lexicon=words,
-        scorer=Scorer(judge, reader, visual, seen, hypothesis, evidence),
+        scorer=Scorer(judge, reader, visual, detections, hypothesis, evidence),
         confidence=confidence,
         both=both,
         objects=objects,
         items=tuple(several(item)),
         synonyms=synonyms,
         seed=seed,
-        draws=draws,
+        n_resamples=bootstrap,
     )
     for case in [usual, *(_variants(usual) if sensitivity else ())]:
-        for speaker in speakers:
-            case.measure(speaker, in_full=case is usual)
-    return findings
+        for source in sources:
+            case.measure(source, in_full=case is usual)
+    return builder
 
 
 def _variants(usual: Case) -> list[Case]:
@@ -161,8 +161,8 @@ def _variants(usual: Case) -> list[Case]:
         if evidence != scorer.evidence:
             made.append(replace(usual, scorer=replace(scorer, evidence=evidence)))
     for seen in ("joined", "each"):
-        if seen != scorer.seen:
-            made.append(replace(usual, scorer=replace(scorer, seen=seen)))
+        if seen != scorer.detections:
+            made.append(replace(usual, scorer=replace(scorer, detections=seen)))
     return made
 
 

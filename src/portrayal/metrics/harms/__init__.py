@@ -15,9 +15,9 @@ from portrayal.files import content_digest
 from portrayal.metrics.base.attribute_names import resolve_attribute
 from portrayal.metrics.base.card import Card
 from portrayal.metrics.base.metric import DEFAULT_ATTRIBUTE, metric
-from portrayal.metrics.base.options import Draws, Kept, Synonyms, Words, several
+from portrayal.metrics.base.options import Bootstrap, Kept, Synonyms, Words, several
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.counting import count_scenes, speakers_of
 from portrayal.metrics.harms.counts import TOP
 from portrayal.metrics.harms.demeaning import AdjectiveAsNoun, DemeaningWords, InContext, PeopleNotMentioned
@@ -35,7 +35,7 @@ from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.shared.caption_language import unread
 from portrayal.metrics.shared.language_scores.models import LEARNT
 from portrayal.results import Results, command_line, provenance
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study, read_part
 from portrayal.study.cautions import LENGTH, REFERENCES, UNANNOTATED
 
@@ -122,9 +122,9 @@ def harms(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     measurement: Annotated[
         tuple[Term, ...], "Only these measurements (repeatable); by default all fifteen."
     ] = (),
@@ -170,7 +170,7 @@ def harms(
     top: Annotated[int, "How many words are told of each kind.", 0] = TOP,
     evidence: Kept = EVIDENCE,
     show_words: Annotated[bool, "Tell demeaning words one by one."] = False,
-) -> Findings:
+) -> ResultBuilder:
     """Counts and shares of what captions say that harms, for every system; at stages 1 and 3, for people.
 
     >>> import polars as pl, portrayal
@@ -186,22 +186,22 @@ def harms(
     asked = Asked(
         attribute=attribute, truth=truth, reference=reference, entities=entities, identity=several(identity),
         demeaning=demeaning, in_context=in_context, appearance=appearance, by=by, threshold=threshold, vectors=vectors,
-        synonyms=synonyms, lexicon=lexicon, seed=seed, draws=draws, top=top, evidence=evidence, show_words=show_words,
+        synonyms=synonyms, lexicon=lexicon, seed=seed, n_resamples=bootstrap, top=top, evidence=evidence, show_words=show_words,
     )  # fmt: skip
     if study.attribute_names and by == LABELLED:
         study.labels(attribute)  # complains of what it does not know
     _need_people(stages, study.references.height)
     preconditions_met()
     survey = Survey.of(study, any(kind.needs_senses for kind in chosen), attribute)
-    findings = Findings(CARD, attribute, {})
+    builder = ResultBuilder(CARD, attribute, {})
     for one in stages:
-        voices = speakers_of(one, speakers, survey)
+        voices = speakers_of(one, sources, survey)
         if not voices:
             continue
         setup, settings = prepare(asked.at(one), survey, chosen)
         counted = count_scenes(study, with_study(setup, asked, study, chosen), chosen, voices)
-        findings.extend(written(counted, attribute, settings, keep_all=evidence == 0))
-    return findings
+        builder.extend(written(counted, attribute, settings, keep_all=evidence == 0))
+    return builder
 
 
 def _need_people(stages: Sequence[Stage], described: int) -> None:
@@ -221,17 +221,17 @@ def written(
     attribute: str,
     settings: Mapping[str, Any],
     keep_all: bool = False,
-) -> Findings:
+) -> ResultBuilder:
     """The rows of every measurement; of one that cannot be made, the reason."""
-    findings = Findings(CARD, attribute, settings, keep_all=keep_all)
-    for speaker, measures in counted.items():
+    builder = ResultBuilder(CARD, attribute, settings, keep_all=keep_all)
+    for source, measures in counted.items():
         for measure in measures:
             reason = measure.undefined()
             if reason is not None:
-                findings.add(measure.rule.term, None, system=speaker, n=0, reason=reason)
+                builder.add(measure.rule.term, None, system=source, n=0, reason=reason)
             else:
-                measure.write(findings, speaker)
-    return findings
+                measure.write(builder, source)
+    return builder
 
 
 def stream(
@@ -258,7 +258,7 @@ def stream(
     if attribute is not None:
         attribute = resolve_attribute(attribute, part.attribute_names)
     first = attribute or next(iter(part.attribute_names), DEFAULT_ATTRIBUTE)
-    sources = [source for source in part.speakers if systems is None or source in systems]
+    sources = [source for source in part.sources if systems is None or source in systems]
     for reason in unread(part, sources, None).values():
         raise Undefined(reason)
     asked = Asked(
@@ -275,14 +275,14 @@ def stream(
     if attribute is not None and survey.groups and attribute not in survey.groups:
         raise unknown_name("attribute", attribute, list(survey.groups))
     _need_people(stages, survey.described)
-    findings = Findings(CARD, first, {})
+    builder = ResultBuilder(CARD, first, {})
     for stage, measures in counted.items():
         _, settings = prepare(asked.at(stage), survey, able)
-        findings.extend(written(measures, first, settings, keep_all=asked.evidence == 0))
-        unable = Findings(CARD, first, settings)
-        for speaker, kind in product(measures, [kind for kind in chosen if not kind.streams]):
-            unable.add(kind.rule.term, None, system=speaker, n=0, reason=NOT_IN_PARTS)
-        findings.extend(unable)
+        builder.extend(written(measures, first, settings, keep_all=asked.evidence == 0))
+        unable = ResultBuilder(CARD, first, settings)
+        for source, kind in product(measures, [kind for kind in chosen if not kind.streams]):
+            unable.add(kind.rule.term, None, system=source, n=0, reason=NOT_IN_PARTS)
+        builder.extend(unable)
     files = content_digest(Path(path)) if Path(path).is_file() else content_digest(Path(path) / "study.toml")
     about = {"name": Path(path).name, "digest": files[:16]}
     origin = provenance(
@@ -293,7 +293,7 @@ def stream(
         cards={CARD.name: CARD.as_dict()},
         skipped=[],
     )
-    return Results.join([findings.results()], origin)
+    return Results.join([builder.results()], origin)
 
 
 __all__ = ["CARD", "MEASURES", "harms", "stream"]

@@ -16,29 +16,29 @@ from portrayal.study import Study
 
 
 def count_scenes(
-    study: Study, setup: Setup, chosen: Sequence[type[Measure]], speakers: Sequence[str]
+    study: Study, setup: Setup, chosen: Sequence[type[Measure]], sources: Sequence[str]
 ) -> dict[str, list[Measure]]:
     """The measurements of each speaker, having seen every image."""
-    measures = {speaker: [kind(setup) for kind in chosen] for speaker in speakers}
-    able = {speaker: [one for one in made if one.undefined() is None] for speaker, made in measures.items()}
+    measures = {source: [kind(setup) for kind in chosen] for source in sources}
+    able = {source: [one for one in made if one.undefined() is None] for source, made in measures.items()}
     gc.freeze()  # word lists are large and stay: looking through them for garbage takes a third of the time
     try:
-        for speaker, scene in _all_scenes(study, setup, [speaker for speaker in speakers if able[speaker]]):
+        for source, scene in _all_scenes(study, setup, [source for source in sources if able[source]]):
             said, people = tellings(setup, scene)
-            for measure in able[speaker]:
+            for measure in able[source]:
                 measure.see(scene, said, people)
     finally:
         gc.unfreeze()
     return measures
 
 
-def _all_scenes(study: Study, setup: Setup, speakers: Sequence[str]) -> Iterator[tuple[str, Scene]]:
+def _all_scenes(study: Study, setup: Setup, sources: Sequence[str]) -> Iterator[tuple[str, Scene]]:
     """Image by image, so that what people say of one is read once for all speakers."""
 
-    def of(speaker: str) -> Iterator[tuple[str, Scene]]:
-        return ((speaker, scene) for scene in scenes(study, speaker, setup.attribute))
+    def of(source: str) -> Iterator[tuple[str, Scene]]:
+        return ((source, scene) for scene in scenes(study, source, setup.attribute))
 
-    return heapq.merge(*(of(speaker) for speaker in speakers), key=lambda entry: entry[1].image)
+    return heapq.merge(*(of(source) for source in sources), key=lambda entry: entry[1].image)
 
 
 def tellings(setup: Setup, scene: Scene) -> tuple[Sequence[Telling], Sequence[Telling]]:
@@ -55,8 +55,8 @@ def _joined(readings: Sequence[Reading], reference: Reference) -> Sequence[Telli
     return readings
 
 
-def speakers_of(stage: Stage, speakers: Sequence[str], survey: Survey) -> list[str]:
+def speakers_of(stage: Stage, sources: Sequence[str], survey: Survey) -> list[str]:
     """Whose captions or labels a stage is about: people's, where there are any, or systems'."""
     if stage in ("1", "3"):
-        return [HUMAN] if HUMAN in speakers and survey.described else []
-    return [speaker for speaker in speakers if speaker != HUMAN]
+        return [HUMAN] if HUMAN in sources and survey.described else []
+    return [source for source in sources if source != HUMAN]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.image_records import Scene
 from portrayal.stats import Estimate, Resampler, normal_p, resampler, wilson_of_sums
 
@@ -201,13 +201,13 @@ class Tally:
 
     def write(
         self,
-        findings: Findings,
+        builder: ResultBuilder,
         term: str,
-        speaker: str,
+        source: str,
         *,
         items: Sequence[str] = (),
         seed: int,
-        draws: int,
+        n_resamples: int,
         top: int = TOP,
         nothing: str,
         whole: bool = True,
@@ -218,23 +218,23 @@ class Tally:
         `nothing` says why there is no number where no image could count. Without `whole`, items alone are told.
         """
         if not self.trials.get(None):
-            findings.add(term, None, system=speaker, n=0, reason=nothing)
+            builder.add(term, None, system=source, n=0, reason=nothing)
             return
         groups = [None, *sorted(group for group in self.trials if group is not None)]
-        draw = self._resampler(seed, draws)
+        draw = self._resampler(seed, n_resamples)
         for item in (*((None,) if whole else ()), *items):
             for group in groups:
-                self._row(findings, term, speaker, item, group, draw)
+                self._row(builder, term, source, item, group, draw)
         for item in self.words(
             top, items
         ):  # of all people: by group there would be more words than anybody reads
-            self._row(findings, term, speaker, item, None, draw)
+            self._row(builder, term, source, item, None, draw)
 
     def _row(
         self,
-        findings: Findings,
+        builder: ResultBuilder,
         term: str,
-        speaker: str,
+        source: str,
         item: str | None,
         group: str | None,
         draw: Resampler | None,
@@ -250,8 +250,8 @@ class Tally:
         for unit, scale in (("share", 1.0), ("count", float(n))):
             value = share if unit == "share" else total
             estimate = Estimate(value, low * scale, high * scale, se * scale, share_draws * scale)
-            findings.add(
-                term, estimate, system=speaker, group=group, item=item, n=n, unit=unit,
+            builder.add(
+                term, estimate, system=source, group=group, item=item, n=n, unit=unit,
                 p=p if unit == "share" else None, evidence=evidence, in_brief=unit == "count",
                 resampler=draw if unit == "share" else None,
             )  # fmt: skip
@@ -261,11 +261,11 @@ class Tally:
         found = [self.sums[item, group] for group in groups if (item, group) in self.sums]
         return sum(sums.total for sums in found), sum(sums.squares for sums in found)
 
-    def _resampler(self, seed: int, draws: int) -> Resampler | None:
+    def _resampler(self, seed: int, n_resamples: int) -> Resampler | None:
         shares = self.shares.get(None, [])
         if len(shares) < 2:
             return None
-        return resampler(tuple(sorted(image for image, _ in shares)), seed, draws)
+        return resampler(tuple(sorted(image for image, _ in shares)), seed, n_resamples)
 
     def _draws(self, group: str | None, draw: Resampler) -> np.ndarray:
         """The share in every draw of the images."""

@@ -8,7 +8,7 @@ from typing import Any
 from portrayal.lexicon import tokenize
 from portrayal.lexicon.people import person_words
 from portrayal.lexicon.wordnet.graph import wordnet
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.conditional_rates import Rates
 from portrayal.metrics.harms.counts import OF_KIND, Samples
 from portrayal.metrics.harms.image_records import Scene
@@ -111,10 +111,10 @@ class Misnaming(Measure):
             self.rates.setdefault(group, Rates()).merge(rates)
         self.behind.merge(other.behind)
 
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         term = self.rule.term
         if None not in self.rates:
-            findings.add(term, None, system=speaker, n=0, reason="no captioned image has labelled objects")
+            builder.add(term, None, system=source, n=0, reason="no captioned image has labelled objects")
             return
         for group in [None, *sorted(name for name in self.rates if name is not None)]:
             rates = self.rates[group]
@@ -123,12 +123,12 @@ class Misnaming(Measure):
             passing = [label for label, one in found.items() if one.low > HALF]
             if not best:
                 reason = f"no labelled object goes unnamed in {ENOUGH_CASES} captions or more"
-                findings.add(term, None, system=speaker, group=group, n=0, n_unit="object", reason=reason)
+                builder.add(term, None, system=source, group=group, n=0, n_unit="object", reason=reason)
                 continue
             evidence = self.behind.of([(label, found[label].other) for label in passing], self.setup.evidence)
             self.verdicts(
-                findings,
-                speaker,
+                builder,
+                source,
                 len(passing),
                 len(best),
                 evidence,
@@ -138,9 +138,9 @@ class Misnaming(Measure):
             )
             ranked = sorted(found.items(), key=lambda entry: (-entry[1].value, entry[0]))
             for label, one in ranked[: self.setup.top] if group is None else ():
-                findings.add(
+                builder.add(
                     term, Estimate(one.value, one.low, one.high, None, Estimate.of(None).replicates),
-                    system=speaker, item=f"{label}{ARROW}{one.other}", n=round(one.cases),
+                    system=source, item=f"{label}{ARROW}{one.other}", n=round(one.cases),
                     unit="share", support=TOO_FEW, evidence=self.behind[label, one.other].frame(),
                 )  # fmt: skip
 
@@ -170,7 +170,7 @@ class GroupNotMentioned(_AgainstPeople):
     )
 
     def items(self) -> Sequence[str]:
-        return axes_told(self.setup.lists.identity.axes, self.setup.lists.seen is not None)
+        return axes_told(self.setup.lists.identity.axes, self.setup.lists.detections is not None)
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:  # noqa: ARG002
         assert people is not None
@@ -376,16 +376,16 @@ class Ignoring(_AgainstEither):
         for group, rates in other.rates.items():
             self.rates.setdefault(group, Rates()).merge(rates)
 
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         setup, term = self.setup, self.rule.term
         self.tally.write(
-            findings, term, speaker, seed=setup.seed, draws=setup.draws, top=0, nothing=self.nothing
+            builder, term, source, seed=setup.seed, n_resamples=setup.n_resamples, top=0, nothing=self.nothing
         )
         rates = self.rates.get(None, Rates())
         told = {word: rates.most_usual(word) for word in rates.labels(TOO_FEW)}
         known = {word: one for word, one in told.items() if one is not None}
         for word, one in sorted(known.items(), key=lambda entry: (-entry[1].value, entry[0]))[: setup.top]:
-            findings.add(
-                term, Estimate(one.value, one.low, one.high, None, Estimate.of(None).replicates), system=speaker,
+            builder.add(
+                term, Estimate(one.value, one.low, one.high, None, Estimate.of(None).replicates), system=source,
                 item=word, n=round(one.cases), unit="share", evidence=self.tally.behind(word),
             )  # fmt: skip

@@ -52,9 +52,9 @@ class Scene(NamedTuple):
         return None if self.labels is None else False
 
 
-def scenes(study: Study, speaker: str, attribute: str) -> Iterator[Scene]:
+def scenes(study: Study, source: str, attribute: str) -> Iterator[Scene]:
     """The images that a speaker captions, in the order of their names."""
-    spoken = study.spoken(speaker).sort("image_id", "sample")
+    spoken = study.spoken(source).sort("image_id", "sample")
     table = spoken.group_by("image_id", maintain_order=True).agg(pl.col("caption").alias("said"))
     table = _beside(table, study.references, pl.col("caption").alias("people"))
     objects, _ = labelled_objects(study)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.counts import Caption, Tally
 from portrayal.metrics.harms.image_records import Scene
 from portrayal.metrics.harms.parsed_captions import Telling
@@ -67,13 +67,13 @@ class Measure(ABC):
         """Add what the same measurement found in other images."""
 
     @abstractmethod
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         """The rows."""
 
     def verdicts(
         self,
-        findings: Findings,
-        speaker: str,
+        builder: ResultBuilder,
+        source: str,
         counted: int,
         asked: int,
         evidence: pl.DataFrame,
@@ -84,8 +84,8 @@ class Measure(ABC):
     ) -> None:
         """The headline of a measurement that asks of several things whether each holds: how many of them do."""
         for unit, value in (("share", counted / asked), ("count", float(counted))):
-            findings.add(
-                self.rule.term, value, system=speaker, group=group, n=n, n_unit=n_unit, unit=unit, support=TOO_FEW,
+            builder.add(
+                self.rule.term, value, system=source, group=group, n=n, n_unit=n_unit, unit=unit, support=TOO_FEW,
                 evidence=evidence, in_brief=unit == "count",
             )  # fmt: skip
 
@@ -169,9 +169,9 @@ class Counted(Measure):
     def merge(self, other: Any) -> None:
         self.tally.merge(other.tally)
 
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         self.tally.write(
-            findings, self.rule.term, speaker, items=self.items(), seed=self.setup.seed, draws=self.setup.draws,
+            builder, self.rule.term, source, items=self.items(), seed=self.setup.seed, n_resamples=self.setup.n_resamples,
             top=self.setup.top, nothing=self.nothing,
         )  # fmt: skip
 
@@ -208,13 +208,13 @@ class CountedOfPeople(Counted):
         super().merge(other)
         self.mentioning.merge(other.mentioning)
 
-    def write(self, findings: Findings, speaker: str) -> None:
-        super().write(findings, speaker)
+    def write(self, builder: ResultBuilder, source: str) -> None:
+        super().write(builder, source)
         if self.mentioning.trials:
             self.mentioning.write(
-                findings, self.rule.term, speaker, items=self.among[:1], seed=self.setup.seed, draws=self.setup.draws,
+                builder, self.rule.term, source, items=self.among[:1], seed=self.setup.seed, n_resamples=self.setup.n_resamples,
                 nothing=self.nothing, whole=False,
             )  # fmt: skip
         elif self.tally.trials:
             reason = "no caption mentions anybody"
-            findings.add(self.rule.term, None, system=speaker, item=self.among[0], n=0, reason=reason)
+            builder.add(self.rule.term, None, system=source, item=self.among[0], n=0, reason=reason)

@@ -42,12 +42,12 @@ class Reading:
     def identity(self) -> list[Named]:
         """The words that name a social group."""
         found = self._lists.identity.find(self.tokens)
-        if self._lists.seen is None:
+        if self._lists.detections is None:
             return found
         others = [named for named in found if named.axis not in NORP]
         norp = [
             Named(NORP_AXIS, entity.text.lower(), NORP_AXIS, -1, 0)
-            for entity in self._lists.seen.get(self.caption, ())
+            for entity in self._lists.detections.get(self.caption, ())
             if entity.kind == NORP_AXIS
         ]
         return others + norp
@@ -65,11 +65,11 @@ class Reading:
     @cached_property
     def entities(self) -> frozenset[str]:
         """Names of particular places, people, organisations, products, events."""
-        if self._lists.seen is None:
+        if self._lists.detections is None:
             return frozenset(self._lists.entities.find(self.caption, self.tokens))
         return frozenset(
             entity.text.lower()
-            for entity in self._lists.seen.get(self.caption, ())
+            for entity in self._lists.detections.get(self.caption, ())
             if entity.kind != NORP_AXIS
         )
 
@@ -185,7 +185,7 @@ class Lists:
         self.adjectives = adjectives
         self.finder = finder
         self.synonyms = synonyms  # which other words for objects the finder knows
-        self.seen = seen
+        self.detections = seen
         self._read: dict[str, Reading] = {}
 
     def seeing(self, seen: Mapping[str, Sequence[Entity]]) -> Lists:

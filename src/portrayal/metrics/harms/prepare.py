@@ -54,7 +54,7 @@ class Asked:
     synonyms: str | None
     lexicon: str | Lexicon | None
     seed: int
-    draws: int
+    n_resamples: int
     top: int
     evidence: int
     show_words: bool
@@ -79,7 +79,7 @@ def prepare(asked: Asked, survey: Survey, chosen: Sequence[type[Measure]]) -> tu
         taxonomy=taxonomy(), vectors=None,
         common=survey.common() if any(kind.needs_senses for kind in chosen) else frozenset(),
         appearance=None if asked.appearance is None else read_appearance(Path(asked.appearance)), by=asked.by,
-        lexicon=named, threshold=asked.threshold, seed=asked.seed, draws=asked.draws, top=asked.top,
+        lexicon=named, threshold=asked.threshold, seed=asked.seed, n_resamples=asked.n_resamples, top=asked.top,
         evidence=asked.evidence or ALL, show_words=asked.show_words, paired=survey.images <= PAIRED,
     )  # fmt: skip
     by_model = asked.entities != WORDS

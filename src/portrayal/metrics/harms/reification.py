@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.counts import Sample
 from portrayal.metrics.harms.image_records import Scene
 from portrayal.metrics.harms.measurement import NO_GROUPS, Measure
@@ -95,21 +95,21 @@ class Attributes(Measure):
     def merge(self, other: Any) -> None:
         raise NotImplementedError("permutations cannot be added up")
 
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         setup, term = self.setup, self.rule.term
         assert setup.appearance is not None
         groups = sorted(group for group, size in Counter(self.groups).items() if size >= TOO_FEW)
         if len(groups) < 2:
             reason = f"fewer than two groups have {TOO_FEW} images with physical attributes"
-            findings.add(term, None, system=speaker, n=len(self.images), reason=reason)
+            builder.add(term, None, system=source, n=len(self.images), reason=reason)
             return
         order = [place for place in np.argsort(self.images) if self.groups[place] in groups]
         looks = np.array(self.looks)[order]
         member = np.array([groups.index(self.groups[place]) for place in order])
         images = [self.images[place] for place in order]
-        draw = resampler(tuple(images), setup.seed, setup.draws)
+        draw = resampler(tuple(images), setup.seed, setup.n_resamples)
         tested = [
-            _compared(looks[:, column], member, len(groups), setup.seed, setup.draws)
+            _compared(looks[:, column], member, len(groups), setup.seed, setup.n_resamples)
             for column in range(len(setup.appearance.names))
         ]
         q = benjamini_hochberg(tested)
@@ -120,16 +120,14 @@ class Attributes(Measure):
             everything.merge(self.behind[group])
         if not asked:
             reason = "no physical attribute is known of enough people of two groups"
-            findings.add(term, None, system=speaker, n=len(images), reason=reason)
+            builder.add(term, None, system=source, n=len(images), reason=reason)
             return
-        self.verdicts(
-            findings, speaker, sum(differing), asked, everything.frame(), n=asked, n_unit="attribute"
-        )
+        self.verdicts(builder, source, sum(differing), asked, everything.frame(), n=asked, n_unit="attribute")
         for column, name in enumerate(setup.appearance.names):
             if q[column] is not None:
                 self._attribute(
-                    findings,
-                    speaker,
+                    builder,
+                    source,
                     name,
                     looks[:, column],
                     member,
@@ -142,8 +140,8 @@ class Attributes(Measure):
 
     def _attribute(
         self,
-        findings: Findings,
-        speaker: str,
+        builder: ResultBuilder,
+        source: str,
         name: str,
         values: Array,
         member: NDArray[np.int64],
@@ -173,17 +171,17 @@ class Attributes(Measure):
         n = int(known.sum())
         term = self.rule.term
         for place, group in enumerate(groups):
-            findings.add(
-                term, means[place], system=speaker, group=group, item=name, n=int(counts[:, 2 * place + 1].sum()),
+            builder.add(
+                term, means[place], system=source, group=group, item=name, n=int(counts[:, 2 * place + 1].sum()),
                 unit="mean", evidence=self.behind[group].frame(), in_brief=True,
             )  # fmt: skip
-        findings.add(
-            term, difference, system=speaker, item=name, n=n, unit="difference", p=p, q=q, ideal=0.0,
+        builder.add(
+            term, difference, system=source, item=name, n=n, unit="difference", p=p, q=q, ideal=0.0,
             evidence=everything.frame(), in_brief=True,
         )  # fmt: skip
         if spread > 0 and difference.value is not None:
-            findings.add(
-                term, difference.value / spread, system=speaker, item=name, n=n, unit="standard deviations",
+            builder.add(
+                term, difference.value / spread, system=source, item=name, n=n, unit="standard deviations",
                 evidence=everything.frame(), in_brief=True,
             )  # fmt: skip
 
@@ -203,7 +201,9 @@ def _pooled(parts: Sequence[Array]) -> float:
     )
 
 
-def _compared(values: Array, member: NDArray[np.int64], groups: int, seed: int, draws: int) -> float | None:
+def _compared(
+    values: Array, member: NDArray[np.int64], groups: int, seed: int, n_resamples: int
+) -> float | None:
     """p of means that differ, by dealing groups to images anew; None where fewer than two groups have enough values."""
     known = np.isfinite(values)
     numbers, whose = values[known], member[known]
@@ -220,4 +220,4 @@ def _compared(values: Array, member: NDArray[np.int64], groups: int, seed: int, 
             means = np.where(sizes > 0, sums / sizes, 0.0)
         return np.array([float(np.sum(sizes * (means - numbers.mean()) ** 2))])
 
-    return float(permutation_test(between, len(numbers), seed, draws)[0])
+    return float(permutation_test(between, len(numbers), seed, n_resamples)[0])

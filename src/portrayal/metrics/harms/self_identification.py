@@ -44,7 +44,7 @@ class IdentityWords(Counted):
         return NO_REFERENCES if self.setup.stage != "4" and not self.setup.has_references else None
 
     def items(self) -> Sequence[str]:
-        return axes_told(self.setup.lists.identity.axes, self.setup.lists.seen is not None)
+        return axes_told(self.setup.lists.identity.axes, self.setup.lists.detections is not None)
 
     def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:  # noqa: ARG002
         theirs = people.axes if people is not None else {}

@@ -59,7 +59,7 @@ class Setup:
     lexicon: Lexicon | None
     threshold: float
     seed: int
-    draws: int
+    n_resamples: int
     top: int
     evidence: int
     show_words: bool

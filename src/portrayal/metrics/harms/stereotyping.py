@@ -10,7 +10,7 @@ from scipy.stats import hypergeom
 
 from portrayal.lexicon.wordnet.grammar import Word
 from portrayal.lexicon.wordnet.graph import wordnet
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.counts import OF_KIND, Samples
 from portrayal.metrics.harms.image_records import Scene
 from portrayal.metrics.harms.label_senses import label_senses, names
@@ -193,8 +193,8 @@ class IncorrectWord(CountedOfPeople):
                 of_word[group] = of_word.get(group, 0) + images
         self.behind.merge(other.behind)
 
-    def write(self, findings: Findings, speaker: str) -> None:
-        super().write(findings, speaker)
+    def write(self, builder: ResultBuilder, source: str) -> None:
+        super().write(builder, source)
         images = sum(self.people.values())
         if len(self.people) < 2:
             return
@@ -212,8 +212,8 @@ class IncorrectWord(CountedOfPeople):
             said = sum(self.wrong[word].values())
             excess = count / images - self.people[group] / images * said / images
             if excess > self.setup.threshold and q is not None and q <= ALARM:
-                findings.add(
-                    self.rule.term, excess, system=speaker, group=group, item=f"{WORD}{OF_KIND}{word}", n=said,
+                builder.add(
+                    self.rule.term, excess, system=source, group=group, item=f"{WORD}{OF_KIND}{word}", n=said,
                     unit="excess", p=chance, q=q, evidence=self.behind[word, group].frame(),
                 )  # fmt: skip
 
@@ -246,7 +246,7 @@ class CorrectlyMentioned(Measure):
     def __init__(self, setup: Setup):
         super().__init__(setup)
         # object -> rows of (named, group, size, distance); size and distance None without a box
-        self.seen: dict[str, list[tuple[float, str, float | None, float | None]]] = {}
+        self.detections: dict[str, list[tuple[float, str, float | None, float | None]]] = {}
         self.behind = Samples(setup.evidence)  # of a word, or an object, and a group
 
     def lacking(self) -> str | None:
@@ -266,7 +266,7 @@ class CorrectlyMentioned(Measure):
             if box is not None and box.width * box.height > 0:
                 size = float(np.log(box.width * box.height))
                 distance = float(np.hypot(box.x + box.width / 2 - 0.5, box.y + box.height / 2 - 0.5))
-            self.seen.setdefault(label, []).append((named, scene.group, size, distance))
+            self.detections.setdefault(label, []).append((named, scene.group, size, distance))
             for one in said:
                 for part in one.parts:
                     detail = {"object": label, "named": named}
@@ -275,11 +275,11 @@ class CorrectlyMentioned(Measure):
     def merge(self, other: Any) -> None:
         raise NotImplementedError("a regression cannot be added up")
 
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         term = self.rule.term
         asked: list[tuple[str, str, int, Any]] = []
-        for label in sorted(self.seen):
-            rows = self.seen[label]
+        for label in sorted(self.detections):
+            rows = self.detections[label]
             sizes = {group: sum(row[1] == group for row in rows) for group in self.setup.groups}
             if sum(size >= TOO_FEW for size in sizes.values()) < 2:
                 continue
@@ -291,7 +291,7 @@ class CorrectlyMentioned(Measure):
         objects = sorted({label for label, _, _, _ in asked})
         if not objects:
             reason = f"no object has {TOO_FEW} images of each of two groups"
-            findings.add(term, None, system=speaker, n=0, n_unit="object", reason=reason)
+            builder.add(term, None, system=source, n=0, n_unit="object", reason=reason)
             return
         q = benjamini_hochberg([found.p for _, _, _, found in asked])
         telling = [
@@ -299,13 +299,11 @@ class CorrectlyMentioned(Measure):
         ]
         counted = sorted({label for label, _, _, _ in telling})
         evidence = self.behind.of([(label, group) for label, group, _, _ in telling], self.setup.evidence)
-        self.verdicts(
-            findings, speaker, len(counted), len(objects), evidence, n=len(objects), n_unit="object"
-        )
+        self.verdicts(builder, source, len(counted), len(objects), evidence, n=len(objects), n_unit="object")
         for (label, group, n, found), chance in zip(asked, q, strict=True):
             estimate = Estimate(found.value, found.low, found.high, None, np.empty(0))
-            findings.add(
-                term, estimate, system=speaker, group=group, item=label, n=n, unit="log-odds", p=found.p, q=chance,
+            builder.add(
+                term, estimate, system=source, group=group, item=label, n=n, unit="log-odds", p=found.p, q=chance,
                 ideal=0.0, evidence=self.behind[label, group].frame(),
             )  # fmt: skip
 

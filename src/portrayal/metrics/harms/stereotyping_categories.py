@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.amplification.formulas import a_to_t, lean_of
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.categories import KINDS, Categories, category_shares, chi_squared, cramers_v
 from portrayal.metrics.harms.counts import OF_KIND, Sample
 from portrayal.metrics.harms.image_records import Scene
@@ -129,10 +129,10 @@ class Distributions(_OfCategories):
             for part in one.parts:
                 self.sample.add(scene.image, part.caption, detail)
 
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         term, few = self.rule.term, self._too_few()
         if few is not None:
-            findings.add(term, None, system=speaker, n=len(self.images), reason=few)
+            builder.add(term, None, system=source, n=len(self.images), reason=few)
             return
         groups, members = self._members()
         tables: dict[str, tuple[list[str], Array, float, float]] = {}
@@ -146,26 +146,28 @@ class Distributions(_OfCategories):
             def statistic(order: NDArray[np.int64], matrix: Array = matrix) -> Array:
                 return np.array([chi_squared(members[order].T @ matrix)])
 
-            p = float(permutation_test(statistic, len(self.images), self.setup.seed, self.setup.draws)[0])
+            p = float(
+                permutation_test(statistic, len(self.images), self.setup.seed, self.setup.n_resamples)[0]
+            )
             v = cramers_v(chi_squared(observed), observed)
             tables[kind] = (names, observed, v, p)
         if not tables:
             reason = "captions name fewer than two categories"
-            findings.add(term, None, system=speaker, n=len(self.images), reason=reason)
+            builder.add(term, None, system=source, n=len(self.images), reason=reason)
             return
         differing = [kind for kind in tables if tables[kind][3] * len(tables) < ALARM]
         evidence = self.sample.frame()
-        self.verdicts(findings, speaker, len(differing), len(tables), evidence, n=len(self.images))
+        self.verdicts(builder, source, len(differing), len(tables), evidence, n=len(self.images))
         for kind, (names, observed, v, p) in tables.items():
-            findings.add(
-                term, v, system=speaker, item=kind, n=len(self.images), unit="v", p=p,
+            builder.add(
+                term, v, system=source, item=kind, n=len(self.images), unit="v", p=p,
                 evidence=evidence, in_brief=True,
             )  # fmt: skip
             shares = observed / np.maximum(observed.sum(axis=1, keepdims=True), 1e-12)
             for number, name in enumerate(names):
                 for place, group in enumerate(groups):
-                    findings.add(
-                        term, float(shares[place, number]), system=speaker, group=group,
+                    builder.add(
+                        term, float(shares[place, number]), system=source, group=group,
                         item=f"{kind}{OF_KIND}{name}", n=self.groups.count(group), unit="share",
                         evidence=evidence, in_brief=True,
                     )  # fmt: skip
@@ -219,14 +221,16 @@ class Amplification(_OfCategories):
             for part in one.parts:
                 self.sample.add(scene.image, part.caption, detail)
 
-    def write(self, findings: Findings, speaker: str) -> None:
+    def write(self, builder: ResultBuilder, source: str) -> None:
         term, few = self.rule.term, self._too_few()
         if few is not None:
-            findings.add(term, None, system=speaker, n=len(self.images), reason=few)
+            builder.add(term, None, system=source, n=len(self.images), reason=few)
             return
         _, members = self._members()
         order = np.argsort(self.images)
-        draw = resampler(tuple(np.array(self.images)[order].tolist()), self.setup.seed, self.setup.draws)
+        draw = resampler(
+            tuple(np.array(self.images)[order].tolist()), self.setup.seed, self.setup.n_resamples
+        )
         found: dict[str, Estimate] = {}
         for kind in KINDS:
             names = sorted({name for row in self.before[kind] for name in row})
@@ -237,14 +241,14 @@ class Amplification(_OfCategories):
         found = {kind: estimate for kind, estimate in found.items() if estimate.value is not None}
         if not found:
             reason = "captions name fewer than two categories, or none that leans to a group"
-            findings.add(term, None, system=speaker, n=len(self.images), reason=reason)
+            builder.add(term, None, system=source, n=len(self.images), reason=reason)
             return
         evidence = self.sample.frame()
         amplified = [kind for kind, one in found.items() if one.low is not None and one.low > 0]
-        self.verdicts(findings, speaker, len(amplified), len(found), evidence, n=len(self.images))
+        self.verdicts(builder, source, len(amplified), len(found), evidence, n=len(self.images))
         for kind, estimate in found.items():
-            findings.add(
-                term, estimate, system=speaker, item=kind, n=len(self.images), unit="change", ideal=0.0,
+            builder.add(
+                term, estimate, system=source, item=kind, n=len(self.images), unit="change", ideal=0.0,
                 evidence=evidence, in_brief=True,
             )  # fmt: skip
 

@@ -45,12 +45,12 @@ def count_part(
     asked: Asked,
     survey: Survey,
     chosen: Sequence[type[Measure]],
-    speakers: Sequence[str],
+    sources: Sequence[str],
 ) -> dict[str, list[Measure]]:
     """The measurements of one part."""
     study: Study = read_part(path, part)
     setup, _settings = prepare(asked, survey, chosen)
-    here = [speaker for speaker in speakers if speaker in study.speakers]
+    here = [source for source in sources if source in study.sources]
     return count_scenes(study, with_study(setup, asked, study, chosen), chosen, here)
 
 
@@ -86,8 +86,8 @@ def count_in_parts(
     voices = [*(asked_for or everybody), *([HUMAN] if survey.described else [])]
     made: dict[Stage, dict[str, list[Measure]]] = {}
     for stage in stages:
-        speakers = speakers_of(stage, voices, survey)
-        if not speakers:
+        sources = speakers_of(stage, voices, survey)
+        if not sources:
             continue
         setup, _ = prepare(asked.at(stage), survey, chosen)
         if asked.entities != WORDS:  # parts found entities by the model, each in its own captions
@@ -95,13 +95,13 @@ def count_in_parts(
         tasks = [
             Task(f"count {stage} {part}", f"counting part {part + 1}", count_part,
                  {"path": str(path), "part": part, "asked": asked.at(stage), "survey": survey, "chosen": chosen,
-                  "speakers": speakers})
+                  "sources": sources})
             for part in range(parts)
         ]  # fmt: skip
-        whole = {speaker: [kind(setup) for kind in chosen] for speaker in speakers}
+        whole = {source: [kind(setup) for kind in chosen] for source in sources}
         for counted in run_tasks(tasks, None, executor=place, progress=progress):
-            for speaker, measures in counted.items():
-                for mine, theirs in zip(whole[speaker], measures, strict=True):
+            for source, measures in counted.items():
+                for mine, theirs in zip(whole[source], measures, strict=True):
                     mine.merge(theirs)
         made[stage] = whole
     return survey, made

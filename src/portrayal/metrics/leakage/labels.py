@@ -69,10 +69,10 @@ class Labels:
             raise Undefined("Leakage needs objects that people labelled, other than people.")
         return cls(study, group_of, names, labelled_images(study))
 
-    def of_captions(self, speaker: str, finder: ObjectFinder) -> Named:
+    def of_captions(self, source: str, finder: ObjectFinder) -> Named:
         """The labels that a speaker's captions name."""
         told: dict[str, list[str]] = {}
-        spoken = self.study.spoken(speaker).sort("image_id", "sample")
+        spoken = self.study.spoken(source).sort("image_id", "sample")
         for image, caption in spoken.select("image_id", "caption").iter_rows():
             if image in self.group_of and image in self.annotated:
                 told.setdefault(image, []).append(caption)

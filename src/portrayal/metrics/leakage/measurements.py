@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from portrayal.errors import Undefined
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.leakage.evidence import DEGRADED, FEW, SAID, TRUE, Told
 from portrayal.metrics.leakage.label_noise import Array, degrade
 from portrayal.metrics.leakage.labels import Named
@@ -30,7 +30,7 @@ TERMS = ("on-outputs", "on-truth", "difference", "predictability", "on-labels", 
 class Case:
     """One system, and where its rows go."""
 
-    findings: Findings
+    builder: ResultBuilder
     system: str
     named: Named
     labels: tuple[str, ...]
@@ -39,7 +39,7 @@ class Case:
     how: str  # true labels are made as wrong
     null: int
     seed: int
-    draws: int
+    n_resamples: int
 
     def measure(self) -> None:
         reason = self.named.lacking() or self._too_small()
@@ -80,9 +80,9 @@ class Case:
                 self._add("on-truth", truth.spread(group), group, {DEGRADED: truth})
             both = {SAID: outputs, DEGRADED: truth}
             # Of one group alone it would tell to which side images fall that tell nothing.
-            found = difference(outputs.tally, truth.tally, None, self.seed, self.draws)
+            found = difference(outputs.tally, truth.tally, None, self.seed, self.n_resamples)
             self._add("difference", found, None, both, p=found.p)
-            share = relative(outputs.tally, truth.tally, self.seed, self.draws).scaled(PERCENT)
+            share = relative(outputs.tally, truth.tally, self.seed, self.n_resamples).scaled(PERCENT)
             self._add("predictability", share, None, both, p=share.p)
         else:
             for term in BESIDE_TRUTH:
@@ -110,7 +110,7 @@ class Case:
                 made[id(some)] = LabelSets.of(self.named.images, self.named.group, self.labels, some)
         readings = [[made[id(some)]] for some in shares]
         guesses = self.protocol.guess(readings)
-        return Voice(self.protocol, readings, guesses, self.groups, self.seed, self.draws, dealings)
+        return Voice(self.protocol, readings, guesses, self.groups, self.seed, self.n_resamples, dealings)
 
     @cached_property
     def _told(self) -> Told:
@@ -118,10 +118,10 @@ class Case:
 
     @cached_property
     def _resampler(self) -> Resampler:
-        return resampler(self.named.images, self.seed, self.draws)
+        return resampler(self.named.images, self.seed, self.n_resamples)
 
     def _undefined(self, term: str, reason: str) -> None:
-        self.findings.add(term, None, system=self.system, n=len(self.named.images), reason=reason)
+        self.builder.add(term, None, system=self.system, n=len(self.named.images), reason=reason)
 
     def _add(
         self,
@@ -142,13 +142,13 @@ class Case:
         said, truth = self.named.said[mine], self.named.truth[mine]
         counts = np.column_stack([2 * (said * truth).sum(axis=1), (said + truth).sum(axis=1)])
         images = tuple(self.named.images[place] for place in mine)
-        found = bootstrap(counts, divide_columns, resampler(images, self.seed, self.draws))[0]
+        found = bootstrap(counts, divide_columns, resampler(images, self.seed, self.n_resamples))[0]
         self._add_row("f1", found, group, self._evidence(group, {}))
 
     def _add_row(
         self, term: str, estimate: Estimate, group: int | None, evidence: pl.DataFrame, **more: Any
     ) -> None:
-        self.findings.add(
+        self.builder.add(
             term,
             estimate,
             system=self.system,

@@ -8,18 +8,18 @@ from typing import Annotated, Literal
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Synonyms
+from portrayal.metrics.base.options import Bootstrap, Synonyms
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.leakage.labels import Labels, Named
 from portrayal.metrics.leakage.measurements import Case
-from portrayal.metrics.lic.settings import MOST_STRENGTH
+from portrayal.metrics.lic.settings import MAX_C
 from portrayal.metrics.shared.classifier.linear import Guesser
 from portrayal.metrics.shared.classifier.protocol import BY_IMAGE, Protocol
 from portrayal.metrics.shared.classifier.splits import FOLDS, REPEATS
 from portrayal.metrics.shared.mentions import object_finder
 from portrayal.statements import IDEAL, Statement
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 
 NULL = 200  # dealings of labels behind the null
@@ -106,18 +106,18 @@ CARD = Card(
 @metric(
     CARD,
     slow=True,
-    quick={"null": 40},
+    quick={"permutations": 40},
     own=("confidence",),
-    voices=lambda study, options: study.labellers if options.get("outputs") == "labels" else study.speakers,
+    voices=lambda study, options: study.labellers if options.get("outputs") == "labels" else study.sources,
     english=True,
 )
 def leakage(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     outputs: Annotated[
         Literal["captions", "labels"],
         "What a system gives: the objects that its captions name, or its labels among the study's objects.",
@@ -128,14 +128,12 @@ def leakage(
         "How true labels are made as wrong as the system's: with its precision and recall of each label, or over all "
         "labels, or by turning labels at random until F1 is reached, as published.",
     ] = "label",
-    null: Annotated[int, "How often groups are dealt at random to know chance; 0: never.", 0] = NULL,
-    strength: Annotated[
-        float, "How freely the attacker learns (inverse regularisation, C).", 1e-6
-    ] = STRENGTH,
+    permutations: Annotated[int, "How often groups are dealt at random to know chance; 0: never.", 0] = NULL,
+    C: Annotated[float, "How freely the attacker learns (inverse regularisation, C).", 1e-6] = STRENGTH,
     folds: Annotated[int, "Parts into which images are cut, each tested once.", 2] = FOLDS,
     repeats: Annotated[int, "How often folds and mistakes are drawn.", 1] = REPEATS,
     synonyms: Synonyms = None,
-) -> Findings:
+) -> ResultBuilder:
     """Leakage of each system, and of people's captions, against true labels that are as wrong.
 
     >>> import polars as pl, portrayal
@@ -145,17 +143,15 @@ def leakage(
     ...                            "caption": ["a person with skis" if skis(i) else "a person" for i in range(n)]}),
     ...     attributes=pl.DataFrame({"image_id": range(n), "gender": ["male", "female"] * (n // 2)}),
     ...     objects=pl.DataFrame({"image_id": range(n), "labels": [["skis"] if skis(i) else [] for i in range(n)]}))
-    >>> found = portrayal.metrics.leakage(study, null=0)
+    >>> found = portrayal.metrics.leakage(study, permutations=0)
     >>> {m.term: m.value for m in found.measurements if m.group is None and m.system == "s"}
     {'on-outputs': 0.875, 'on-truth': 0.875, 'difference': 0.0, 'predictability': 0.0, 'on-labels': 0.875, 'f1': 1.0}
     """
     groups = study.groups(attribute)
     if len(groups) < 2:
         raise Undefined(f"A group can only be guessed among several, and '{attribute}' has {len(groups)}.")
-    if not strength <= MOST_STRENGTH:
-        raise PortrayalError(
-            f"The option 'strength' must be {MOST_STRENGTH:g} or less. Got {strength!r} instead."
-        )
+    if not C <= MAX_C:
+        raise PortrayalError(f"The option 'C' must be {MAX_C:g} or less. Got {C!r} instead.")
     by_captions = outputs == "captions"
     if synonyms is not None and not by_captions:
         raise PortrayalError("The option 'synonyms' is for objects found in captions, and these are labels.")
@@ -166,8 +162,8 @@ def leakage(
         "outputs": "captions" if by_captions else "labels",
         "confidence": None if by_captions else confidence,
         "mistakes": mistakes,
-        "null": null,
-        "strength": strength,
+        "permutations": permutations,
+        "C": C,
         "folds": folds,
         "repeats": repeats,
         "synonyms": None,
@@ -175,12 +171,14 @@ def leakage(
     named: dict[str, Named] = {}
     if by_captions:
         finder, settings["synonyms"] = object_finder(labels.names, synonyms)
-        named = {speaker: labels.of_captions(speaker, finder) for speaker in speakers}
+        named = {source: labels.of_captions(source, finder) for source in sources}
     else:
-        named = {source: labels.of_source(source, confidence) for source in speakers}
-    findings = Findings(CARD, attribute, settings)
+        named = {source: labels.of_source(source, confidence) for source in sources}
+    builder = ResultBuilder(CARD, attribute, settings)
     seeds = tuple(range(repeats * seed, repeats * (seed + 1)))
-    protocol = Protocol(BY_IMAGE, "weights", seeds, folds, Guesser(len(groups), strength, by="hits"))
+    protocol = Protocol(BY_IMAGE, "weights", seeds, folds, Guesser(len(groups), C, by="hits"))
     for system, said in named.items():
-        Case(findings, system, said, labels.names, groups, protocol, mistakes, null, seed, draws).measure()
-    return findings
+        Case(
+            builder, system, said, labels.names, groups, protocol, mistakes, permutations, seed, bootstrap
+        ).measure()
+    return builder

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from portrayal.errors import Undefined
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.lic.settings import Setup
 from portrayal.metrics.shared.classifier.aggregation import Spread, difference
 from portrayal.metrics.shared.classifier.captions import REFERENCES, Reader
@@ -42,13 +42,13 @@ class _Pair:
 class Case:
     """One system under one setup, and where its rows go."""
 
-    findings: Findings
+    builder: ResultBuilder
     system: str
     setup: Setup
     reader: Reader
     groups: tuple[str, ...]
     seed: int
-    draws: int
+    n_resamples: int
 
     @cached_property
     def _protocol(self) -> Protocol:
@@ -85,7 +85,7 @@ class Case:
             note = f"{left} have fewer than {wanted} captions by people and are left out"
             smaller = {id(some[0]): some[0].only(kept) for some in self._own}
             paired = self._checked([[smaller[id(some[0])]] for some in self._own])
-        words = self.reader.vocabulary(self.system, str(self.findings.settings["vocabulary"]))
+        words = self.reader.vocabulary(self.system, str(self.builder.settings["vocabulary"]))
         lacking = self.reader.lacking(self._own[0][0], words)
         people = self.reader.of_people(paired[0][0].images, self.setup.seeds, wanted, words)
         return _Pair(paired, people, "; ".join(filter(None, (note, lacking))) or None)
@@ -108,7 +108,7 @@ class Case:
             mine = self._voice(self._own, in_full=True)
             _ = mine.tally  # computed on demand: what is undefined is to be known before the first row
         except Undefined as reason:
-            self.findings.add("lic_m", None, system=self.system, n=0, reason=str(reason))
+            self.builder.add("lic_m", None, system=self.system, n=0, reason=str(reason))
             return
         self._system_alone(mine)
         try:
@@ -118,11 +118,9 @@ class Case:
                 "lic_d",
                 "lic_m_paired",
                 "lic",
-                *(("null_d", "lic_excess") if self.setup.null else ()),
+                *(("null_d", "lic_excess") if self.setup.permutations else ()),
             ):
-                self.findings.add(
-                    term, None, system=self.system, n=int(mine.tested.sum()), reason=str(reason)
-                )
+                self.builder.add(term, None, system=self.system, n=int(mine.tested.sum()), reason=str(reason))
         self._beside_score(mine)
         self._repeats(mine)
         if in_full and self.setup.explained:
@@ -136,8 +134,8 @@ class Case:
             self._protocol.guess(readings),
             self.groups,
             self.seed,
-            self.draws,
-            self.setup.null,
+            self.n_resamples,
+            self.setup.permutations,
             in_full,
         )
 
@@ -145,7 +143,7 @@ class Case:
         for term, column in _BESIDE_SCORE.items():
             if column == CALIBRATED and not self._protocol.calibrates:
                 reason = "how sure it should be is known from other seeds only, and there is one"
-                self.findings.add(term, None, system=self.system, n=int(mine.tested.sum()), reason=reason)
+                self.builder.add(term, None, system=self.system, n=int(mine.tested.sum()), reason=reason)
                 continue
             for group in self._each:
                 self._add(term, mine, mine.spread(group, column), group, mine.told.rows(group))
@@ -192,7 +190,7 @@ class Case:
 
         for group in self._each:
             captions = paired.told.rows(group, more=of_people)
-            found = difference(paired.tally, people.tally, group, self.seed, self.draws)
+            found = difference(paired.tally, people.tally, group, self.seed, self.n_resamples)
             self._add("lic", paired, found, group, captions, p=found.p, note=note)
             ours, theirs = paired.chance(group), people.chance(group)
             if (
@@ -231,7 +229,7 @@ class Case:
         for item, left in new.items():
             if not any(which.any() for which in left):
                 reason = "every tested caption was learnt too"
-                self.findings.add(
+                self.builder.add(
                     "unseen", None, system=self.system, item=item, n=0, n_unit="caption", reason=reason
                 )
                 continue
@@ -266,7 +264,7 @@ class Case:
         found = caption_totals([some[0] for some in mine.guesses], len(self.groups), by_text)
         if not found:
             reason = "no caption of one of the groups was guessed right"
-            self.findings.add("attribution", None, system=self.system, n=0, reason=reason)
+            self.builder.add("attribution", None, system=self.system, n=0, reason=reason)
         for one, number in zip(found, (*range(len(self.groups)), None), strict=bool(found)):
             group = None if number is None else self.groups[number]
             self._add_contribution("attribution", one, group, mine.told.rows(number))
@@ -281,7 +279,7 @@ class Case:
         item: str | None = None,
         q: float | None = None,
     ) -> None:
-        self.findings.add(
+        self.builder.add(
             term,
             Estimate(one.value, one.low, one.high, one.se, np.empty(0)),
             system=self.system,
@@ -334,7 +332,7 @@ class Case:
             note = "no caption of one of the groups was tested"
         elif support < TOO_FEW:
             note = None  # that there are too few is said instead
-        self.findings.add(
+        self.builder.add(
             term,
             spread.estimate,
             system=self.system,
@@ -348,5 +346,5 @@ class Case:
             ideal=None if null is None else null.value,
             reason=note,
             evidence=captions,
-            resampler=resampler(voice.tally.images, self.seed, self.draws),
+            resampler=resampler(voice.tally.images, self.seed, self.n_resamples),
         )

@@ -11,11 +11,11 @@ from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, several
+from portrayal.metrics.base.options import Bootstrap, several
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.lic.measurements import Case
-from portrayal.metrics.lic.settings import MOST_STRENGTH, Setup, variants
+from portrayal.metrics.lic.settings import MAX_C, Setup, variants
 from portrayal.metrics.shared.classifier.captions import Reader, captions_of, usual_vocabulary
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.neural import Trainer
@@ -24,7 +24,7 @@ from portrayal.metrics.shared.classifier.splits import FOLDS, PAPER_SEEDS, REPEA
 from portrayal.models.text_classifiers.schedules import ENCODER, FINE_TUNED, FROZEN, Classifier, Lstm
 from portrayal.results import HUMAN
 from portrayal.statements import IDEAL, Statement
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 from portrayal.study.cautions import LENGTH
 
@@ -122,7 +122,7 @@ CARD = Card(
     CARD,
     slow=True,
     audit={"split": ("crossfit", "paper", "paper-unseen")},
-    quick={"split": ("crossfit",), "null": 40},
+    quick={"split": ("crossfit",), "permutations": 40},
     own=("encoder",),
     at_once=lambda options: options.get("classifier", "linear") != "linear",
 )
@@ -130,9 +130,9 @@ def lic(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     classifier: Annotated[
         Literal["linear", "lstm", "bert-ft", "bert-pre"],
         "What guesses the group: logistic regression on words and pairs of words, or a published neural network "
@@ -156,7 +156,7 @@ def lic(
         "A number for each repeat, separated by commas. By default five repeats; for the published split its ten.",
         0,
     ] = None,
-    null: Annotated[
+    permutations: Annotated[
         int | None,
         "How often labels are dealt at random to know chance. By default 200; 0 for the published split, for neural "
         "classifiers and with --sensitivity.",
@@ -168,12 +168,10 @@ def lic(
         "Hide the words that name the group. By default as the attribute's list says (race words stay); a list that "
         "is named is hidden. An attribute without a list needs --no-mask.",
     ] = None,
-    hide: Annotated[
+    mask_mode: Annotated[
         Literal["replace", "remove"], "Put one token in place of hidden words, or nothing."
     ] = "replace",
-    strength: Annotated[
-        float, "How freely the classifier learns (inverse regularisation, C).", 1e-6
-    ] = STRENGTH,
+    C: Annotated[float, "How freely the classifier learns (inverse regularisation, C).", 1e-6] = STRENGTH,
     folds: Annotated[int, "Parts into which captions are cut, each tested once.", 2] = FOLDS,
     references: Annotated[
         int | None, "People's captions used of each image. By default 5, or what most images have.", 1
@@ -186,7 +184,7 @@ def lic(
         "How often a neural network sees each caption. By default as published: lstm 20, bert-ft 5, bert-pre 20.",
         1,
     ] = None,
-    rate: Annotated[
+    learning_rate: Annotated[
         float | None,
         "Its learning rate. By default as published: lstm 5e-5, bert-ft 1e-5, bert-pre 5e-5.",
         1e-9,
@@ -209,18 +207,18 @@ def lic(
         0,
     ] = 0,
     device: Annotated[
-        Literal["auto", "cpu", "cuda", "later"],
+        Literal["auto", "cpu", "cuda", "deferred"],
         "Where a neural network is trained: by default on a GPU if there is one. 'later' writes the trainings down "
         "for another machine.",
     ] = "auto",
-    trainings: Annotated[
+    cache_dir: Annotated[
         str | None,
         "A folder that keeps what was trained, so that a long run goes on where it stopped, or elsewhere.",
     ] = None,
     sensitivity: Annotated[
         bool, "Also change the word list, mask, vocabulary, balance and strength, one at a time."
     ] = False,
-) -> Findings:
+) -> ResultBuilder:
     """LIC of each system, with its null, its intervals, its reasons, and what it looks like under other settings.
 
     >>> import polars as pl, portrayal
@@ -229,38 +227,36 @@ def lic(
     ...     captions=pl.DataFrame({"image_id": range(n), "system": ["s"] * n,
     ...                            "caption": [f"a man {'cooks' if i % 2 else 'skis'} {i}" for i in range(n)]}),
     ...     attributes=pl.DataFrame({"image_id": range(n), "gender": ["female", "male"] * (n // 2)}))
-    >>> found = portrayal.metrics.lic(study, null=0)
+    >>> found = portrayal.metrics.lic(study, permutations=0)
     >>> next(m.value for m in found.measurements if m.term == "accuracy" and m.group is None)
     100.0
     """
     groups = study.groups(attribute)
     if len(groups) < 2:
         raise Undefined(f"A group can only be guessed among several, and '{attribute}' has {len(groups)}.")
-    if not strength <= MOST_STRENGTH:
-        raise PortrayalError(
-            f"The option 'strength' must be {MOST_STRENGTH:g} or less. Got {strength!r} instead."
-        )
-    _check_classifier(classifier, unknown, epochs, rate, explain, trainings)
+    if not C <= MAX_C:
+        raise PortrayalError(f"The option 'C' must be {MAX_C:g} or less. Got {C!r} instead.")
+    _check_classifier(classifier, unknown, epochs, learning_rate, explain, cache_dir)
     splits = dict.fromkeys(several(split))
-    masked = Mask.for_attribute(attribute, lexicon, mask, hide == "remove").checked(captions_of(study))
+    masked = Mask.for_attribute(attribute, lexicon, mask, mask_mode == "remove").checked(captions_of(study))
     preconditions_met()
-    network = _network(classifier, encoder, epochs, rate, encoder_dropout, precision)
-    folder = None if trainings is None else Path(trainings)
+    network = _network(classifier, encoder, epochs, learning_rate, encoder_dropout, precision)
+    folder = None if cache_dir is None else Path(cache_dir)
     base = Setup(
         split="",
         balance=balance,
         seeds=(),
         folds=folds,
-        strength=strength,
+        C=C,
         vocabulary=vocabulary,
         mask=masked,
-        null=0,
+        permutations=0,
         references=references,
         classifier=classifier,
         trainer=None if network is None else Trainer(network, explain, device, folder, unknown == "pieces"),
     )
     truth = {image: groups.index(group) for image, group in study.labels(attribute).iter_rows()}
-    findings = Findings(CARD, attribute, {})
+    builder = ResultBuilder(CARD, attribute, {})
     cases: list[tuple[Case, bool]] = []
     for name in splits:
         published = name in PUBLISHED
@@ -271,51 +267,61 @@ def lic(
             split=name,
             seeds=tuple(seeds) if seeds else usual_seeds,
             seeds_follow=not seeds and not published,
-            null=usual_null if null is None else null,
+            permutations=usual_null if permutations is None else permutations,
         )
-        for system in speakers:
+        for system in sources:
             if system == HUMAN:  # people's captions are measured in the words of each system
                 continue
             usual = usual_vocabulary(study, system)
             for each in [setup, *(variants(setup, study, attribute, usual) if sensitivity else ())]:
                 reader = Reader(study, truth, each.mask, in_order=each.published)
                 how = each.settings(each.vocabulary or usual)
-                under = replace(findings, settings=how, caution=each.mask.visible)
+                under = replace(builder, settings=how, caution=each.mask.visible)
                 in_full = each is setup and name == next(iter(splits))
-                cases.append((Case(under, system, each, reader, groups, seed, draws), in_full))
+                cases.append((Case(under, system, each, reader, groups, seed, bootstrap), in_full))
     if base.trainer is not None:  # many networks train side by side as fast as one
         base.trainer.answers([task for case, _ in cases for task in case.tasks()])
     for case, in_full in cases:
         case.measure(in_full)
-    return findings
+    return builder
 
 
 def _check_classifier(
     classifier: str,
     unknown: str,
     epochs: int | None,
-    rate: float | None,
+    learning_rate: float | None,
     explain: int,
-    trainings: str | None,
+    cache_dir: str | None,
 ) -> None:
     """An option that would do nothing is a mistake."""
-    neural = {"epochs": epochs, "rate": rate, "explain": explain or None, "trainings": trainings}
+    neural = {
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "explain": explain or None,
+        "cache_dir": cache_dir,
+    }
     asked = [name for name, value in neural.items() if value is not None]
     if classifier == "linear" and asked:
         raise PortrayalError(f"The option '{asked[0]}' is for neural classifiers, and 'linear' is not one.")
     if unknown == "pieces" and classifier != "lstm":
         raise PortrayalError("The option 'unknown' can be 'pieces' for the classifier 'lstm' only.")
-    if trainings is not None and Path(trainings).exists() and not Path(trainings).is_dir():
-        raise PortrayalError(f"Trainings are kept in a folder, and {trainings} is a file.")
+    if cache_dir is not None and Path(cache_dir).exists() and not Path(cache_dir).is_dir():
+        raise PortrayalError(f"Trainings are kept in a folder, and {cache_dir} is a file.")
 
 
 def _network(
-    classifier: str, encoder: str, epochs: int | None, rate: float | None, noisy: bool, precision: str
+    classifier: str,
+    encoder: str,
+    epochs: int | None,
+    learning_rate: float | None,
+    noisy: bool,
+    precision: str,
 ) -> Classifier | None:
     """The published one, but for what is asked to be otherwise; None for the linear classifier."""
     if classifier == "linear":
         return None
-    asked = {"epochs": epochs, "rate": rate, "precision": precision}
+    asked = {"epochs": epochs, "learning_rate": learning_rate, "precision": precision}
     given = {name: value for name, value in asked.items() if value is not None}
     if classifier == "lstm":
         return replace(Lstm(), **given)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from portrayal.metrics.shared.classifier.protocol import PUBLISHED, Protocol
 from portrayal.models.text_classifiers.schedules import as_dict
 from portrayal.study import Study
 
-MOST_STRENGTH = 1000.0  # with more a classifier that can tell all captions apart has no end to learning
+MAX_C = 1000.0  # with more a classifier that can tell all captions apart has no end to learning
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Setup:
     balance: str
     seeds: tuple[int, ...]
     folds: int
-    strength: float
+    C: float
     vocabulary: str | None
     mask: Mask
-    null: int
+    permutations: int
     references: int | None
     seeds_follow: bool = False  # from the seed of the whole run, which the provenance has
     classifier: str = "linear"
@@ -53,12 +53,12 @@ class Setup:
             "repeats": len(self.seeds),
             "seeds": None if self.seeds_follow else list(self.seeds),
             "folds": None if self.published else self.folds,
-            "strength": self.strength if self.trainer is None else None,
+            "C": self.C if self.trainer is None else None,
             "vocabulary": vocabulary,
             "mask": self.mask.label,
-            "hide": "remove" if self.mask.remove else "replace",
+            "mask_mode": "remove" if self.mask.remove else "replace",
             "references": self.references,
-            "null": self.null,
+            "permutations": self.permutations,
         }
         if self.trainer is not None:
             how = as_dict(self.trainer.classifier)
@@ -70,7 +70,7 @@ class Setup:
     def protocol(self, groups: int) -> Protocol:
         weighted = not self.published and self.balance == "weights"
         guesser = (
-            Guesser(groups, self.strength, weighted)
+            Guesser(groups, self.C, weighted)
             if self.trainer is None
             else NeuralGuesser(groups, weighted, frozenset(self.mask.tokens), self.trainer)
         )
@@ -101,6 +101,6 @@ def variants(setup: Setup, study: Study, attribute: str, usual: str) -> Iterator
         yield replace(setup, balance=other)
     if setup.trainer is not None:
         return
-    for strength in (setup.strength / 10, setup.strength * 10):
-        if strength <= MOST_STRENGTH:
-            yield replace(setup, strength=strength)
+    for strength in (setup.C / 10, setup.C * 10):
+        if strength <= MAX_C:
+            yield replace(setup, C=strength)

@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from portrayal.lexicon import NEUTRAL, Lexicon
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.language_scores.caption_groups import columns_of, memberships
 from portrayal.metrics.shared.language_scores.models import knows, similarities
 from portrayal.metrics.shared.language_scores.ratios import largest_share, ratio, shares
-from portrayal.metrics.shared.mentions import Speech
+from portrayal.metrics.shared.mentions import CaptionMentions
 from portrayal.models.sentence_encoders import SentenceEncoder
 from portrayal.stats import Estimate, Resampler, bootstrap
 
@@ -29,9 +29,9 @@ _OUTSIDE = "a cosine is negative, so that this is no part of a whole"
 class Images:
     """The images one speaker describes, by the closeness of their objects to each group."""
 
-    findings: Findings
-    speaker: str
-    speech: Speech
+    builder: ResultBuilder
+    source: str
+    mentions: CaptionMentions
     labels: Mapping[str, list[str]]
     table: Mapping[str, Values | None]
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ class Images:
                 for label in self.labels.get(image, ())
                 if (row := self.table.get(label)) is not None
             ]
-            for image in self.speech.images
+            for image in self.mentions.images
         ]
 
     def add(self) -> None:
@@ -57,28 +57,28 @@ class Images:
                 totals[image] = [*np.mean([row for _, row in some], axis=0), *[1.0] * size]
         n = [sum(1 for some in seen if some)] * size
         nothing = "no image has an object that is known, or no word for the group is"
-        _add_ratios(self.findings, self.speaker, totals, self.columns, self.draw, nothing, n, self._evidence)
-        labels = [label for image in self.speech.images for label in self.labels.get(image, ())]
+        _add_ratios(self.builder, self.source, totals, self.columns, self.draw, nothing, n, self._evidence)
+        labels = [label for image in self.mentions.images for label in self.labels.get(image, ())]
         unknown = [label for label in labels if self.table.get(label) is None]
-        self.findings.add(
-            "unknown", float(len(unknown)), system=self.speaker, n=len(labels), n_unit="object",
+        self.builder.add(
+            "unknown", float(len(unknown)), system=self.source, n=len(labels), n_unit="object",
             evidence=self._with(set(unknown)), in_brief=True,
         )  # fmt: skip
         self._add_objects(self._evidence)
 
     @cached_property
     def _evidence(self) -> pl.DataFrame:
-        texts = [", ".join(self.labels.get(self.speech.images[place], ())) for place in self.speech.image]
-        return self.speech.described(objects=texts)
+        texts = [", ".join(self.labels.get(self.mentions.images[place], ())) for place in self.mentions.image]
+        return self.mentions.described(objects=texts)
 
     def _with(self, some: set[str]) -> pl.DataFrame:
         """The captions of images that have one of these labels."""
         places = [
             place
-            for place, image in enumerate(self.speech.images)
+            for place, image in enumerate(self.mentions.images)
             if not some.isdisjoint(self.labels.get(image, ()))
         ]
-        return self.speech.evidence(np.isin(self.speech.image, places), self._evidence)
+        return self.mentions.evidence(np.isin(self.mentions.image, places), self._evidence)
 
     def _add_objects(self, told: pl.DataFrame) -> None:
         """Each object's closeness, and in how many images it is the nearest one to each group."""
@@ -100,7 +100,7 @@ class Images:
             there = self._with({label})
             for place, column in enumerate(self.columns):
                 about = {
-                    "system": self.speaker,
+                    "system": self.source,
                     "group": column,
                     "item": label,
                     "n": often[label],
@@ -108,28 +108,28 @@ class Images:
                 }
                 self._add_object(column, float(row[place]), parts.get(place), about)
                 images = nearest.get((label, place), [])
-                which = np.isin(self.speech.image, images)
-                self.findings.add(
-                    "nearest", float(len(images)), system=self.speaker, group=column, item=label, n=often[label],
-                    evidence=self.speech.evidence(which, told),
+                which = np.isin(self.mentions.image, images)
+                self.builder.add(
+                    "nearest", float(len(images)), system=self.source, group=column, item=label, n=often[label],
+                    evidence=self.mentions.evidence(which, told),
                 )  # fmt: skip
 
     def _add_object(self, column: str, close: float, part: float | None, about: dict[str, Any]) -> None:
         why = None if np.isfinite(close) else f"no word for {column} is known"
-        self.findings.add("cosine", None if why else close, reason=why, in_brief=True, **about)
+        self.builder.add("cosine", None if why else close, reason=why, in_brief=True, **about)
         if part is None:
             return
         known = bool(np.isfinite(part))
         why = None if known else "the groups' cosines do not add up to more than 0"
         if known and not 0 <= part <= 1:
             why = _OUTSIDE
-        self.findings.add("to-group", part if known else None, reason=why, in_brief=True, **about)
+        self.builder.add("to-group", part if known else None, reason=why, in_brief=True, **about)
 
 
 def add_captions(
-    findings: Findings,
-    speaker: str,
-    speech: Speech,
+    builder: ResultBuilder,
+    source: str,
+    mentions: CaptionMentions,
     lexicon: Lexicon,
     labels: Mapping[str, list[str]],
     reader: SentenceEncoder,
@@ -137,28 +137,28 @@ def add_captions(
     draw: Resampler,
 ) -> None:
     """Captions held against the objects of their images, by the group they name."""
-    of_image = [labels.get(image, ()) for image in speech.images]
+    of_image = [labels.get(image, ()) for image in mentions.images]
     known_of = [" ".join(label for label in some if knows(reader, label)) for some in of_image]
-    texts = [known_of[place] for place in speech.image]
-    close = np.where([bool(text) for text in texts], similarities(reader, speech.captions, texts), np.nan)
+    texts = [known_of[place] for place in mentions.image]
+    close = np.where([bool(text) for text in texts], similarities(reader, mentions.captions, texts), np.nan)
     known = np.isfinite(close)
-    counted = memberships(speech, lexicon, both) * known[:, None]
+    counted = memberships(mentions, lexicon, both) * known[:, None]
     columns = columns_of(lexicon)
-    sums = speech.share_per_image(np.hstack([counted * np.where(known, close, 0.0)[:, None], counted]))
-    n = [len(set(speech.image[counted[:, place] > 0].tolist())) for place in range(len(columns))]
+    sums = mentions.share_per_image(np.hstack([counted * np.where(known, close, 0.0)[:, None], counted]))
+    n = [len(set(mentions.image[counted[:, place] > 0].tolist())) for place in range(len(columns))]
     nothing = "no caption of an image with a known object names"
-    told = speech.described(
+    told = mentions.described(
         objects=texts, similarity=[round(float(c), 6) if np.isfinite(c) else None for c in close]
     )
-    _add_ratios(findings, speaker, sums, columns, draw, nothing, n, told, counted)
-    seen = np.array([bool(of_image[place]) for place in speech.image], dtype=bool)
-    unknown = set(speech.image[seen & ~known].tolist())
-    findings.add("unknown", float(len(unknown)), system=speaker, n=len(set(speech.image[seen].tolist())))
+    _add_ratios(builder, source, sums, columns, draw, nothing, n, told, counted)
+    seen = np.array([bool(of_image[place]) for place in mentions.image], dtype=bool)
+    unknown = set(mentions.image[seen & ~known].tolist())
+    builder.add("unknown", float(len(unknown)), system=source, n=len(set(mentions.image[seen].tolist())))
 
 
 def _add_ratios(
-    findings: Findings,
-    speaker: str,
+    builder: ResultBuilder,
+    source: str,
     totals: Values,
     columns: Sequence[str],
     draw: Resampler,
@@ -190,8 +190,8 @@ def _add_ratios(
             which = counted[:, groups if place is None else [place]].sum(axis=1) > 0
             captions = told.filter(pl.Series(which, dtype=pl.Boolean))
         images = captions["image_id"].n_unique() if counted is not None and place is None else n[place or 0]
-        findings.add(
-            term, estimate, system=speaker, group=group, n=images, evidence=captions, resampler=draw,
+        builder.add(
+            term, estimate, system=source, group=group, n=images, evidence=captions, resampler=draw,
             reason=why if estimate.value is None else outside(term, estimate.value),
             in_brief=term != "cosine" or (counted is None and place is not None),
         )  # fmt: skip

@@ -14,9 +14,9 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, tokenize
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Words, several
+from portrayal.metrics.base.options import Bootstrap, Words, several
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.object_distance.measurements import LISTED, Images, add_captions
 from portrayal.metrics.shared.language_scores.caption_groups import columns_of
 from portrayal.metrics.shared.language_scores.models import (
@@ -30,10 +30,10 @@ from portrayal.metrics.shared.language_scores.models import (
 )
 from portrayal.metrics.shared.language_scores.options import USUAL, Both, Device, EncoderName, Templates
 from portrayal.metrics.shared.language_scores.templates import told_of
-from portrayal.metrics.shared.mentions import choose_lexicon, listen, without_people
+from portrayal.metrics.shared.mentions import choose_lexicon, find_mentions, without_people
 from portrayal.models.word_vectors import WordVectors, cosine
 from portrayal.results import TOO_FEW
-from portrayal.stats import DRAWS, resampler
+from portrayal.stats import RESAMPLES, resampler
 from portrayal.study import Study
 
 Values = NDArray[np.float64]
@@ -84,9 +84,9 @@ def object_distance(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
     level: Annotated[
         Literal["word", "template", "caption"],
@@ -101,7 +101,7 @@ def object_distance(
     template: Templates = (TEMPLATE,),
     both: Both = "neither",
     device: Device = "auto",
-) -> Findings:
+) -> ResultBuilder:
     """Closeness of objects and groups for every speaker's images.
 
     >>> import polars as pl, portrayal
@@ -125,7 +125,7 @@ def object_distance(
     else:
         check_models(study, encoder=encoder)
     preconditions_met()
-    findings = Findings(CARD, attribute, {})
+    builder = ResultBuilder(CARD, attribute, {})
     common = {"level": level, "lexicon": words.label}
     for sentence in several(template) if level == "template" else [None]:
         if level == "caption":
@@ -151,15 +151,15 @@ def object_distance(
             table = closeness(
                 sorted({one for some in labels.values() for one in some}), _said(words, columns), known
             )
-        under = replace(findings, settings=dict(common))
-        for speaker in speakers:
-            speech = listen(study, speaker, words)
-            draw = resampler(speech.images, seed, draws)
+        under = replace(builder, settings=dict(common))
+        for source in sources:
+            mentions = find_mentions(study, source, words)
+            draw = resampler(mentions.images, seed, bootstrap)
             if level == "caption":
-                add_captions(under, speaker, speech, words, labels, reader, both, draw)
+                add_captions(under, source, mentions, words, labels, reader, both, draw)
             else:
-                Images(under, speaker, speech, labels, table, columns, draw).add()
-    return findings
+                Images(under, source, mentions, labels, table, columns, draw).add()
+    return builder
 
 
 def closeness(labels: Sequence[str], said: Sequence[str], vectors: WordVectors) -> dict[str, Values | None]:

@@ -32,8 +32,8 @@ class Told:
 
 
 @lru_cache(maxsize=8)
-def read_speaker(study: Study, speaker: str) -> Told:
-    spoken = study.spoken(speaker).sort("image_id", "sample")
+def read_speaker(study: Study, source: str) -> Told:
+    spoken = study.spoken(source).sort("image_id", "sample")
     images, image = sorted_clusters(spoken["image_id"].to_list())
     text = tuple(spoken["caption"].to_list())
     place = {name: number for number, name in enumerate(images)}
@@ -42,9 +42,7 @@ def read_speaker(study: Study, speaker: str) -> Told:
     use = np.flatnonzero(of >= 0)
     everyone = written["caption"].to_list()
     known: dict[str, list[str]] = {}
-    own = (
-        np.arange(len(text)) if speaker == HUMAN else None
-    )  # both are in the order of images, then of people
+    own = np.arange(len(text)) if source == HUMAN else None  # both are in the order of images, then of people
     return Told(
         text,
         tuple(everyone[number] for number in use),

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.quality.captions import Objects, Told
 from portrayal.metrics.quality.columns import BY_OBJECTS, BY_REFERENCES
 from portrayal.metrics.quality.ngrams import Array
@@ -36,24 +36,24 @@ class Rows:
 
     def __init__(
         self,
-        findings: Findings,
-        speaker: str,
+        builder: ResultBuilder,
+        source: str,
         told: Told,
         measured: Measured,
         labels: Mapping[str, str],
         seed: int,
-        draws: int,
+        n_resamples: int,
         kept: int,
     ):
-        self.findings, self.speaker, self.told, self.measured = findings, speaker, told, measured
+        self.builder, self.source, self.told, self.measured = builder, source, told, measured
         self.columns, self.kept = measured.columns, kept
         self.images, self.image = told.compared.images, told.compared.image
         group_of = [labels.get(image) for image in self.images]
         self.groups = sorted({group for group in group_of if group is not None})
         self.member = np.array([[group == one for group in group_of] for one in self.groups], dtype=bool)
         self.member = self.member.reshape(len(self.groups), len(self.images))
-        self.seed, self.draws = seed, draws
-        self.draw = resampler(self.images, seed, draws)
+        self.seed, self.n_resamples = seed, n_resamples
+        self.draw = resampler(self.images, seed, n_resamples)
 
     def write(self, programs: Mapping[str, str | None], view: Objects | None) -> None:
         """`programs` are those in Java that were asked for, each with the reason why it cannot run."""
@@ -63,7 +63,7 @@ class Rows:
                 continue
             reason = _reason(term, self.told, programs, view)
             if reason is not None:
-                self.findings.add(term, None, system=self.speaker, n=0, reason=reason)
+                self.builder.add(term, None, system=self.source, n=0, reason=reason)
         self._vocabulary()
         if len(self.groups) > 1:
             self._gaps()
@@ -90,10 +90,10 @@ class Rows:
             here = used if group is None else used & self.member[place - 1]
             estimate = self._sound(term, self.estimates[term][place], here)
             whose = f"of '{group}' " if group is not None else ""
-            self.findings.add(
+            self.builder.add(
                 term,
                 estimate,
-                system=self.speaker,
+                system=self.source,
                 group=group,
                 n=int(here.sum()),
                 reason=None if estimate.value is not None else f"no image {whose}has what it is counted from",
@@ -119,15 +119,15 @@ class Rows:
             here = (self.columns.counted[term] > 0) & self.member[enough].any(axis=0)
             if len(enough) < 2:
                 reason = f"fewer than two groups have {TOO_FEW} images to compare"
-                self.findings.add(term + GAP, None, system=self.speaker, n=int(here.sum()), reason=reason)
+                self.builder.add(term + GAP, None, system=self.source, n=int(here.sum()), reason=reason)
                 continue
             ranked = sorted((found[number + 1] for number in enough), key=lambda one: one.value or 0.0)
             low, high = ranked[0], ranked[-1]
             apart = paired_difference(low.value or 0.0, high.value or 0.0, low.replicates, high.replicates)
-            self.findings.add(
+            self.builder.add(
                 term + GAP,
                 Estimate(apart.value, apart.low, apart.high, apart.se, high.replicates - low.replicates),
-                system=self.speaker,
+                system=self.source,
                 n=int(here.sum()),
                 p=float(chance[place]),
                 evidence=self._behind(term, here),
@@ -155,7 +155,7 @@ class Rows:
             low = np.where(np.isnan(values), np.inf, values).min(axis=0)
             return np.where(np.isfinite(high), high - low, np.nan)
 
-        return permutation_test(apart, len(labelled), self.seed, self.draws)
+        return permutation_test(apart, len(labelled), self.seed, self.n_resamples)
 
     def _vocabulary(self) -> None:
         """How many different words there are. It grows with the captions, so draws would not tell its noise."""
@@ -164,10 +164,10 @@ class Rows:
         for group, here in ((None, everyone), *zip(self.groups, self.member, strict=True)):
             chosen = np.flatnonzero(here[self.image]) if len(self.image) else ()
             different = {word for place in chosen for word in words[place]}
-            self.findings.add(
+            self.builder.add(
                 "vocabulary",
                 float(len(different)),
-                system=self.speaker,
+                system=self.source,
                 group=group,
                 n=int(here.sum()),
                 evidence=self._behind("length", here),

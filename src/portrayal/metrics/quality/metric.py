@@ -9,16 +9,16 @@ from typing import Annotated, Literal
 from portrayal.errors import PortrayalError
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws, Kept, Synonyms
+from portrayal.metrics.base.options import Bootstrap, Kept, Synonyms
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.quality import meteor, spice
 from portrayal.metrics.quality.captions import Objects, read_speaker
 from portrayal.metrics.quality.measurements import GAP, Rows
 from portrayal.metrics.quality.scores import Measured, measure
 from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 from portrayal.study.cautions import LABELS, LENGTH, OBJECTS, REFERENCES, UNANNOTATED
 
@@ -168,9 +168,9 @@ def quality(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     java: Annotated[
         Literal["no", "auto", "yes"],
         "METEOR and SPICE, which need Java and the extra 'meteor': leave out, give where they can run, or insist on "
@@ -187,7 +187,7 @@ def quality(
     ] = 0.5,
     synonyms: Synonyms = None,
     evidence: Kept = 100,
-) -> Findings:
+) -> ResultBuilder:
     """Scores of every speaker's captions, of all images, of each group, and how far groups are apart.
 
     >>> import polars as pl, portrayal
@@ -210,12 +210,12 @@ def quality(
         "confidence": confidence if view and view.source != HUMAN else None,
         "synonyms": view.synonyms if view else None,
     }
-    findings = Findings(CARD, attribute, settings, keep_all=evidence == 0)
-    for speaker in speakers:
-        told = read_speaker(study, speaker)
-        measured = _measured(study, speaker, truth, synonyms, confidence, running)
-        Rows(findings, speaker, told, measured, labels, seed, draws, evidence).write(programs, view)
-    return findings
+    builder = ResultBuilder(CARD, attribute, settings, keep_all=evidence == 0)
+    for source in sources:
+        told = read_speaker(study, source)
+        measured = _measured(study, source, truth, synonyms, confidence, running)
+        Rows(builder, source, told, measured, labels, seed, bootstrap, evidence).write(programs, view)
+    return builder
 
 
 @lru_cache(maxsize=2)
@@ -226,14 +226,14 @@ def _objects(study: Study, truth: str, synonyms: str | None, confidence: float) 
 @lru_cache(maxsize=8)
 def _measured(
     study: Study,
-    speaker: str,
+    source: str,
     truth: str,
     synonyms: str | None,
     confidence: float,
     programs: tuple[str, ...],
 ) -> Measured:
     """Kept, since captions are as good whichever attribute splits them."""
-    return measure(read_speaker(study, speaker), _objects(study, truth, synonyms, confidence), programs)
+    return measure(read_speaker(study, source), _objects(study, truth, synonyms, confidence), programs)
 
 
 def _programs(java: str) -> dict[str, str | None]:

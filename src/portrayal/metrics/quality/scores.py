@@ -41,7 +41,7 @@ def measure(told: Told, view: Objects | None, programs: Sequence[str]) -> Measur
     values: dict[str, Array] = {}
     details: list[dict[str, Any]] = [{} for _ in told.text]
 
-    def tell(name: str, numbers: Array, captions: NDArray[np.int64]) -> None:
+    def report_progress(name: str, numbers: Array, captions: NDArray[np.int64]) -> None:
         every = np.full(len(told.text), np.nan)
         every[captions] = numbers
         values[name] = every
@@ -52,14 +52,14 @@ def measure(told: Told, view: Objects | None, programs: Sequence[str]) -> Measur
     if scores is not None:
         likeness_columns(columns, compared, scores)
         for name, numbers in zip(BLEU, bleu(scores.parts).T, strict=True):
-            tell(name, numbers, scores.caption)
-        tell("rouge-l", scores.rouge, scores.caption)
-        tell("cider", scores.cider, scores.caption)
-        tell("cider-plain", scores.plain, scores.caption)
+            report_progress(name, numbers, scores.caption)
+        report_progress("rouge-l", scores.rouge, scores.caption)
+        report_progress("cider", scores.cider, scores.caption)
+        report_progress("cider-plain", scores.plain, scores.caption)
         if scores.meteor is not None:
-            tell("meteor", meteor.meteor(scores.meteor), scores.caption)
+            report_progress("meteor", meteor.meteor(scores.meteor), scores.caption)
         if scores.spice is not None:
-            tell("spice", scores.spice, scores.caption)
+            report_progress("spice", scores.spice, scores.caption)
     every = np.arange(len(told.text))
     if view is not None:
         said, bad, known = view.false(told)
@@ -77,8 +77,8 @@ def measure(told: Told, view: Objects | None, programs: Sequence[str]) -> Measur
     words, repeats = per_image(np.column_stack([length, again]), compared.image, columns.images).T
     columns.add(np.column_stack([words, ones]), {"length": divide_columns}, ones)
     columns.add_rate("repeated", repeats, ones, ones)
-    tell("length", length, every)
-    tell("repeated", again, every)
+    report_progress("length", length, every)
+    report_progress("repeated", again, every)
     return Measured(columns, values, details)
 
 

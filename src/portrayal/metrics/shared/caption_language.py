@@ -48,7 +48,7 @@ def with_cautions(results: Results, sentences: Mapping[str, str], terms: Iterabl
 @lru_cache(maxsize=64)
 def covered(study: Study, source: str, lexicon: Lexicon | None) -> Coverage:
     """How many of a source's captions the lexicon can read; nothing is known of a source that writes none."""
-    if source not in study.speakers:
+    if source not in study.sources:
         return Coverage(0, 0)
     return coverage(study.spoken(source)["caption"].to_list(), lexicon)
 

@@ -11,9 +11,9 @@ from scipy import sparse
 
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import ObjectFinder, tokenize
-from portrayal.metrics.shared.mentions import Speech, object_finder
+from portrayal.metrics.shared.mentions import CaptionMentions, object_finder
 from portrayal.results import TOO_FEW
-from portrayal.stats import dealings, permutation_p
+from portrayal.stats import permutation_p, permuted
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Objects:
         """How settings tell where objects are found."""
         return "words" if self.in_captions else "words of labels" if self.in_labels else "labels"
 
-    def beside(self, speech: Speech) -> sparse.csr_array:
+    def beside(self, mentions: CaptionMentions) -> sparse.csr_array:
         """Which objects a caption goes with: (captions, labels)."""
         place = {label: index for index, label in enumerate(self.labels)}
         if self.in_captions is not None:
-            said = [self.in_captions.labels(caption) for caption in speech.captions]
+            said = [self.in_captions.labels(caption) for caption in mentions.captions]
         else:
-            of_image = [self._of_image(image) for image in speech.images]
-            said = [of_image[image] for image in speech.image]
+            of_image = [self._of_image(image) for image in mentions.images]
+            said = [of_image[image] for image in mentions.image]
         found = [sorted({place[label] for label in some}) for some in said]
         rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
         columns = np.array([label for some in found for label in some], dtype=np.int64)
@@ -78,13 +78,13 @@ class Objects:
 
 
 def dealt_p(
-    speech: Speech,
+    mentions: CaptionMentions,
     beside: sparse.csr_array,
     counted: NDArray[np.float64],
     value: NDArray[np.float64],
     n: NDArray[np.int64],
     seed: int,
-    draws: int,
+    n_resamples: int,
 ) -> list[list[float | None]]:
     """Per group and object, how often its share would be as far from that of all objects by chance.
 
@@ -97,7 +97,7 @@ def dealt_p(
     use = np.flatnonzero((counted.sum(axis=1) > 0) & (value > 0))
     if not len(tested) or not len(use):
         return p
-    weight = (value * speech.weight)[use]
+    weight = (value * mentions.weight)[use]
     rows = beside.tocsr()[use].tocsc()[:, tested].T.tocsr() @ sparse.diags_array(weight)
     groups = counted[use]
     base = weight @ groups / (weight @ groups).sum()
@@ -108,7 +108,7 @@ def dealt_p(
         share = np.divide(dealt, sums, out=np.tile(base, (len(dealt), 1)), where=sums > 0)
         return np.asarray(np.abs(share - base).T.reshape(-1))
 
-    null = dealings(distance, speech.image[use], seed, draws)
+    null = permuted(distance, mentions.image[use], seed, n_resamples)
     found = permutation_p(distance(np.arange(len(use))), null).reshape(counted.shape[1], -1)
     for g in range(counted.shape[1]):
         for place, index in enumerate(tested):

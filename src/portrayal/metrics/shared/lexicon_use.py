@@ -64,7 +64,7 @@ def lexicon_remarks(study: Study, given: Mapping[str, str | Lexicon | None] | No
     `given` has lexicons by attribute, of those that do not use their own.
     """
     remarks = [_remark(study, attribute, (given or {}).get(attribute)) for attribute in study.attribute_names]
-    readings = unread(study, study.speakers, None) | cautions(study, study.speakers, None)
+    readings = unread(study, study.sources, None) | cautions(study, study.sources, None)
     return [*remarks, *readings.values()]
 
 

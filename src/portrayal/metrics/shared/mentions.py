@@ -36,7 +36,7 @@ from portrayal.study.tables import SEVERAL_LABELS
 
 
 @dataclass(frozen=True)
-class Speech:
+class CaptionMentions:
     """The captions of one speaker, in the order of their images' names.
 
     `image` says which of `images` a caption belongs to. `weight` is one over the number of the image's
@@ -52,12 +52,12 @@ class Speech:
     named: NDArray[np.bool_]
     mentions: tuple[tuple[Mention, ...], ...]
 
-    def only(self, images: Sequence[str]) -> Speech:
+    def only(self, images: Sequence[str]) -> CaptionMentions:
         """The captions of some images."""
         wanted = set(images)
         keep = np.array([name in wanted for name in self.images], dtype=bool)[self.image]
         kept, places = sorted_clusters([self.images[i] for i in self.image[keep]])
-        return Speech(
+        return CaptionMentions(
             kept,
             places,
             tuple(caption for caption, good in zip(self.captions, keep, strict=True) if good),
@@ -128,9 +128,9 @@ def choose_lexicon(lexicon: str | Lexicon | None, attribute: str) -> Lexicon:
 
 
 @lru_cache(maxsize=32)
-def listen(study: Study, speaker: str, lexicon: Lexicon) -> Speech:
+def find_mentions(study: Study, source: str, lexicon: Lexicon) -> CaptionMentions:
     """Everything one speaker says, and whom it names. Kept, since several metrics ask the same."""
-    spoken = study.spoken(speaker).sort("image_id", "sample")
+    spoken = study.spoken(source).sort("image_id", "sample")
     images, image = sorted_clusters(spoken["image_id"].to_list())
     captions = tuple(spoken["caption"].to_list())
     finder = Finder(lexicon)
@@ -147,7 +147,7 @@ def listen(study: Study, speaker: str, lexicon: Lexicon) -> Speech:
             named[row, column[mention.group]] = True
     counts = np.bincount(image, minlength=len(images))
     weight = 1.0 / counts[image] if len(image) else np.empty(0)
-    return Speech(images, image, captions, weight, groups, named, mentions)
+    return CaptionMentions(images, image, captions, weight, groups, named, mentions)
 
 
 def labelled_objects(study: Study) -> tuple[pl.DataFrame, str | None]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.mitigate.captions.balancing import Balance
 from portrayal.mitigate.captions.evidence import Evidence
 from portrayal.mitigate.captions.rewrite import Rewritten
@@ -18,13 +18,13 @@ Captions = Sequence[tuple[str, str, Rewritten]]  # image, caption before, captio
 
 
 def rewrite_rows(
-    findings: Findings,
+    builder: ResultBuilder,
     system: str,
     captions: Captions,
     evident: Evidence | None,
     labels: Mapping[str, str],
     seed: int,
-    draws: int,
+    n_resamples: int,
 ) -> None:
     """What was rewritten in the captions of one system, of all images and of each group as labelled."""
     for group in (None, *sorted(set(labels.values()))):
@@ -34,8 +34,8 @@ def rewrite_rows(
         done, there = np.zeros(len(images)), np.zeros(len(images))
         np.add.at(there, place, 1.0)
         np.add.at(done, place, [float(bool(one.changed)) for _, _, one in mine])
-        draw = resampler(images, seed, draws)
-        findings.add(
+        draw = resampler(images, seed, n_resamples)
+        builder.add(
             "changed",
             rate(done, there, draw) if mine else None,
             system=system,
@@ -52,7 +52,7 @@ def rewrite_rows(
             "left": (sum(len(one.left) for _, _, one in mine), [one for one in mine if one[2].left]),
         }
         for term, (count, behind) in counts.items():
-            findings.add(
+            builder.add(
                 term,
                 float(count),
                 system=system,
@@ -78,17 +78,17 @@ def _told(captions: Captions, evident: Evidence | None) -> pl.DataFrame:
     )
 
 
-def balance_rows(findings: Findings, made: Balance, before: str | None, after: str) -> None:
+def balance_rows(builder: ResultBuilder, made: Balance, before: str | None, after: str) -> None:
     """How balanced images are, before and after some of them were kept."""
     for system, kept in ((before, False), (after, True)):
         if system is None:
             continue
         images = len(made.images(kept))
-        findings.add("kept", float(images), system=system, n=len(made.groups))
+        builder.add("kept", float(images), system=system, n=len(made.groups))
         for group, count in made.counts(None, kept).items():
-            findings.add("kept", float(count), system=system, group=group, n=len(made.groups))
+            builder.add("kept", float(count), system=system, group=group, n=len(made.groups))
         apart = {label: made.apart(label, kept) for label in made.frequent}
-        findings.add(
+        builder.add(
             "groups-apart",
             made.apart(None, kept),
             system=system,
@@ -96,7 +96,7 @@ def balance_rows(findings: Findings, made: Balance, before: str | None, after: s
             reason=None if images else "no image can be kept",
         )
         known = [share for share in apart.values() if share is not None]
-        findings.add(
+        builder.add(
             "objects-apart",
             float(np.mean(known)) if known else None,
             system=system,
@@ -106,4 +106,4 @@ def balance_rows(findings: Findings, made: Balance, before: str | None, after: s
         for label, share in apart.items():
             shown = sum(made.counts(label, kept).values())
             reason = None if shown else f"no kept image shows '{label}'"
-            findings.add("objects-apart", share, system=system, item=label, n=shown, reason=reason)
+            builder.add("objects-apart", share, system=system, item=label, n=shown, reason=reason)

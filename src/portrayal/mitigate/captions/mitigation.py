@@ -20,7 +20,7 @@ from portrayal.files import replacing
 from portrayal.lexicon import Lexicon
 from portrayal.metrics import Metric, find_metric
 from portrayal.metrics.base.attribute_names import resolve_attribute
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.mentions import choose_lexicon, labelled_objects, without_people
 from portrayal.mitigate.captions.balancing import Balance, balance, drawn
 from portrayal.mitigate.captions.card import CARD
@@ -29,7 +29,7 @@ from portrayal.mitigate.captions.evidence import LEAST, evidence_in
 from portrayal.mitigate.captions.measurements import balance_rows, rewrite_rows
 from portrayal.mitigate.captions.rewrite import EVERYWHERE, NO_EVIDENCE, WHERE, Rewriter
 from portrayal.results import HUMAN, Measurement, Results, command_line, provenance
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 
 NEUTRAL, BALANCED, RANDOM = "neutral", "balanced", "as many at random"
@@ -76,10 +76,10 @@ def remedied(
     systems: Sequence[str] | None = None,
     lexicon: str | Lexicon | None = None,
     where: Sequence[str] = WHERE,
-    least: float = LEAST,
+    min_share: float = LEAST,
     metrics: Sequence[str] = METRICS,
     seed: int = 0,
-    draws: int = DRAWS,
+    bootstrap: int = RESAMPLES,
     workers: int = 1,
     progress: Progress | None = None,
     **options: Any,
@@ -91,7 +91,7 @@ def remedied(
 
     >>> from portrayal.lab import make_study
     >>> study = make_study(scenes=60, seed=1)
-    >>> made = remedied(study, remedies=["neutral"], where=["everywhere"], metrics=["error"], draws=20)
+    >>> made = remedied(study, remedies=["neutral"], where=["everywhere"], metrics=["error"], bootstrap=20)
     >>> shares = {m.system: m.value for m in made.results.measurements if m.term == "neutral" and m.group is None}
     >>> [round(value) for name, value in shares.items() if name.endswith("(neutral everywhere)")]
     [1, 1, 1]
@@ -100,8 +100,10 @@ def remedied(
     chosen = [_known("remedy", name, REMEDIES) for name in dict.fromkeys(remedies)]
     places = [_known("place to rewrite", name, WHERE) for name in dict.fromkeys(where)]
     measured = list(dict.fromkeys(map(find_metric, metrics)))
-    if not 0 < least <= 1:
-        raise PortrayalError(f"The option 'least' must be above 0 and at most 1. Got {least!r} instead.")
+    if not 0 < min_share <= 1:
+        raise PortrayalError(
+            f"The option 'min_share' must be above 0 and at most 1. Got {min_share!r} instead."
+        )
     if not chosen or (NEUTRAL in chosen and not places):
         raise PortrayalError("Name at least one remedy, and at least one place to rewrite.")
     if systems is not None:
@@ -110,31 +112,31 @@ def remedied(
         raise Undefined("The study has no captions of a system, so there is nothing to remedy.")
     attribute = resolve_attribute(attribute, study.attribute_names)
     words = choose_lexicon(lexicon, attribute)
-    found: list[Findings] = []
+    found: list[ResultBuilder] = []
     origin: dict[str, str] = {}  # remedied system: the one it was made from
     settings: dict[str, Mapping[str, Any]] = {}  # how it was remedied
     images: dict[str, tuple[tuple[str, str], ...]] = {}
 
-    def note(findings: Findings, name: str, speakers: Sequence[str]) -> None:
-        found.append(findings)
-        origin.update({_name(speaker, name): speaker for speaker in speakers})
-        settings.update(dict.fromkeys((_name(speaker, name) for speaker in speakers), findings.settings))
+    def note(builder: ResultBuilder, name: str, sources: Sequence[str]) -> None:
+        found.append(builder)
+        origin.update({_name(source, name): source for source in sources})
+        settings.update(dict.fromkeys((_name(source, name) for source in sources), builder.settings))
 
     whole = study
     for place in places if NEUTRAL in chosen else ():
-        whole, findings = _rewritten(study, whole, words, place, least, attribute, seed, draws)
-        note(findings, _SAID[place], study.systems)
+        whole, builder = _rewritten(study, whole, words, place, min_share, attribute, seed, bootstrap)
+        note(builder, _SAID[place], study.systems)
     rewritten = whole.captions.filter(pl.col("system").is_in(list(origin)))
     parts = [(whole, "")]
-    for name, kept, findings in _balanced(study, attribute, seed) if BALANCED in chosen else ():
-        note(findings, name, study.speakers)
+    for name, kept, builder in _balanced(study, attribute, seed) if BALANCED in chosen else ():
+        note(builder, name, study.sources)
         parts.append((_on(study, kept.kept, name), name))
         images[name] = tuple((image, kept.groups[image]) for image in kept.kept)
-    asked = _Asked(attribute, lexicon, seed, draws, workers, options)
+    asked = _Asked(attribute, lexicon, seed, bootstrap, workers, options)
     numbers, skipped = _measured(parts, measured, asked, progress)
-    randoms = {_name(old, BALANCED): _name(old, RANDOM) for old in study.speakers if BALANCED in chosen}
+    randoms = {_name(old, BALANCED): _name(old, RANDOM) for old in study.sources if BALANCED in chosen}
     rows = [
-        *(findings.results() for findings in found),
+        *(builder.results() for builder in found),
         changes(numbers, origin, settings, "change"),
         changes(numbers, randoms, settings, "beyond-random"),
         numbers,
@@ -192,12 +194,12 @@ class _Asked:
     attribute: str
     lexicon: str | Lexicon | None
     seed: int
-    draws: int
+    n_resamples: int
     workers: int
     lic: Mapping[str, Any]
 
     def measure(self, study: Study, metric: Metric) -> Results:
-        options: dict[str, Any] = {"draws": self.draws} if "draws" in metric.options else {}
+        options: dict[str, Any] = {"bootstrap": self.n_resamples} if "bootstrap" in metric.options else {}
         if self.lexicon is not None and "lexicon" in metric.options:
             options["lexicon"] = self.lexicon
         if metric.name == "lic":
@@ -215,8 +217,8 @@ def _rewritten(
     least: float,
     attribute: str,
     seed: int,
-    draws: int,
-) -> tuple[Study, Findings]:
+    n_resamples: int,
+) -> tuple[Study, ResultBuilder]:
     """The study with a further system for each of its systems, and what was changed."""
     rewriter = Rewriter(words)
     evident = evidence_in(study, words, least) if place == NO_EVIDENCE else None
@@ -224,10 +226,10 @@ def _rewritten(
     settings = {
         "remedy": NEUTRAL,
         "where": place,
-        "least": None if evident is None else least,
+        "min_share": None if evident is None else least,
         "lexicon": words.label,
     }
-    findings = Findings(CARD, attribute, settings)
+    builder = ResultBuilder(CARD, attribute, settings)
     frames, vocabularies = [whole.captions], dict(whole.vocabularies)
     for system in study.systems:
         name = _name(system, _SAID[place])
@@ -238,16 +240,16 @@ def _rewritten(
             (image, caption, rewriter.rewrite(caption, evident.groups(image) if evident else ()))
             for image, caption in rows.select("image_id", "caption").iter_rows()
         ]
-        rewrite_rows(findings, name, captions, evident, labels, seed, draws)
+        rewrite_rows(builder, name, captions, evident, labels, seed, n_resamples)
         new = pl.Series("caption", [one.text for _, _, one in captions], pl.String)
         frames.append(rows.with_columns(pl.lit(name).alias("system"), new))
         if study.vocabularies.get(system):  # it can say what it could say before, and the words it was given
             given = {part for _, _, one in captions for _, new in one.changed for part in new.split()}
             vocabularies[name] = tuple(dict.fromkeys((*study.vocabularies[system], *sorted(given))))
-    return replace(whole, captions=pl.concat(frames), vocabularies=vocabularies), findings
+    return replace(whole, captions=pl.concat(frames), vocabularies=vocabularies), builder
 
 
-def _balanced(study: Study, attribute: str, seed: int) -> Iterator[tuple[str, Balance, Findings]]:
+def _balanced(study: Study, attribute: str, seed: int) -> Iterator[tuple[str, Balance, ResultBuilder]]:
     """The balanced set, and as many images at random."""
     if not study.attribute_names:
         raise Undefined(
@@ -261,13 +263,13 @@ def _balanced(study: Study, attribute: str, seed: int) -> Iterator[tuple[str, Ba
         objects.setdefault(image, set()).add(label)
     made = balance(groups, objects, seed)
     settings = {"remedy": BALANCED, "objects": source, "images": len(groups), "drawn_by_seed": seed}
-    findings = Findings(CARD, attribute, settings)
-    balance_rows(findings, made, HUMAN, _name(HUMAN, BALANCED))
-    yield BALANCED, made, findings
+    builder = ResultBuilder(CARD, attribute, settings)
+    balance_rows(builder, made, HUMAN, _name(HUMAN, BALANCED))
+    yield BALANCED, made, builder
     other = drawn(made, seed)
-    findings = Findings(CARD, attribute, {**settings, "remedy": RANDOM})
-    balance_rows(findings, other, None, _name(HUMAN, RANDOM))
-    yield RANDOM, other, findings
+    builder = ResultBuilder(CARD, attribute, {**settings, "remedy": RANDOM})
+    balance_rows(builder, other, None, _name(HUMAN, RANDOM))
+    yield RANDOM, other, builder
 
 
 def _on(study: Study, images: Sequence[str], name: str) -> Study:

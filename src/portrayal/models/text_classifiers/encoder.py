@@ -107,7 +107,7 @@ class Classifier:
         shrunk = [part for name, part in named if not any(which in name for which in _NO_DECAY)]
         return torch.optim.AdamW(
             [{"params": shrunk, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}],
-            lr=self.schedule.rate,
+            lr=self.schedule.learning_rate,
             betas=BETAS,
             eps=EPSILON,
             fused=True,

@@ -26,7 +26,7 @@ class Lstm:
 
     kind: ClassVar[str] = "lstm"
     epochs: int = 20
-    rate: float = 5e-5
+    learning_rate: float = 5e-5
     batch: int = 64
     dropout: float = 0.5
     words: int = 25_000  # known at most
@@ -52,7 +52,7 @@ class Encoder:
     frozen: bool = False
     noisy: bool = True  # the frozen encoder's own dropout stays on, as in the published code
     epochs: int = 5
-    rate: float = 1e-5
+    learning_rate: float = 1e-5
     batch: int = 64
     length: int = 64  # tokens read at most
     precision: str = "bfloat16"
@@ -72,7 +72,7 @@ class Encoder:
 Classifier = Lstm | Encoder
 _KINDS: dict[str, type[Lstm] | type[Encoder]] = {kind.kind: kind for kind in (Lstm, Encoder)}
 FINE_TUNED = Encoder()
-FROZEN = Encoder(frozen=True, epochs=20, rate=5e-5)
+FROZEN = Encoder(frozen=True, epochs=20, learning_rate=5e-5)
 
 
 _VERSION = 1  # to be raised when the same training would give another answer

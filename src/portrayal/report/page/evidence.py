@@ -56,7 +56,7 @@ def spread(evidence: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def _told(results: Results, ids: Collection[str]) -> pl.DataFrame:
-    """The evidence with its speakers: people where a system's number is about what people say, and nobody where a
+    """The evidence with its sources: people where a system's number is about what people say, and nobody where a
     model was asked. Which terms are about people, a metric's card says.
     """
     found = results.evidence.filter(pl.col("id").is_in(list(ids))).with_columns(pl.col(_ROW).fill_null(""))
@@ -64,8 +64,8 @@ def _told(results: Results, ids: Collection[str]) -> pl.DataFrame:
     pairs = {(metric, term) for metric, (_, term) in compared_terms(results).items()}
     theirs = [m.id for m in results.measurements if (m.metric, m.term) in pairs]
     by_people = found.filter(pl.col("id").is_in(theirs)).select(_ROW).unique()
-    by_people = by_people.with_columns(speaker=pl.lit(HUMAN))
-    system = pl.when(pl.col("id").is_in(asked)).then(pl.lit("")).otherwise(pl.coalesce("speaker", "system"))
+    by_people = by_people.with_columns(source=pl.lit(HUMAN))
+    system = pl.when(pl.col("id").is_in(asked)).then(pl.lit("")).otherwise(pl.coalesce("source", "system"))
     return found.join(by_people, on=_ROW, how="left", maintain_order="left").with_columns(system=system)
 
 

@@ -41,7 +41,7 @@ from portrayal.results import EVIDENCE_FILE, Results
 PAGE_FILE = "index.html"
 SHOWN_ITEMS = 12  # words or objects the page shows for each system and group; the results have them all
 SHOWN_PICTURES = 600  # small pictures the page carries at most
-EXAMPLES = 6  # images shown with what every speaker says of them
+EXAMPLES = 6  # images shown with what every source says of them
 _DATA = (
     '<script type="text/plain" id="data">'  # where the captions behind the numbers go, once all else is there
 )
@@ -139,7 +139,7 @@ def pictured_images(results: Results) -> list[str]:
 
 
 def _example_images(results: Results) -> list[str]:
-    """Some images that every speaker describes, spread evenly over all of them."""
+    """Some images that every source describes, spread evenly over all of them."""
     told = _captions(results).group_by("image_id").agg(pl.col("system").n_unique())
     images = told.filter(pl.col("system") == pl.col("system").max())["image_id"].sort().to_list()
     step = max(1, len(images) // EXAMPLES)
@@ -147,7 +147,7 @@ def _example_images(results: Results) -> list[str]:
 
 
 def _examples(results: Results, pictures: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Pictures with a caption of every speaker; none where the results have no pictures."""
+    """Pictures with a caption of every source; none where the results have no pictures."""
     found, captions = [], _captions(results)
     for image in _example_images(results) if pictures else ():
         said = captions.filter(pl.col("image_id") == image).unique(

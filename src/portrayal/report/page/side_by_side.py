@@ -76,8 +76,8 @@ def _images(
         {
             "image": image,
             "said": [
-                *({"speaker": system, **one} for one in mine[image][:1]),
-                *({"speaker": HUMAN, **one} for one in theirs[image][:_PEOPLE]),
+                *({"source": system, **one} for one in mine[image][:1]),
+                *({"source": HUMAN, **one} for one in theirs[image][:_PEOPLE]),
             ],
         }
         for image in both[step // 2 :: step][:IMAGES]

@@ -21,11 +21,11 @@ function columnsOf(rows, title) {
   facts.sort((a, b) => isOwn(b) - isOwn(a));
   const rest = [...known.keys()].filter((key) => !kept.has(key));
   // Who speaks is said where it is not the one whose number it is.
-  const several = rows.some(({ speaker }) => speaker !== rows[0].speaker || speaker === HUMAN);
+  const several = rows.some(({ source }) => source !== rows[0].source || source === HUMAN);
   return [
     ...(rows.some(({ image }) => Object.hasOwn(pictures, image)) ? [{ name: "picture", cell: ({ image }) => pictured(image) }] : []),
-    { name: "image", value: ({ image }) => image, cell: (row) => [row.speaker ? nameOf(row.image) : row.image] },
-    ...(several ? [{ name: "speaker", fact: true, value: ({ speaker }) => speaker || undefined }] : []),
+    { name: "image", value: ({ image }) => image, cell: (row) => [row.source ? nameOf(row.image) : row.image] },
+    ...(several ? [{ name: "source", fact: true, value: ({ source }) => source || undefined }] : []),
     { name: "caption", value: ({ caption }) => caption, cell: (row) => [marked(row.caption, row.words), ...(row.parts.length ? [coloured(row.parts)] : [])] },
     ...facts,
     ...(rest.length ? [{ name: "more", cell: (row) => more(row, rest) }] : []),
@@ -183,11 +183,11 @@ function showAll() {
 function showOne(image) {
   const table = element("table", "");
   const head = table.createTHead().insertRow();
-  for (const name of ["speaker", "caption"]) head.append(Object.assign(element("th", name), { scope: "col" }));
-  for (const [speaker, captions] of evidence.spoken(image)) {
+  for (const name of ["source", "caption"]) head.append(Object.assign(element("th", name), { scope: "col" }));
+  for (const [source, captions] of evidence.spoken(image)) {
     const body = table.createTBody();
     for (const caption of captions) body.insertRow().append(element("td", caption));
-    body.rows[0].prepend(Object.assign(element("th", speaker), { scope: "rowgroup", rowSpan: captions.size }));
+    body.rows[0].prepend(Object.assign(element("th", source), { scope: "rowgroup", rowSpan: captions.size }));
   }
   at("evidence-said").replaceChildren(...pictured(image), table);
   at("evidence-title").textContent = `What is said of image ${image}, as far as this page holds it`;

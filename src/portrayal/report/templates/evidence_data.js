@@ -17,7 +17,7 @@ function inOrder(first, second) {
 // Every caption once, facts by column, rising numbers as the steps between them.
 function decoded({ images, systems, texts, lists, said, kinds, behind, runs, totals }) {
   const summed = (steps) => { let sum = 0; return steps.map((step) => (sum += step)); };
-  const [image, speaker, text] = said.map(summed);
+  const [image, source, text] = said.map(summed);
   const starts = [];
   let count = 0;
   for (const kind of kinds) {
@@ -34,16 +34,16 @@ function decoded({ images, systems, texts, lists, said, kinds, behind, runs, tot
     const which = starts.findLastIndex((start) => start <= place);
     const { keys, columns, said } = kinds[which], n = place - starts[which];
     const facts = Object.fromEntries(keys.map((key, k) => [key, value(columns[k], n)]));
-    return { image: images[image[said[n]]], speaker: systems[speaker[said[n]]], caption: texts[text[said[n]]], facts };
+    return { image: images[image[said[n]]], source: systems[source[said[n]]], caption: texts[text[said[n]]], facts };
   }
-  // All that is said of an image, by speaker; what people said also stands with captions that are held against it.
+  // All that is said of an image, by source; what people said also stands with captions that are held against it.
   function spoken(name) {
     const found = new Map(), mine = new Set();
     const add = (who, what) => found.set(who, (found.get(who) ?? new Set()).add(what));
     image.forEach((one, n) => {
-      if (images[one] !== name || !systems[speaker[n]]) return;
+      if (images[one] !== name || !systems[source[n]]) return;
       mine.add(n);
-      add(systems[speaker[n]], texts[text[n]]);
+      add(systems[source[n]], texts[text[n]]);
     });
     for (const { keys, columns, said } of kinds) {
       for (const column of columns.filter((_, k) => ["references", "people"].includes(keys[k]))) {
@@ -71,11 +71,11 @@ function told(value) {
 
 const isParts = (value) => Array.isArray(value) && value.every(Array.isArray);
 
-function prepared({ image, speaker, caption, facts }) {
+function prepared({ image, source, caption, facts }) {
   const words = (Array.isArray(facts.words) ? facts.words : []).filter((word) => typeof word === "string" && word.trim());
   const parts = isParts(facts.parts) ? facts.parts : [];
   const about = Object.entries(facts).filter(([key, value]) => key !== "words" && !(key === "parts" && isParts(value)))
     .map(([key, value]) => [key, typeof value === "number" ? value : told(value)]).filter(([, value]) => value !== "");
-  const text = [image, speaker, caption, ...about.map(([key, value]) => `${key} ${value}`)].join("\n").toLowerCase();
-  return { image, speaker, caption, words, parts, about: new Map(about), text };
+  const text = [image, source, caption, ...about.map(([key, value]) => `${key} ${value}`)].join("\n").toLowerCase();
+  return { image, source, caption, words, parts, about: new Map(about), text };
 }

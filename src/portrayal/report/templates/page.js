@@ -44,7 +44,7 @@ function pictured(image) {
 // Each picture is in the page once: those of the instances are the ones that the evidence shows.
 for (const image of document.querySelectorAll("img[data-image]")) image.src = pictured(image.dataset.image)[0].src;
 
-// One image: each speaker's caption as the classifier reads it, with the guess and how sure it is.
+// One image: each source's caption as the classifier reads it, with the guess and how sure it is.
 function compared({ image, said }) {
   const item = element("div", "", "beside");
   item.tabIndex = 0; // it scrolls sideways where the page is narrow, and keys must reach it
@@ -54,7 +54,7 @@ function compared({ image, said }) {
   const table = element("table", "");
   for (const one of said) {
     const row = table.insertRow();
-    row.append(element("th", one.speaker));
+    row.append(element("th", one.source));
     const caption = row.insertCell();
     caption.append(coloured(one.parts));
     const sure = `${one.guessed} ${Math.round(100 * Number(one.sure))} %`;
@@ -62,7 +62,7 @@ function compared({ image, said }) {
     row.append(element("td", Number(one.total).toFixed(2), "n"));
   }
   const head = table.createTHead().insertRow();
-  for (const name of ["speaker", "caption as it is read", "guess", "total"]) head.append(element("th", name, name === "guess" || name === "total" ? "n" : ""));
+  for (const name of ["source", "caption as it is read", "guess", "total"]) head.append(element("th", name, name === "guess" || name === "total" ? "n" : ""));
   item.append(table);
   return item;
 }

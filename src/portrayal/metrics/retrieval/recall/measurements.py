@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.retrieval.recall.search import Searched
 from portrayal.models.masked_vlm.retrieval.recall import Mask, Standing, Whole, chance, hits
 from portrayal.results import TOO_FEW, TOO_FEW_REASON
@@ -30,7 +30,7 @@ class Way:
     image: Whole  # of each case
     own: Whole  # how many there are to be found
     among: int
-    tell: Callable[
+    report_progress: Callable[
         [int], tuple[str, str, dict[str, object]]
     ]  # a case: its image, its caption, what was found
 
@@ -39,15 +39,20 @@ class Rows:
     """One model's search, of pictures that fall into groups."""
 
     def __init__(
-        self, findings: Findings, searched: Searched, labels: Mapping[str, str], seed: int, draws: int
+        self,
+        builder: ResultBuilder,
+        searched: Searched,
+        labels: Mapping[str, str],
+        seed: int,
+        n_resamples: int,
     ):
-        self.findings, self.model, self.pool = findings, searched.model, searched.pool
+        self.builder, self.model, self.pool = builder, searched.model, searched.pool
         self.found = searched.found
         self.images = self.pool.images
         self.group = np.array([labels.get(image, "") for image in self.images])
         self.known = np.array([image in labels for image in self.images])
         self.groups = sorted(set(labels.values()))
-        self.draw: Resampler = resampler(self.images, seed, draws)
+        self.draw: Resampler = resampler(self.images, seed, n_resamples)
 
     def write(self) -> None:
         for way in (self._captions, self._pictures):
@@ -87,7 +92,7 @@ class Rows:
         found = hits(way.standing, k)
         if not here.any():
             reason = f"no picture that is searched is of '{group}'"
-            self.findings.add(
+            self.builder.add(
                 f"{way.name}@{k}",
                 None,
                 system=self.model,
@@ -100,7 +105,7 @@ class Rows:
         trials = np.bincount(way.image[here], minlength=len(self.images)).astype(np.float64)
         successes = np.zeros(len(self.images))
         np.add.at(successes, way.image[here], found[here])
-        self.findings.add(
+        self.builder.add(
             f"{way.name}@{k}",
             rate(successes, trials, self.draw),
             system=self.model,
@@ -144,7 +149,7 @@ class Rows:
             cases = cases[np.linspace(0, len(cases) - 1, _KEPT).astype(np.int64)]
         rows = []
         for case in cases.tolist():
-            image, caption, detail = way.tell(case)
+            image, caption, detail = way.report_progress(case)
             place = {"rank": int(way.standing.rank[case]), "among": way.among}
             if way.standing.tied[case] > 1:
                 place["tied"] = int(way.standing.tied[case])

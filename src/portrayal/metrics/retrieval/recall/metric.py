@@ -8,14 +8,14 @@ from typing import Annotated
 from portrayal.errors import Undefined
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws
+from portrayal.metrics.base.options import Bootstrap
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.retrieval.recall.measurements import TOPS, Rows
 from portrayal.metrics.retrieval.recall.search import check_pool, search
 from portrayal.metrics.shared.language_scores.options import Device
 from portrayal.models.masked_vlm.retrieval import Model
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 
 CAPTIONS = 5  # of a picture, as published evaluations take of COCO and Flickr30k
@@ -79,18 +79,16 @@ def retrieval_recall(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],  # noqa: ARG001 (the model is the only one)
+    sources: Sequence[str],  # noqa: ARG001 (the model is the only one)
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     model: Annotated[
         str | Model | None,
         "The vision-language model: lab-dual or lab-single, a file of ALBEF or TCL, a folder (portrayal lab train "
         "writes one), or a ViLT of Transformers.",
     ] = None,
     captions: Annotated[int, "Captions taken of each picture, its first ones; 0: all.", 0] = CAPTIONS,
-    pictures: Annotated[
-        int, "Pictures taken, by lot, the same whatever else the study holds; 0: all.", 0
-    ] = 0,
+    images: Annotated[int, "Pictures taken, by lot, the same whatever else the study holds; 0: all.", 0] = 0,
     rerank: Annotated[
         int,
         "How many of the first that are found by likeness are put in order by the matching head; 0: none.",
@@ -98,14 +96,14 @@ def retrieval_recall(
     ] = RERANK,
     device: Device = "auto",
     skip_bad: Annotated[bool, "Leave out pictures that cannot be read, and say how many."] = False,
-) -> Findings:
+) -> ResultBuilder:
     """TR@k and IR@k of one model, for all pictures and by group.
 
     >>> import pathlib, tempfile, portrayal
     >>> from portrayal.lab.folder import Recipe, write_lab
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     study = write_lab(Recipe(scenes=6, pictures=64), pathlib.Path(folder) / "lab")
-    ...     found = portrayal.metrics.retrieval_recall(study, attribute="gender", model="lab-dual", draws=20)
+    ...     found = portrayal.metrics.retrieval_recall(study, attribute="gender", model="lab-dual", bootstrap=20)
     >>> next((m.system, m.value, m.n) for m in found.measurements if m.term == "ir@10")  # among six pictures
     ('lab-dual', 1.0, 30)
     """
@@ -113,17 +111,17 @@ def retrieval_recall(
         raise Undefined("The metric 'retrieval-recall' asks a model; name one with --model.")
     check_pool(study)
     preconditions_met()
-    searched = search(study, model, captions, pictures, rerank, device, skip_bad)
+    searched = search(study, model, captions, images, rerank, device, skip_bad)
     labels = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
     settings = {
         "by": searched.found.by,
         "rerank": searched.found.rerank,
         "captions": captions or "all",
-        "pictures": pictures or "all",
+        "images": images or "all",
     }
-    findings = Findings(CARD, attribute, settings)
-    Rows(findings, searched, labels, seed, draws).write()
-    return findings
+    builder = ResultBuilder(CARD, attribute, settings)
+    Rows(builder, searched, labels, seed, bootstrap).write()
+    return builder
 
 
 def _named(model: str | Model) -> str:

@@ -91,7 +91,9 @@ def search(
         return [read_picture(file) for file in pool.files[some]]
 
     sought = searching.Pool(len(pool.images), load, pool.captions, pool.owner)
-    return Searched(pool, asked.name, searching.search(asked, sought, rerank, available_cores(), report_progress))
+    return Searched(
+        pool, asked.name, searching.search(asked, sought, rerank, available_cores(), report_progress)
+    )
 
 
 def _loaded(name: str, device: str) -> Model:

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.retrieval.skew.formulas import Array, bias, distance, max_skew, ndkl, shares, skew
 from portrayal.metrics.retrieval.skew.permutations import deal_lists
 from portrayal.metrics.retrieval.skew.ranked_lists import UNKNOWN, RankedList, at
@@ -47,16 +47,16 @@ class Case:
     tops: tuple[int, ...]
     depth: int | None
     seed: int
-    draws: int
+    n_resamples: int
 
-    def measure(self, findings: Findings, k: int) -> None:
+    def measure(self, builder: ResultBuilder, k: int) -> None:
         """The rows for one number of places."""
         settings = {
             "k": k,
             "reference": self.reference.label,
             "depth": "whole list" if self.depth is None else self.depth,
         }
-        told = _Told(self, replace(findings, settings=settings), k)
+        told = _Told(self, replace(builder, settings=settings), k)
         told.bias()
         told.skew()
         told.max_skew()
@@ -74,7 +74,7 @@ class Case:
     @cached_property
     def chance(self) -> tuple[dict[int, Array], Array]:
         return deal_lists(
-            self.lists, self.reference, len(self.groups), self.tops, self.depth, self.seed, self.draws
+            self.lists, self.reference, len(self.groups), self.tops, self.depth, self.seed, self.n_resamples
         )
 
     @cached_property
@@ -111,7 +111,7 @@ class _Told:
     """The same for one number of places, on its way into the findings."""
 
     case: Case
-    findings: Findings
+    builder: ResultBuilder
     k: int
 
     @cached_property
@@ -183,7 +183,7 @@ class _Told:
             reason = (
                 f"{np.isinf(found[shown]).sum()} queries show a group to which the reference gives no share"
             )
-        self.findings.add(
+        self.builder.add(
             term,
             estimate,
             system=self.case.system,
@@ -218,7 +218,7 @@ class _Told:
                     if shown[place]
                     else f"it shows {_NOBODY}"
                 )
-            self.findings.add(
+            self.builder.add(
                 term,
                 float(found[place]) if defined else None,
                 system=self.case.system,
@@ -253,7 +253,7 @@ class _Told:
             if estimate.value is None:
                 absent = not self.share[shown, number].any()
                 reason = _absent(absent, bool(self.case.references[shown, number].any()), "any query")
-        self.findings.add(
+        self.builder.add(
             term,
             estimate,
             system=self.case.system,
@@ -279,7 +279,7 @@ class _Told:
             elif not defined:
                 share, ref = self.share[place, number], self.case.references[place, number]
                 reason = _absent(share == 0, ref > 0, "the query")
-            self.findings.add(
+            self.builder.add(
                 term,
                 float(found[place]) if defined else None,
                 system=self.case.system,
@@ -303,7 +303,7 @@ class _Told:
 
     def _resampler(self, shown: Mask) -> Resampler:
         queries = tuple(listed.query for listed, yes in zip(self.case.lists, shown, strict=True) if yes)
-        return resampler(queries, self.case.seed, self.case.draws)
+        return resampler(queries, self.case.seed, self.case.n_resamples)
 
     def _left_out(self, shown: Mask, support: int) -> str | None:
         if not shown.any():

@@ -8,14 +8,14 @@ from typing import Annotated
 from portrayal.errors import PortrayalError
 from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import metric
-from portrayal.metrics.base.options import Draws
+from portrayal.metrics.base.options import Bootstrap
 from portrayal.metrics.base.preconditions import preconditions_met
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.retrieval.skew.measurements import Case
 from portrayal.metrics.retrieval.skew.ranked_lists import read_lists
 from portrayal.metrics.retrieval.skew.reference import choose_reference
 from portrayal.statements import IDEAL, Statement
-from portrayal.stats import DRAWS
+from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 
 CARD = Card(
@@ -121,9 +121,9 @@ def retrieval_skew(
     study: Study,
     *,
     attribute: str,
-    speakers: Sequence[str],
+    sources: Sequence[str],
     seed: int = 0,
-    draws: Draws = DRAWS,
+    bootstrap: Bootstrap = RESAMPLES,
     k: Annotated[tuple[int, ...], "How many places are the top: numbers separated by commas."] = (10,),
     reference: Annotated[
         str | Mapping[str, float],
@@ -132,7 +132,7 @@ def retrieval_skew(
         "'equal', or shares such as female=0.5,male=0.5.",
     ] = "list",
     depth: Annotated[int | None, "Places that NDKL looks at; by default all of a list.", 1] = None,
-) -> Findings:
+) -> ResultBuilder:
     """Bias@k, Skew@k, MaxSkew and NDKL of every system that ranks: per group, per query, and over queries.
 
     >>> import polars as pl, portrayal
@@ -148,14 +148,14 @@ def retrieval_skew(
     tops = _tops(k)
     against, groups = choose_reference(reference, study, attribute)
     preconditions_met()
-    findings = Findings(CARD, attribute, {})
-    for system in speakers:
+    builder = ResultBuilder(CARD, attribute, {})
+    for system in sources:
         if system in study.rankers:
             lists = read_lists(study, system, attribute, groups)
-            case = Case(study, system, lists, groups, against, tops, depth, seed, draws)
+            case = Case(study, system, lists, groups, against, tops, depth, seed, bootstrap)
             for top in tops:
-                case.measure(findings, top)
-    return findings
+                case.measure(builder, top)
+    return builder
 
 
 def _tops(k: int | Sequence[int]) -> tuple[int, ...]:

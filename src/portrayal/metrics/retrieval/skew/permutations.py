@@ -23,7 +23,7 @@ def deal_lists(
     tops: Sequence[int],
     depth: int | None,
     seed: int,
-    draws: int,
+    n_resamples: int,
 ) -> tuple[dict[int, Array], Array]:
     """Shares of the groups in each top, k -> (draws, lists, groups), and the NDKL, (draws, lists), by chance.
 
@@ -35,10 +35,10 @@ def deal_lists(
     items = sorted({item for listed in lists for item in listed.items})
     number = {item: place for place, item in enumerate(items)}
     placed = [np.array([number[item] for item in listed.items], dtype=np.int64) for listed in lists]
-    share = {k: np.full((draws, len(lists), groups), np.nan) for k in tops}
-    apart = np.full((draws, len(lists)), np.nan)
-    for start in range(0, draws, _CHUNK):
-        numbers = range(start, min(start + _CHUNK, draws))
+    share = {k: np.full((n_resamples, len(lists), groups), np.nan) for k in tops}
+    apart = np.full((n_resamples, len(lists)), np.nan)
+    for start in range(0, n_resamples, _CHUNK):
+        numbers = range(start, min(start + _CHUNK, n_resamples))
         keys = np.array([np.random.default_rng([seed, draw]).random(len(items)) for draw in numbers])
         drawn = slice(start, start + len(keys))
         alike: dict[tuple[bytes, bytes], Places] = {}  # lists of the same items are dealt once

@@ -20,10 +20,10 @@ from portrayal.stats import (
     Estimate,
     bootstrap_p,
     clustered_variance,
-    draws_over_seeds,
     learning_variance,
     multiway_variance,
     percentile_interval,
+    replicates_over_seeds,
     resampler,
     sorted_clusters,
 )
@@ -294,7 +294,7 @@ def _spread(
         return Spread(Estimate.of(value), std)
     wider = math.sqrt(variance / drawn_variance)
     scaled = (points[:, None] + wider * (drawn - points[:, None])) * PERCENT
-    data, both = scaled.mean(axis=0), draws_over_seeds(scaled, points * PERCENT, seed)
+    data, both = scaled.mean(axis=0), replicates_over_seeds(scaled, points * PERCENT, seed)
     (low,), (high,) = percentile_interval(both[:, None])
     known = data[np.isfinite(data)]
     if not np.isfinite(low) or len(known) < 2:

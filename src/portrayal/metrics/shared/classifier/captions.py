@@ -148,10 +148,10 @@ def captions_of(study: Study) -> Iterator[str]:
 
 
 @lru_cache(maxsize=16)
-def told_by(study: Study, speaker: str) -> dict[str, list[str]]:
+def told_by(study: Study, source: str) -> dict[str, list[str]]:
     """The captions of each image by their numbers, whatever the order of rows; images in the order of the file."""
     told: dict[str, list[str]] = {}
-    for image, _, caption in study.spoken(speaker).sort("sample", maintain_order=True).iter_rows():
+    for image, _, caption in study.spoken(source).sort("sample", maintain_order=True).iter_rows():
         told.setdefault(image, []).append(caption)
     return told
 

@@ -37,7 +37,7 @@ class Voice:
     guesses: Sequence[Sequence[Guesses]]
     groups: tuple[str, ...]
     seed: int
-    draws: int
+    n_resamples: int
     dealings: int = 0
     in_full: bool = False
 
@@ -92,7 +92,7 @@ class Voice:
 
     def spread(self, group: int | None, column: int = SCORE) -> Spread:
         """A column's mean for a group, or over groups, in percent."""
-        return estimate(self.tally, column, group, self.seed, self.draws)
+        return estimate(self.tally, column, group, self.seed, self.n_resamples)
 
     @cached_property
     def null(self) -> Array | None:

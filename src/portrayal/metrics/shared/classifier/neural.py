@@ -22,7 +22,7 @@ from portrayal.models.text_classifiers.tasks import MASKED, Answer, Task, Texts
 from portrayal.models.text_classifiers.training_queue import PLAN, Kept, write_plan
 
 PIECES = ("<", "unk", ">")  # what the published LSTM code makes of an unknown word when it reads it again
-LATER = "later"  # a device: trainings are written down for another machine
+LATER = "deferred"  # a device: trainings are written down for another machine
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.tokens import tokenize
-from portrayal.metrics.shared.mentions import Speech
+from portrayal.metrics.shared.mentions import CaptionMentions
 
 
 def columns_of(lexicon: Lexicon) -> tuple[str, ...]:
@@ -18,14 +18,14 @@ def columns_of(lexicon: Lexicon) -> tuple[str, ...]:
     return (*lexicon.groups, *((NEUTRAL,) if lexicon.neutral else ()))
 
 
-def memberships(speech: Speech, lexicon: Lexicon, both: str) -> NDArray[np.float64]:
+def memberships(mentions: CaptionMentions, lexicon: Lexicon, both: str) -> NDArray[np.float64]:
     """(captions, columns): 1 where a caption counts for a group; a neutral one names none, but speaks of a person."""
-    counted = speech.named.astype(np.float64)
+    counted = mentions.named.astype(np.float64)
     if both == "neither":
-        counted[speech.how_many > 1] = 0
+        counted[mentions.how_many > 1] = 0
     if not lexicon.neutral:
         return counted
-    person = speaks_of_a_person(speech.captions, lexicon) & ~speech.names_any
+    person = speaks_of_a_person(mentions.captions, lexicon) & ~mentions.names_any
     return np.column_stack([counted, person.astype(np.float64)])
 
 

@@ -36,7 +36,7 @@ class Scorer:
     likelihood: Likelihood
     encoder: SentenceEncoder
     visual: Visual
-    seen: str  # joined, or each
+    detections: str  # joined, or each
     how: str
     evidence: str
 
@@ -52,7 +52,7 @@ class Scorer:
             **told_encoder(self.encoder),
             "hypothesis": self.how,
             "evidence": self.evidence,
-            "seen": self.seen,
+            "detections": self.detections,
             "source": self.visual.sources,
         }
 
@@ -63,7 +63,7 @@ class Scorer:
         self, images: Sequence[str], texts: Sequence[str], hypothesis: Values, to: Sequence[str] | None = None
     ) -> Scores:
         """Hypotheses revised by how related texts are to their images' objects, or `to` other texts, one for each."""
-        seen = self.visual.of if self.seen == "each" else self.visual.joined
+        seen = self.visual.of if self.detections == "each" else self.visual.joined
         rows, contexts = [], []
         for row, image in enumerate(images):
             for context in seen(image):
@@ -72,7 +72,7 @@ class Scorer:
         at = np.array(rows, dtype=np.int64)
         others = [one.text for one in contexts] if to is None else [to[row] for row in rows]
         close = similarities(self.encoder, [texts[row] for row in rows], others)
-        if to is None and self.seen == "each":
+        if to is None and self.detections == "each":
             close = np.where([knows(self.encoder, one.text) for one in contexts], close, np.nan)
         sure = np.array([one.confidence for one in contexts], dtype=np.float64)
         score = belief_revision(hypothesis[at], close, sure, self.evidence)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.base.result_builder import Findings
+from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.language_scores.ratios import largest_share, ratio, shares
-from portrayal.metrics.shared.mentions import Speech
+from portrayal.metrics.shared.mentions import CaptionMentions
 from portrayal.stats import Resampler, bootstrap, bootstrap_p, divide_columns, permutation_test
 
 Values = NDArray[np.float64]
@@ -23,7 +23,7 @@ _NOT_DECIDED, _NOT_SCORED = -1, -2
 class Choices:
     """Scores of captions for each group; `asked` are the captions that are looked at, the others count for nothing."""
 
-    speech: Speech
+    mentions: CaptionMentions
     asked: NDArray[np.bool_]
     scores: Values  # (captions, groups), nan where a caption has none
     margin: float
@@ -43,8 +43,8 @@ class Choices:
 
     def add(
         self,
-        findings: Findings,
-        speaker: str,
+        builder: ResultBuilder,
+        source: str,
         draw: Resampler,
         evidence: Any,
         said: Mapping[str, NDArray[np.int64]],
@@ -54,7 +54,7 @@ class Choices:
 
         `expected`, where there is one, is the group that predictions are held against.
         """
-        rows = _Rows(self, findings, speaker, draw, evidence)
+        rows = _Rows(self, builder, source, draw, evidence)
         rows.add_counts()
         rows.add_shares(expected)
         rows.add_scores()
@@ -67,14 +67,14 @@ class Choices:
 @dataclass(frozen=True)
 class _Rows:
     choices: Choices
-    findings: Findings
-    speaker: str
+    builder: ResultBuilder
+    source: str
     draw: Resampler
     evidence: Any
 
     @property
     def _groups(self) -> tuple[str, ...]:
-        return self.choices.speech.groups
+        return self.choices.mentions.groups
 
     def _put(
         self,
@@ -86,17 +86,17 @@ class _Rows:
         **more: Any,
     ) -> None:
         """A number of some captions; a count is one `of` others, by default of all that were asked about."""
-        speech = self.choices.speech
-        counted = self.findings.card.term(term).unit == "count"  # out of how many, not how many again
-        images = speech.image[(self.choices.asked if of is None else of) if counted else which]
-        self.findings.add(
-            term, estimate, system=self.speaker, group=group, n=len(set(images.tolist())),
-            evidence=speech.evidence(which, self.evidence), resampler=self.draw,
+        mentions = self.choices.mentions
+        counted = self.builder.card.term(term).unit == "count"  # out of how many, not how many again
+        images = mentions.image[(self.choices.asked if of is None else of) if counted else which]
+        self.builder.add(
+            term, estimate, system=self.source, group=group, n=len(set(images.tolist())),
+            evidence=mentions.evidence(which, self.evidence), resampler=self.draw,
             in_brief=term != "predicted" or group is None, **more,
         )  # fmt: skip
 
     def _once(self, which: NDArray[np.bool_]) -> Any:
-        counted = self.choices.speech.share_per_image(which.astype(np.float64)[:, None])
+        counted = self.choices.mentions.share_per_image(which.astype(np.float64)[:, None])
         return bootstrap(counted, _itself, self.draw)[0]
 
     def add_counts(self) -> None:
@@ -119,7 +119,7 @@ class _Rows:
         columns = _one_hot(np.where(decided, choices.predicted, -1), groups)
         if expected is not None:
             columns = np.hstack([columns, _one_hot(np.where(decided, expected, -1), groups)])
-        totals = choices.speech.share_per_image(columns)
+        totals = choices.mentions.share_per_image(columns)
         why = None if decided.any() else "no caption has a score that tells the groups apart"
         found = bootstrap(totals, lambda t: shares(t[:, :groups]), self.draw)
         top, most = largest_share(totals, lambda t: shares(t[:, :groups]), self.draw, groups)
@@ -144,15 +144,15 @@ class _Rows:
         choices = self.choices
         decided = (choices.predicted >= 0) & (said >= 0)
         agree = decided & (choices.predicted == said)
-        totals = choices.speech.share_per_image(np.column_stack([agree, decided]).astype(np.float64))
+        totals = choices.mentions.share_per_image(np.column_stack([agree, decided]).astype(np.float64))
         why = None if decided.any() else "no caption has a score that tells the groups apart"
         estimate = None if why else bootstrap(totals, divide_columns, self.draw)[0]
         self._put("as-said", estimate, decided, reason=why, p=None if why else self._dealt(said, decided))
 
     def _dealt(self, said: NDArray[np.int64], decided: NDArray[np.bool_]) -> float:
-        speech, groups = self.choices.speech, len(self._groups)
+        mentions, groups = self.choices.mentions, len(self._groups)
         use = np.flatnonzero(decided)
-        says, predicted, weight = said[use], self.choices.predicted[use], speech.weight[use]
+        says, predicted, weight = said[use], self.choices.predicted[use], mentions.weight[use]
         shares_said, shares_predicted = (
             np.bincount(one, weights=weight, minlength=groups) / weight.sum() for one in (says, predicted)
         )
@@ -162,7 +162,9 @@ class _Rows:
             agreeing = float(weight @ (says[order] == predicted)) / float(weight.sum())
             return np.array([abs(agreeing - by_chance)])
 
-        return float(permutation_test(distance, speech.image[use], self.draw.seed, self.draw.draws)[0])
+        return float(
+            permutation_test(distance, mentions.image[use], self.draw.seed, self.draw.n_resamples)[0]
+        )
 
     def add_scores(self) -> None:
         """Mean scores by group, and the mean over captions of a group's part of a caption's scores.
@@ -176,7 +178,7 @@ class _Rows:
         for term, values, which in (("score", scores, choices.known), ("ratio", parts, told)):
             why = None if which.any() else "no caption has a score"
             columns = np.where(which[:, None], values, 0.0)
-            totals = choices.speech.share_per_image(np.column_stack([columns, which]))
+            totals = choices.mentions.share_per_image(np.column_stack([columns, which]))
 
             def means(t: Values) -> Values:
                 return ratio(t[:, :-1], t[:, -1:])
@@ -201,16 +203,18 @@ class _Rows:
             self._put("undecided", self._once(which), which, None, mine, item=item)
 
 
-def said_by_caption(speech: Speech) -> NDArray[np.int64]:
+def said_by_caption(mentions: CaptionMentions) -> NDArray[np.int64]:
     """The one group a caption names; -1 where it names none or several."""
-    return np.where(speech.how_many == 1, speech.named.argmax(axis=1), -1)
+    return np.where(mentions.how_many == 1, mentions.named.argmax(axis=1), -1)
 
 
-def said_by_label(speech: Speech, labels: Mapping[str, str], groups: Sequence[str]) -> NDArray[np.int64]:
+def said_by_label(
+    mentions: CaptionMentions, labels: Mapping[str, str], groups: Sequence[str]
+) -> NDArray[np.int64]:
     """The group of each caption's image by its label; -1 where it has none."""
     place = {group: number for number, group in enumerate(groups)}
-    of_image = np.array([place.get(labels.get(image, ""), -1) for image in speech.images], dtype=np.int64)
-    return of_image[speech.image] if len(of_image) else np.zeros(0, dtype=np.int64)
+    of_image = np.array([place.get(labels.get(image, ""), -1) for image in mentions.images], dtype=np.int64)
+    return of_image[mentions.image] if len(of_image) else np.zeros(0, dtype=np.int64)
 
 
 def _one_hot(places: NDArray[np.int64], size: int) -> Values:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.shared.language_scores.group_labels import group_labels
-from portrayal.metrics.shared.mentions import listen
+from portrayal.metrics.shared.mentions import find_mentions
 from portrayal.results import HUMAN
 from portrayal.stats import LEVEL, Estimate, Resampler, bootstrap, column_sums
 from portrayal.stats.bootstrap import Statistic
@@ -55,8 +55,8 @@ def base_rates(study: Study, attribute: str, lexicon: Lexicon) -> dict[str, floa
         return {group: labels.count(group) / len(labels) for group in dict.fromkeys(labels)}
     if not study.references.height:
         return {}
-    speech = listen(study, HUMAN, lexicon)
-    once = speech.share_per_image((speech.named & (speech.how_many == 1)[:, None]).astype(np.float64)).sum(
-        axis=0
-    )
-    return dict(zip(speech.groups, (once / once.sum()).tolist(), strict=True)) if once.sum() else {}
+    mentions = find_mentions(study, HUMAN, lexicon)
+    once = mentions.share_per_image(
+        (mentions.named & (mentions.how_many == 1)[:, None]).astype(np.float64)
+    ).sum(axis=0)
+    return dict(zip(mentions.groups, (once / once.sum()).tolist(), strict=True)) if once.sum() else {}

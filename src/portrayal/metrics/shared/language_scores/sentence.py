@@ -87,7 +87,7 @@ def ask(text: str, scorer: Scorer, lexicon: Lexicon, template: str) -> Asked:
     parts = np.full(len(versions), np.nan)
     parts[groups] = shares(scores.score[None, groups])[0]
     # Of objects one by one there are several, and the score is the mean of what they make.
-    alpha = nothing if scorer.seen == "each" else exponent(scores.similarity, scores.confidence)
+    alpha = nothing if scorer.detections == "each" else exponent(scores.similarity, scores.confidence)
     columns_told = [column for column, _ in versions]
     found = tuple(
         Version(

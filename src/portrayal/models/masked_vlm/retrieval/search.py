@@ -28,7 +28,7 @@ from portrayal.models.masked_vlm.retrieval.recall import (
 )
 
 Floats = NDArray[np.float32]
-Tell = Callable[[str, int, int], None]  # what is done, pictures done, pictures in all
+ReportProgress = Callable[[str, int, int], None]  # what is done, pictures done, pictures in all
 _COMPARED = 256  # pictures looked at together
 _MATCHED = 32  # the same where each pair is read: small, since what a network sees in one may take megabytes
 _CELLS = 4_000_000  # scores put in order together
@@ -88,7 +88,9 @@ class _Scores:
         return merged(turned(self.likeness[some]), turned(self.match[some]), turned(asked[some]))
 
 
-def search(model: Model, pool: Pool, rerank: int, cores: int = 1, tell: Tell | None = None) -> Found:
+def search(
+    model: Model, pool: Pool, rerank: int, cores: int = 1, report_progress: ReportProgress | None = None
+) -> Found:
     """All pictures by all captions, and the other way round.
 
     A model that reads both apart compares them all, and the first `rerank` of each search are put in order anew by its
@@ -107,7 +109,7 @@ def search(model: Model, pool: Pool, rerank: int, cores: int = 1, tell: Tell | N
     place = {text: number for number, text in enumerate(sorted({text for text, _ in fitted}))}
     text = np.array([place[one] for one, _ in fitted], dtype=np.int64)
     with _alone():
-        scores = _scores(model, pool, list(place), text, comparable, again, cores, tell)
+        scores = _scores(model, pool, list(place), text, comparable, again, cores, report_progress)
     by = ("likeness, then matching" if again else "likeness") if comparable else "matching"
     return Found(
         by,
@@ -153,15 +155,15 @@ def _scores(
     comparable: bool,
     rerank: int,
     cores: int,
-    tell: Tell | None,
+    report_progress: ReportProgress | None,
 ) -> _Scores:
     if not comparable:
         everything = np.ones((pool.pictures, len(texts)), dtype=bool)
-        return _Scores(None, _matched(model, pool, texts, everything, cores, tell), None, None)
+        return _Scores(None, _matched(model, pool, texts, everything, cores, report_progress), None, None)
     said = _numbers(model, partial(model.text_vectors, texts))
     seen = [
         _numbers(model, partial(model.picture_vectors, looked))
-        for _, looked in _looks(model, pool, "compares", _COMPARED, tell)
+        for _, looked in _looks(model, pool, "compares", _COMPARED, report_progress)
     ]
     likeness = np.concatenate(seen) @ said.T
     if not rerank:
@@ -169,7 +171,10 @@ def _scores(
     captions = _first(likeness, rerank, np.bincount(text, minlength=len(texts)))
     pictures = _first(likeness.T, rerank).T
     return _Scores(
-        likeness, _matched(model, pool, texts, captions | pictures, cores, tell), captions, pictures
+        likeness,
+        _matched(model, pool, texts, captions | pictures, cores, report_progress),
+        captions,
+        pictures,
     )
 
 
@@ -181,7 +186,12 @@ def _first(scores: Floats, many: int, weights: Whole | None = None) -> Mask:
 
 
 def _matched(
-    model: Model, pool: Pool, texts: Sequence[str], asked: Mask, cores: int, tell: Tell | None
+    model: Model,
+    pool: Pool,
+    texts: Sequence[str],
+    asked: Mask,
+    cores: int,
+    report_progress: ReportProgress | None,
 ) -> Floats:
     """The logit that each text belongs to each picture, where that is asked."""
     made = np.full(asked.shape, np.nan, dtype=np.float32)
@@ -189,7 +199,7 @@ def _matched(
     # than they work, and their number would change the last digits.
     at_once = cores if model.device == "cpu" else 1
     with ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as workers:
-        for start, looked in _looks(model, pool, "matches", _MATCHED, tell):
+        for start, looked in _looks(model, pool, "matches", _MATCHED, report_progress):
             rows, columns = np.nonzero(asked[start : start + len(looked)])
 
             def some(at: int, looked: Any = looked, rows: Whole = rows, columns: Whole = columns) -> Floats:
@@ -204,19 +214,19 @@ def _matched(
 
 
 def _looks(
-    model: Model, pool: Pool, doing: str, together: int, tell: Tell | None
+    model: Model, pool: Pool, doing: str, together: int, report_progress: ReportProgress | None
 ) -> Iterator[tuple[int, Any]]:
     """The place of the first of some pictures, and what the model sees in them."""
     step, many = f"{model.name} {doing}", pool.pictures
     for start in range(0, many, together):
-        if tell is not None:
-            tell(step, start, many)
+        if report_progress is not None:
+            report_progress(step, start, many)
         pixels = model.pixels(pool.load(slice(start, start + together)))
         with torch.inference_mode():
             looked = model.encode(pixels)
         yield start, looked
-    if tell is not None:
-        tell(step, many, many)
+    if report_progress is not None:
+        report_progress(step, many, many)
 
 
 def _numbers(model: Model, ask: Callable[[], Any]) -> Floats:

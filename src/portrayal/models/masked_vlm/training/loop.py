@@ -24,7 +24,7 @@ from portrayal.models.threads import fitting_threads
 
 _VERSION = 2  # of the kept state
 
-Tell = Callable[[int, int, dict[str, float]], None]  # steps done, steps in all, the losses
+ReportProgress = Callable[[int, int, dict[str, float]], None]  # steps done, steps in all, the losses
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,23 @@ class Recipe:
     """How a network is trained. Everything that decides its weights is here, in the data, or in where it starts."""
 
     steps: int = 3000
-    batch: int = 64
+    batch_size: int = 64
     captioned: int = 16  # of the batch, so many pictures also have a caption
-    accumulate: int = 1  # parts in which a batch is gone through, where it does not fit as a whole
-    rate: float = 1e-3  # at its height, after `warmup` steps; it falls to 0 along a cosine
+    gradient_accumulation: int = 1  # parts in which a batch is gone through, where it does not fit as a whole
+    learning_rate: float = 1e-3  # at its height, after `warmup` steps; it falls to 0 along a cosine
     warmup: int = 200
     decay: float = 0.02
-    masked: float = 0.4  # share of words hidden, where they are not common
+    mask_probability: float = 0.4  # share of words hidden, where they are not common
     clip: float = 1.0
     seed: int = 0
     precision: str = "float32"  # or bfloat16, in which products are computed where that is faster
     keep_every: int = 100  # steps after which the state is written
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "accumulate", "keep_every"):
+        for name in ("steps", "batch_size", "gradient_accumulation", "keep_every"):
             if getattr(self, name) < 1:
                 raise PortrayalError(f"A training has {name} of 1 or more, got {getattr(self, name)}.")
-        if self.captioned < 0 or self.captioned // self.accumulate == 1:
+        if self.captioned < 0 or self.captioned // self.gradient_accumulation == 1:
             raise PortrayalError(
                 "Captions are told apart by others: a batch, or a part, has none, or two and more."
             )
@@ -61,7 +61,7 @@ def train(
     pairs: Pairs,
     recipe: Recipe,
     kept: Path | None = None,
-    tell: Tell | None = None,
+    report_progress: ReportProgress | None = None,
     device: str = "cpu",
     task: Task | None = None,
 ) -> None:
@@ -73,7 +73,7 @@ def train(
         pairs = pairs.on(device)
         optimizer = torch.optim.AdamW(
             _groups(network, recipe.decay),
-            lr=torch.tensor(recipe.rate, device=device),
+            lr=torch.tensor(recipe.learning_rate, device=device),
             betas=(0.9, 0.98),
             fused=True,
             capturable=device == "cuda",
@@ -87,10 +87,10 @@ def train(
         recorded = device == "cuda" and not _drops(network)
         step = _Recorded(network, pairs, recipe, optimizer, task) if recorded else None
         for number in range(begin, recipe.steps):
-            draws = task.draws(pairs, recipe.batch, recipe.seed, number)
+            draws = task.draws(pairs, recipe.batch_size, recipe.seed, number)
             _seed_dropout(recipe.seed, number)
             for group in optimizer.param_groups:
-                group["lr"].fill_(recipe.rate * _pace(number, recipe))
+                group["lr"].fill_(recipe.learning_rate * _pace(number, recipe))
             if step is not None:
                 losses = step(draws)
             else:
@@ -100,8 +100,10 @@ def train(
                 _check(losses, done)
                 if kept is not None:
                     _keep(kept, network, optimizer, known, done)
-            if tell is not None and (done % 50 == 0 or done == recipe.steps):
-                tell(done, recipe.steps, {name: float(value.detach()) for name, value in losses.items()})
+            if report_progress is not None and (done % 50 == 0 or done == recipe.steps):
+                report_progress(
+                    done, recipe.steps, {name: float(value.detach()) for name, value in losses.items()}
+                )
         network.eval()
 
 
@@ -114,13 +116,13 @@ def _step(
     draws: Draws,
 ) -> Losses:
     kind = pairs.pictures.device.type
-    parts = draws.parts(recipe.accumulate)
+    parts = draws.parts(recipe.gradient_accumulation)
     whole: Losses = {}
     optimizer.zero_grad(set_to_none=True)
     for part in parts:
-        captioned = min(recipe.captioned // recipe.accumulate, len(part.chosen))
+        captioned = min(recipe.captioned // recipe.gradient_accumulation, len(part.chosen))
         with torch.autocast(kind, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
-            losses = task.losses(network, pairs, part, recipe.masked, captioned)
+            losses = task.losses(network, pairs, part, recipe.mask_probability, captioned)
         total = torch.stack(list(losses.values())).sum()
         (total if len(parts) == 1 else total / len(parts)).backward()
         for name, value in losses.items():
@@ -146,7 +148,7 @@ class _Recorded:
         task: Task,
     ) -> None:
         before = _copied(network.state_dict()), _copied(optimizer.state_dict())
-        self._draws = task.draws(pairs, recipe.batch, recipe.seed, 0).on("cuda")
+        self._draws = task.draws(pairs, recipe.batch_size, recipe.seed, 0).on("cuda")
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -263,7 +265,7 @@ def _fitting(recipe: Recipe) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError:
         raise PortrayalError(
-            f"A batch of {recipe.batch:,} in {recipe.accumulate:,} parts does not fit into the device's memory: take a "
+            f"A batch of {recipe.batch_size:,} in {recipe.gradient_accumulation:,} parts does not fit into the device's memory: take a "
             f"smaller batch, or go through it in more parts."
         ) from None
 

@@ -26,7 +26,9 @@ def answer(task: Task, schedule: Lstm, explain: int) -> Answer:
 def train(network: Network, task: Task, schedule: Lstm) -> None:
     kept = [part.detach().clone() for part in network.parameters()]
     network.layers.to(getattr(torch, schedule.precision))
-    learner = torch.optim.Adam([part.requires_grad_() for part in kept], lr=schedule.rate, fused=True)
+    learner = torch.optim.Adam(
+        [part.requires_grad_() for part in kept], lr=schedule.learning_rate, fused=True
+    )
     drop = _Dropout(schedule.dropout, task.seed)
     known = task.known(schedule.words)
     weight = torch.from_numpy(task.weight).float()

@@ -207,7 +207,7 @@ class Stack:
         self._learn(layer.bias, flat.sum(dim=1, dtype=torch.float32))
 
     def _learn(self, weights: Weights, gradient: Tensor) -> None:
-        kernels.learn(weights, gradient, self.schedule.rate, self._count)
+        kernels.learn(weights, gradient, self.schedule.learning_rate, self._count)
 
     def _logits(self, hidden: Tensor, output: Tensor, offset: Tensor) -> Tensor:
         """(networks, captions, 2 x hidden) to (networks, captions, outputs)."""
@@ -234,7 +234,9 @@ class Stack:
         last = self._learn_head(made.last, places, dropout)
         with torch.no_grad():
             back = self._back(made, last, learn=True)
-            kernels.learn_table(self.network.table, tokens, back, dropout, self.schedule.rate, self._count)
+            kernels.learn_table(
+                self.network.table, tokens, back, dropout, self.schedule.learning_rate, self._count
+            )
 
     def _learn_head(self, last: Tensor, places: Tensor, dropout: Dropout) -> Tensor:
         """The output learns; gives what the loss says to the last states."""
