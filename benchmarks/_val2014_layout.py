@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-Row = dict[str, Any]
-_STYLE = {"human": "people"}
-_CANNOT = "–"
+MeasurementRow = dict[str, Any]
+_SOURCE_LABELS = {"human": "human captions"}
+_UNDEFINED = "–"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -15,11 +15,11 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def pick(rows: Sequence[Row], term: str, system: str, **fields: Any) -> Row | None:
+def pick(rows: Sequence[MeasurementRow], term: str, system: str, **fields: Any) -> MeasurementRow | None:
     """The row of a term and system; group and item are null unless given, settings count where given."""
     settings = fields.pop("settings", {})
     wanted = {"group": None, "item": None, **fields}
-    found = [
+    matches = [
         row
         for row in rows
         if row["term"] == term
@@ -27,24 +27,24 @@ def pick(rows: Sequence[Row], term: str, system: str, **fields: Any) -> Row | No
         and all(row[name] == value for name, value in wanted.items())
         and all(row["settings"].get(name) == value for name, value in settings.items())
     ]
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
-def number(row: Row | None, digits: int = 3, interval: bool = False, signed: bool = False) -> str:
+def number(row: MeasurementRow | None, digits: int = 3, interval: bool = False, signed: bool = False) -> str:
     if row is None or row["value"] is None:
-        return _CANNOT
+        return _UNDEFINED
 
-    def told(value: float) -> str:
+    def formatted(value: float) -> str:
         text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
         return text.replace("0.", ".", 1) if abs(value) < 1 and digits > 1 else text
 
-    text = told(row["value"])
+    text = formatted(row["value"])
     if interval and row["low"] is not None:
-        text += f" [{told(row['low'])}, {told(row['high'])}]"
+        text += f" [{formatted(row['low'])}, {formatted(row['high'])}]"
     return text
 
 
-def quality(rows: Sequence[Row], sources: Sequence[str]) -> str:
+def quality(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
     gender = [row for row in rows if row["attribute"] == "gender"]
     race = [row for row in rows if row["attribute"] == "race"]
     header = ["system", "BLEU-4", "CIDEr", "CHAIR-i", "CHAIR-s", "women", "men", "CHAIR-s gap", "p"]
@@ -53,11 +53,11 @@ def quality(rows: Sequence[Row], sources: Sequence[str]) -> str:
         gap = pick(gender, "chair-s-gap", source)
         table.append(
             [
-                _STYLE.get(source, source),
+                _SOURCE_LABELS.get(source, source),
                 *(number(pick(gender, term, source)) for term in ("bleu-4", "cider", "chair-i", "chair-s")),
                 *(number(pick(gender, "chair-s", source, group=group)) for group in ("female", "male")),
                 number(gap, interval=True),
-                _CANNOT if gap is None or gap["p"] is None else f"{gap['p']:.3f}"[1:],
+                _UNDEFINED if gap is None or gap["p"] is None else f"{gap['p']:.3f}"[1:],
             ]
         )
         tone = pick(race, "chair-s-gap", source)
@@ -76,41 +76,43 @@ def quality(rows: Sequence[Row], sources: Sequence[str]) -> str:
     )
 
 
-def synonyms(rows: Sequence[Row], sources: Sequence[str]) -> str:
+def synonyms(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
     table = []
     for source in sources:
         for truth in ("both", "labels"):
-            some = [row for row in rows if row["settings"].get("truth") == truth]
+            subset = [row for row in rows if row["settings"].get("truth") == truth]
             table.append(
                 [
                     source,
                     truth,
-                    *(number(pick(some, term, source)) for term in ("chair-i", "chair-s")),
-                    *(number(pick(some, "chair-s", source, group=group)) for group in ("female", "male")),
-                    number(pick(some, "chair-s-gap", source), interval=True),
+                    *(number(pick(subset, term, source)) for term in ("chair-i", "chair-s")),
+                    *(number(pick(subset, "chair-s", source, group=group)) for group in ("female", "male")),
+                    number(pick(subset, "chair-s-gap", source), interval=True),
                 ]
             )
     return markdown(["system", "truth", "CHAIR-i", "CHAIR-s", "women", "men", "CHAIR-s gap"], table)
 
 
-def leakage(rows: Sequence[Row], sources: Sequence[str]) -> str:
+def leakage(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
     usual = [row for row in rows if row["settings"].get("mistakes") == "label"]
     terms = ("on-outputs", "on-truth", "difference", "predictability", "on-labels", "f1")
     header = ["system", "on-outputs", "on-truth", "difference", "predictability", "labels as they are", "F1"]
     table = [
         [
-            _STYLE.get(source, source),
+            _SOURCE_LABELS.get(source, source),
             *(number(pick(usual, term, source), interval=term == "difference") for term in terms),
         ]
         for source in sources
     ]
     other = []
     for source in sources:
-        made = [
+        subsets = [
             [row for row in rows if row["settings"].get("mistakes") == how]
             for how in ("label", "overall", "flip")
         ]
-        other.append([source, *(number(pick(some, "difference", source), interval=True) for some in made)])
+        other.append(
+            [source, *(number(pick(subset, "difference", source), interval=True) for subset in subsets)]
+        )
     counted = ", ".join(f"{s}: {(pick(usual, 'on-outputs', s) or {}).get('n')}" for s in sources)
     return "\n\n".join(
         [
@@ -122,12 +124,12 @@ def leakage(rows: Sequence[Row], sources: Sequence[str]) -> str:
     )
 
 
-def terms(rows: Sequence[Row], sources: Sequence[str]) -> str:
+def terms(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
     """All headline rows of a metric, a column a term."""
     names = list(dict.fromkeys(row["term"] for row in rows if row["group"] is None and row["item"] is None))
     table = [
         [
-            _STYLE.get(source, source),
+            _SOURCE_LABELS.get(source, source),
             *(number(pick(rows, name, source), interval=True, signed=True) for name in names),
         ]
         for source in sources
@@ -135,17 +137,19 @@ def terms(rows: Sequence[Row], sources: Sequence[str]) -> str:
     return markdown(["system", *names], table)
 
 
-def harms(rows: Sequence[Row], sources: Sequence[str]) -> str:
+def harms(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
     gender = [row for row in rows if row["attribute"] == "gender"]
     names = list(dict.fromkeys(row["term"] for row in gender))
     stage = {source: "3" if source == "human" else "4" for source in sources}
     parts = []
     for attribute in ("gender", "race"):
-        some = [row for row in rows if row["attribute"] == attribute]
-        table = [[name, *(_count(some, name, source, stage[source]) for source in sources)] for name in names]
+        subset = [row for row in rows if row["attribute"] == attribute]
+        table = [
+            [name, *(_count(subset, name, source, stage[source]) for source in sources)] for name in names
+        ]
         parts += [f"{attribute}:", markdown(["measurement", *sources], table)]
     axes = ("gender", "age", "ethnicity", "norp")
-    told = []
+    cells_by_axis = []
     for axis in axes:
         for which in ("4", "4-without-3"):
             cells = [
@@ -158,41 +162,43 @@ def harms(rows: Sequence[Row], sources: Sequence[str]) -> str:
                 )
                 for source in sources
             ]
-            told.append([f"{axis} ({which})", *cells])
+            cells_by_axis.append([f"{axis} ({which})", *cells])
     for axis in axes:
         cells = [
             _count(gender, "erasure.group-not-mentioned", source, stage[source], axis) for source in sources
         ]
-        told.append([f"{axis}, not mentioned", *cells])
+        cells_by_axis.append([f"{axis}, not mentioned", *cells])
     parts += [
         "Axes:",
-        markdown(["axis", *sources], told),
+        markdown(["axis", *sources], cells_by_axis),
         "Largest by item:",
         _largest(gender, sources, stage),
     ]
     return "\n\n".join(parts)
 
 
-def _count(rows: Sequence[Row], term: str, source: str, stage: str, item: str | None = None) -> str:
-    some = [row for row in rows if row["settings"].get("stage") == stage]
-    count = pick(some, term, source, item=item, unit="count")
-    share = pick(some, term, source, item=item, unit="share")
+def _count(
+    rows: Sequence[MeasurementRow], term: str, source: str, stage: str, item: str | None = None
+) -> str:
+    subset = [row for row in rows if row["settings"].get("stage") == stage]
+    count = pick(subset, term, source, item=item, unit="count")
+    share = pick(subset, term, source, item=item, unit="share")
     if count is None and share is None:
-        other = pick(some, term, source, item=item)
+        other = pick(subset, term, source, item=item)
         return number(other, interval=True) if other else ""
     cells = []
     if count is not None and count["value"] is not None:
         cells.append(f"{count['value']:,.0f} of {count['n']:,}")
     if share is not None and share["value"] is not None:
         cells.append(f"({100 * share['value']:.1f})")
-    return " ".join(cells) or _CANNOT
+    return " ".join(cells) or _UNDEFINED
 
 
-def _largest(rows: Sequence[Row], sources: Sequence[str], stage: dict[str, str]) -> str:
+def _largest(rows: Sequence[MeasurementRow], sources: Sequence[str], stage: dict[str, str]) -> str:
     """Rows with an item that texts quote: the eight largest of each term and system."""
     lines = []
     for source in sources:
-        some = [
+        subset = [
             row
             for row in rows
             if row["system"] == source
@@ -201,19 +207,21 @@ def _largest(rows: Sequence[Row], sources: Sequence[str], stage: dict[str, str])
             and row["value"] is not None
             and row["term"].startswith(("stereotyping.", "erasure.misnaming"))
         ]
-        for key in dict.fromkeys((row["term"], row["unit"], row["settings"].get("stage")) for row in some):
-            mine = [row for row in some if (row["term"], row["unit"], row["settings"].get("stage")) == key]
-            mine.sort(key=lambda row: -abs(row["value"]))
-            told = ", ".join(
+        for key in dict.fromkeys((row["term"], row["unit"], row["settings"].get("stage")) for row in subset):
+            key_rows = [
+                row for row in subset if (row["term"], row["unit"], row["settings"].get("stage")) == key
+            ]
+            key_rows.sort(key=lambda row: -abs(row["value"]))
+            text = ", ".join(
                 f"{row['item']}{'' if row['group'] is None else '/' + row['group']} {row['value']:.3f}"
                 f"{'' if row['p'] is None else ' p ' + format(row['p'], '.3f')}"
-                for row in mine[:8]
+                for row in key_rows[:8]
             )
-            lines.append(f"- {source}, {key[0]} ({key[1]}, stage {key[2]}): {told}")
+            lines.append(f"- {source}, {key[0]} ({key[1]}, stage {key[2]}): {text}")
     return "\n".join(lines)
 
 
-def mitigation(rows: Sequence[Row], systems: Sequence[str]) -> str:
+def mitigation(rows: Sequence[MeasurementRow], systems: Sequence[str]) -> str:
     columns = {
         "lic_m": ("lic", "lic_m"),
         "lic_d": ("lic", "lic_d"),
@@ -230,8 +238,8 @@ def mitigation(rows: Sequence[Row], systems: Sequence[str]) -> str:
     for system in (name for name in names if name and name.startswith(tuple(systems))):
         cells = []
         for metric, term in columns.values():
-            some = [row for row in rows if row["metric"] == metric and row["unit"] != "count"]
-            cells.append(number(pick(some, term, system), 1 if metric == "lic" else 3, interval=True))
+            subset = [row for row in rows if row["metric"] == metric and row["unit"] != "count"]
+            cells.append(number(pick(subset, term, system), 1 if metric == "lic" else 3, interval=True))
         table.append([system, *cells])
     changes = [
         [

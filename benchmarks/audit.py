@@ -1,4 +1,4 @@
-"""A whole audit with every metric, on one core and on all; on the real gender study where it is at hand."""
+"""Run time of an audit with every metric, on one core and on all; on the real gender study if it is available."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ SYSTEMS = ["nic-th10", "sat", "oscar", "nic-plus", "nic-equalizer"]
 
 
 def real_study() -> Study | None:
-    """The public LIC gender data with references and objects, if PORTRAYAL_SHARED or ../shared/data holds it."""
+    """Return the public LIC gender data with references and objects, if PORTRAYAL_SHARED or ../shared/data has it."""
     data = Path(os.environ.get("PORTRAYAL_SHARED", Path(__file__).parents[2] / "shared" / "data"))
     if not data.is_dir():
         return None
-    request = importers.Request(
+    request = importers.ImportRequest(
         sources=[str(data / "lic" / "bias_data")],
         references=data / "coco" / "human_captions_val2014.jsonl",
         objects=data / "coco" / "instance_labels_val2014.json",
         attribute_names=["gender"],
     )
-    return importers.run("lic", request, Problems()).study.only(SYSTEMS)
+    return importers.run_importer("lic", request, Problems()).study.select_systems(SYSTEMS)
 
 
 def main() -> None:
     study = real_study()
-    what = "the real gender study" if study else "a study of the lab"
+    study_name = "the real gender study" if study else "a study of the lab"
     study = study or make_study(scenes=10_000)
     images, captions = study.image_ids.len(), study.captions.height + study.references.height
-    print(f"  {what}: {len(study.systems)} systems, {images:,} images, {captions:,} captions, 1,000 draws")
+    print(
+        f"  {study_name}: {len(study.systems)} systems, {images:,} images, {captions:,} captions, 1,000 resamples"
+    )
     seconds = {}
     for workers in sorted({1, os.cpu_count() or 1}):
         started = time.perf_counter()

@@ -1,8 +1,9 @@
-"""The neural classifiers of LIC, from plain arrays: `python -m benchmarks.classifiers [PLAN] [--only lstm|bert]`.
+"""The neural classifiers of LIC, from plain arrays: `python -m benchmarks.classifiers [PLAN] [--only
+lstm|bert]`.
 
-PLAN is what `portrayal score lic ... --device deferred --cache-dir FOLDER` writes; without it captions are made up, as
-many and as long as those of the published gender data. Nothing but PyTorch and Transformers is needed, and a GPU is
-used if there is one.
+PLAN is what `portrayal score lic ... --device deferred --cache-dir FOLDER` writes. Without it captions are
+random, as many and as long as those of the published gender data. Needs nothing but PyTorch and Transformers,
+and uses a GPU if there is one.
 """
 
 from __future__ import annotations
@@ -18,37 +19,34 @@ import numpy as np
 import torch
 from torch import nn
 
-from portrayal.models.device import best_device
+from portrayal.models.device import resolve_device
 from portrayal.models.text_classifiers.lstm import train
-from portrayal.models.text_classifiers.schedules import FINE_TUNED, Lstm
-from portrayal.models.text_classifiers.tasks import FIRST, Task, Texts
+from portrayal.models.text_classifiers.schedules import FINE_TUNED, LstmConfig
+from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask, Texts
 from portrayal.models.text_classifiers.training_queue import read_plan
 
 SEEDS = (0, 12, 100, 200, 300, 400, 456, 500, 789, 1234)
-_STEPS = 40  # of the plain network, from which a whole training is reckoned
+_STEPS = 40  # of the plain network, from which a whole training is extrapolated
 _TOKENS = 30_522  # of bert-base-uncased
 
 
-def made_up(systems: int = 5, captions: int = 6_628, words: int = 800) -> list[Task]:
-    """Ten seeds of some systems: captions of 8 to 16 words, the more common ones more often."""
-    chance = np.random.default_rng(0)
+def made_up(systems: int = 5, captions: int = 6_628, words: int = 800) -> list[ClassificationTask]:
+    """Ten seeds of some systems: captions of 8 to 16 words, with Zipf-like frequencies."""
+    rng = np.random.default_rng(0)
     tasks = []
     for _ in range(systems):
-        often = 1 / np.arange(1, words + 1)
-        said = [
-            chance.choice(words, size=length, p=often / often.sum())
-            for length in chance.integers(8, 17, captions)
-        ]
-        texts = Texts.of([[f"w{word}" for word in caption] for caption in said])
-        group = chance.integers(0, 2, captions)
+        p = 1 / np.arange(1, words + 1)
+        samples = [rng.choice(words, size=length, p=p / p.sum()) for length in rng.integers(8, 17, captions)]
+        texts = Texts.of([[f"w{word}" for word in caption] for caption in samples])
+        group = rng.integers(0, 2, captions)
         for seed in SEEDS:
             order = np.random.default_rng(seed).permutation(captions)
-            tasks.append(Task(texts, group, 2, order[662:], order[:662], np.ones(2), seed))
+            tasks.append(ClassificationTask(texts, group, 2, order[662:], order[:662], np.ones(2), seed))
     return tasks
 
 
 class Plain(nn.Module):
-    """The published network as it is written in a few lines, one by one, in full precision."""
+    """The published network in a few lines, trained one by one in full precision."""
 
     def __init__(self, words: int):
         super().__init__()
@@ -65,20 +63,20 @@ class Plain(nn.Module):
         return self.output(self.dropout(torch.cat((last[-2], last[-1]), dim=1)))[:, 0]
 
 
-def plain_steps(task: Task, device: str, steps: int) -> None:
+def plain_steps(task: ClassificationTask, device: str, steps: int) -> None:
     """Some steps of training the plain network."""
-    network = Plain(FIRST + len(task.texts.words)).to(device)
-    learner = torch.optim.Adam(network.parameters(), lr=5e-5)
+    network = Plain(FIRST_WORD + len(task.texts.words)).to(device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=5e-5)
     batches = [batch[batch >= 0] for batch in task.batches(64, 0)]
     for number in range(steps):
-        places = batches[number % len(batches)]
-        lengths = task.texts.lengths[places]
-        tokens = torch.from_numpy(task.texts.table[places, : lengths.max()].T.copy()).to(device)
-        target = torch.from_numpy(task.group[places]).float().to(device)
-        learner.zero_grad()
-        found = network(tokens, torch.from_numpy(lengths))
-        nn.functional.binary_cross_entropy_with_logits(found, target).backward()
-        learner.step_size()
+        indices = batches[number % len(batches)]
+        lengths = task.texts.lengths[indices]
+        tokens = torch.from_numpy(task.texts.table[indices, : lengths.max()].T.copy()).to(device)
+        target = torch.from_numpy(task.group[indices]).float().to(device)
+        optimizer.zero_grad()
+        logits = network(tokens, torch.from_numpy(lengths))
+        nn.functional.binary_cross_entropy_with_logits(logits, target).backward()
+        optimizer.step()
     if device != "cpu":
         torch.cuda.synchronize()
 
@@ -89,7 +87,7 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_c
     return clock() - started
 
 
-def lstm(tasks: list[Task], device: str) -> None:
+def lstm(tasks: list[ClassificationTask], device: str) -> None:
     clock = time.process_time if device == "cpu" else time.perf_counter
     kind = "CPU-seconds" if device == "cpu" else "seconds"
     torch.set_num_threads(1)
@@ -100,25 +98,26 @@ def lstm(tasks: list[Task], device: str) -> None:
         f"  plain network, one by one: {step * 1000:.1f} ms a step, so {step * steps:,.0f} {kind} for {len(tasks)}"
     )
     if device == "cpu":
-        one = replace(tasks[0], test=tasks[0].test[:64])
-        theirs = step * 20 * len(one.batches(64, 0))
+        small = replace(tasks[0], test=tasks[0].test[:64])
+        seconds_plain = step * 20 * len(small.batches(64, 0))
         for short in (
-            replace(Lstm(), epochs=2, precision=precision) for precision in ("bfloat16", "float32")
+            replace(LstmConfig(), epochs=2, precision=precision) for precision in ("bfloat16", "float32")
         ):
             started = clock()
-            list(train([one], short))
+            list(train([small], short))
             took = (clock() - started) / short.epochs * 20
             print(
-                f"  a training in {short.precision}: {took:.0f} {kind}; plain {theirs:.0f}; ratio {theirs / took:.2f}"
+                f"  a training in {short.precision}: {took:.0f} {kind}; "
+                f"plain {seconds_plain:.0f}; ratio {seconds_plain / took:.2f}"
             )
         return
-    list(train(tasks[:2], replace(Lstm(), epochs=1), device=device))  # kernels are compiled
-    took = seconds(lambda: list(train(tasks, Lstm(), device=device)), clock)
+    list(train(tasks[:2], replace(LstmConfig(), epochs=1), device=device))  # compiles the kernels
+    took = seconds(lambda: list(train(tasks, LstmConfig(), device=device)), clock)
     print(f"  {len(tasks)} trainings side by side: {took:.1f} s; ratio {step * steps / took:.1f}")
 
 
-def bert(tasks: list[Task], device: str) -> None:
-    """The shape of bert-base with random weights: what it costs, not what it finds."""
+def bert(tasks: list[ClassificationTask], device: str) -> None:
+    """bert-base with random weights: what it costs, not what it finds."""
     from transformers import BertConfig, BertModel
 
     from portrayal.models.text_classifiers.encoder import train as fine_tune
@@ -130,8 +129,8 @@ def bert(tasks: list[Task], device: str) -> None:
         (Path(folder) / "vocab.txt").write_text("\n".join(names) + "\n")
         (Path(folder) / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
         BertModel(BertConfig()).save_pretrained(folder)
-        schedule = replace(FINE_TUNED, model=folder)
-        took = seconds(lambda: list(fine_tune(tasks, schedule, device=device)))
+        config = replace(FINE_TUNED, model=folder)
+        took = seconds(lambda: list(fine_tune(tasks, config, device=device)))
     size = sum(part.numel() for part in BertModel(BertConfig()).parameters())
     print(
         f"  bert-ft, {size / 1e6:.0f} million random weights: {len(tasks)} trainings of {len(tasks[0].train):,} "
@@ -143,15 +142,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.classifiers", description=__doc__)
     parser.add_argument("plan", nargs="?", type=Path)
     parser.add_argument("--only", choices=("lstm", "bert"))
-    asked = parser.parse_args([] if arguments is None else arguments)
-    device = best_device()
-    tasks = made_up() if asked.plan is None else read_plan(asked.plan)[0]
+    args = parser.parse_args([] if arguments is None else arguments)
+    device = resolve_device()
+    tasks = made_up() if args.plan is None else read_plan(args.plan)[0]
     where = torch.cuda.get_device_name() if device == "cuda" else "processor, one thread"
     most = max(len(task.train) for task in tasks)
     print(f"  PyTorch {torch.__version__}, {where}; {len(tasks)} trainings of up to {most:,} captions")
-    if asked.only != "bert":
+    if args.only != "bert":
         lstm(tasks, device)
-    if asked.only != "lstm" and device == "cuda":
+    if args.only != "lstm" and device == "cuda":
         bert([task for task in tasks if len(task.train) == most], device)
 
 

@@ -1,4 +1,4 @@
-"""A thousand pictures of the lab through CounterBias with a model of the package: attack, placebo and intervals.
+"""CounterBias with a packaged model on a thousand lab images: attack, placebo and intervals.
 
 `_counterbias_gpu.py` measures ALBEF's architecture on a GPU.
 """
@@ -13,7 +13,7 @@ import torch
 
 from portrayal.counterfactual.manifest import read_manifest
 from portrayal.lab import World
-from portrayal.lab.folder import MANIFEST_FILE, Recipe, write_lab
+from portrayal.lab.folder import MANIFEST_FILE, LabRecipe, write_lab
 from portrayal.metrics import counterbias
 
 PICTURES = 1000
@@ -23,7 +23,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         lab = Path(folder) / "lab"
         world = World(several=0.0, androgynous=0.0, occupations=0.0)
-        write_lab(Recipe(scenes=PICTURES, pictures=64, counterfactuals=True, world=world), lab)
+        write_lab(LabRecipe(scenes=PICTURES, image_size=64, counterfactuals=True, world=world), lab)
         manifest = read_manifest(lab / MANIFEST_FILE)
         print(f"  {torch.get_num_threads()} threads, {len(manifest.instances):,} pictures, drawing left out")
         for name in ("lab-dual", "lab-single"):

@@ -1,4 +1,4 @@
-"""Every metric against its dial, in full: 400 studies without a planted fault for each, and all the rest."""
+"""Response curves of every metric with the full budget: 400 studies without a planted fault for each term."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from portrayal.lab.curves.tables import SUMMARY, findings, summary
 
 def main() -> None:
     started = time.perf_counter()
-    made = curves(workers=os.cpu_count() or 1)
+    all_curves = curves(workers=os.cpu_count() or 1)
     print(f"  {time.perf_counter() - started:.0f} s on {os.cpu_count()} cores")
     print("  " + " | ".join(SUMMARY))
-    for curve, row in zip(made, summary(made), strict=True):
+    for curve, row in zip(all_curves, summary(all_curves), strict=True):
         print("  " + " | ".join(row))
         for finding in findings(curve):
             print(f"      {finding}")

@@ -6,8 +6,8 @@ import time
 
 from portrayal.lab import Captioner, make_study
 from portrayal.metrics import gender_score
-from portrayal.metrics.shared.language_scores.caption_scores import Scorer
-from portrayal.metrics.shared.language_scores.models import LEARNT, likelihood, sentence_encoder
+from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer
+from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES, likelihood, sentence_encoder
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
 
 CAPTIONS = 100_000
@@ -19,16 +19,16 @@ def main() -> None:
         scenes=SCENES, captioners=[Captioner("varied", length=1.0, vocabulary=1.0, repetition=0.0)]
     )
     started = time.perf_counter()
-    judge, encoder = likelihood(study, LEARNT, "cpu"), sentence_encoder(study, LEARNT, "cpu")
+    judge, encoder = likelihood(study, FROM_REFERENCES, "cpu"), sentence_encoder(study, FROM_REFERENCES, "cpu")
     learnt = time.perf_counter() - started
     print(
         f"  learning a language model and vectors from {study.references.height:,} captions: {learnt:.1f} s"
     )
-    scorer = Scorer(judge, encoder, visual_context(study, None), "joined", "mean", "positive")
+    scorer = CaptionScorer(judge, encoder, visual_context(study, None), "joined", "mean", "positive")
     spoken = study.references.head(CAPTIONS)
     images, captions = spoken["image_id"].to_list(), spoken["caption"].to_list()
     started = time.perf_counter()
-    scorer.scores(images, captions)
+    scorer.score_captions(images, captions)
     took = time.perf_counter() - started
     print(f"  scoring {len(captions):,} captions ({len(set(captions)):,} distinct): {took:.1f} s")
     started = time.perf_counter()

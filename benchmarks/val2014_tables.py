@@ -1,8 +1,8 @@
-"""Every table in the docs that rests on COCO's object labels, made from the real data and printed as Markdown.
+"""All tables in the docs that use COCO's object labels, computed from the real data and printed as Markdown.
 
 `python -m benchmarks.val2014_tables --out DIR [--images N] [PART ...]` computes the parts named (default: all) and
-keeps every finished task in DIR, so that the same command resumes. `python -m benchmarks val2014_tables` makes the
-parts of 300 images, which says how long each takes and nothing else.
+caches every finished task in DIR, so that the same command resumes. `python -m benchmarks val2014_tables` computes
+the parts on 300 images, only to time them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks import _val2014_layout as layout
 from benchmarks.precision import data
 from portrayal import metrics
 from portrayal.errors import Problems
-from portrayal.mitigate.captions.mitigation import remedied
+from portrayal.mitigate.captions.mitigation import mitigate_captions
 from portrayal.results import Results
 from portrayal.study import Study, importers
 
@@ -36,20 +36,20 @@ SYSTEMS = {
 }
 MITIGATED = ("sat", "oscar", "nic-plus", "nic-equalizer")
 SOURCES = (*SYSTEMS, "human")
-Rows = list[dict[str, Any]]
+MeasurementRows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Setup:
-    """Where finished tasks are kept, and how much is computed."""
+class TaskCache:
+    """Settings of the computation, and a cache of finished tasks in a folder."""
 
     out: Path
     images: int | None
     n_resamples: int
-    null: int
+    permutations: int
 
-    def task(self, name: str, compute: Callable[[], Results]) -> Rows:
-        """Rows of a task: read where it was finished before, else computed and kept."""
+    def task(self, name: str, compute: Callable[[], Results]) -> MeasurementRows:
+        """Return the rows of a task: from the cache, else computed and cached."""
         path = self.out / f"{name}.json"
         if not path.is_file():
             began = time.perf_counter()
@@ -58,8 +58,8 @@ class Setup:
             temporary.write_text(json.dumps(rows), encoding="utf-8")
             temporary.replace(path)
             print(f"  {name}: {time.perf_counter() - began:.0f} s", flush=True)
-        kept: Rows = json.loads(path.read_text(encoding="utf-8"))
-        return kept
+        cached: MeasurementRows = json.loads(path.read_text(encoding="utf-8"))
+        return cached
 
 
 def captioners(images: int | None, sources: Iterable[str] = SYSTEMS) -> Study:
@@ -69,26 +69,26 @@ def captioners(images: int | None, sources: Iterable[str] = SYSTEMS) -> Study:
     with tempfile.TemporaryDirectory() as folder:
         labels = Path(folder) / "attributes.csv"
         people.write_csv(labels)
-        request = importers.Request(
+        request = importers.ImportRequest(
             sources=[f"{name}={data() / 'captioners' / 'val2014' / SYSTEMS[name]}.json" for name in sources],
             references=coco / "human_captions_val2014.jsonl",
             objects=coco / "instance_labels_val2014.json",
             attributes=labels,
         )
-        study = importers.run("coco", request, Problems()).study
+        study = importers.run_importer("coco", request, Problems()).study
     return _first(study, images)
 
 
 def lic_study(images: int | None, attributes: Sequence[str] = ("gender",)) -> Study:
     """The public LIC data with references and instances."""
     coco = data() / "coco"
-    request = importers.Request(
+    request = importers.ImportRequest(
         sources=[str(data() / "lic" / "bias_data")],
         references=coco / "human_captions_val2014.jsonl",
         objects=coco / "instance_labels_val2014.json",
         attribute_names=list(attributes),
     )
-    return _first(importers.run("lic", request, Problems()).study, images)
+    return _first(importers.run_importer("lic", request, Problems()).study, images)
 
 
 def _first(study: Study, images: int | None) -> Study:
@@ -103,24 +103,24 @@ def _first(study: Study, images: int | None) -> Study:
     return replace(study, **kept)
 
 
-def chair(setup: Setup) -> str:
+def chair(cache: TaskCache) -> str:
     """docs/quality.md: six captioners."""
-    study = captioners(setup.images)
-    rows: Rows = []
+    study = captioners(cache.images)
+    rows: MeasurementRows = []
     for source in SOURCES:
         for attribute in ("gender", "race"):
-            rows += setup.task(
+            rows += cache.task(
                 f"quality.{attribute}.{source}",
                 lambda source=source, attribute=attribute: metrics.quality(  # type: ignore[misc]
-                    study, attribute=attribute, sources=[source], bootstrap=setup.n_resamples, evidence=1
+                    study, attribute=attribute, sources=[source], bootstrap=cache.n_resamples, evidence=1
                 ),
             )
     return layout.quality(rows, SOURCES)
 
 
-def chair_synonyms(setup: Setup) -> str:
+def chair_synonyms(cache: TaskCache) -> str:
     """docs/quality.md: with the synonyms that CHAIR was published with, by labels and references, and labels alone."""
-    study = captioners(setup.images)
+    study = captioners(cache.images)
     counts = study.references.group_by("image_id").len()
     five = counts.filter(pl.col("len") >= 5)["image_id"]
     kept = {
@@ -128,16 +128,16 @@ def chair_synonyms(setup: Setup) -> str:
         for table in ("captions", "references", "attributes", "objects")
     }
     study = replace(study, **kept)
-    rows: Rows = []
+    rows: MeasurementRows = []
     for source in SYSTEMS:
         for truth in ("both", "labels"):
-            rows += setup.task(
+            rows += cache.task(
                 f"synonyms.{truth}.{source}",
                 lambda source=source, truth=truth: metrics.quality(  # type: ignore[misc]
                     study,
                     attribute="gender",
                     sources=[source],
-                    bootstrap=setup.n_resamples,
+                    bootstrap=cache.n_resamples,
                     evidence=1,
                     truth=truth,
                     synonyms=str(data() / "coco" / "object_synonyms.txt"),
@@ -146,40 +146,40 @@ def chair_synonyms(setup: Setup) -> str:
     return layout.synonyms(rows, tuple(SYSTEMS))
 
 
-def leakage(setup: Setup) -> str:
-    """docs/leakage.md: the table, and differences with other ways to make labels wrong."""
-    study = captioners(setup.images)
-    rows: Rows = []
+def leakage(cache: TaskCache) -> str:
+    """docs/leakage.md: the table, and differences with other kinds of label noise."""
+    study = captioners(cache.images)
+    rows: MeasurementRows = []
     for source in SOURCES:
         for mistakes in ("label", "overall", "flip"):
-            rows += setup.task(
+            rows += cache.task(
                 f"leakage.{mistakes}.{source}",
                 lambda source=source, mistakes=mistakes: metrics.leakage(  # type: ignore[misc]
                     study,
                     attribute="gender",
                     sources=[source],
-                    bootstrap=setup.n_resamples,
-                    permutations=setup.permutations if mistakes == "label" else 0,
+                    bootstrap=cache.n_resamples,
+                    permutations=cache.permutations if mistakes == "label" else 0,
                     mistakes=mistakes,
                 ),
             )
     return layout.leakage(rows, SOURCES)
 
 
-def harms(setup: Setup) -> str:
-    """docs/harms.md: six captioners beside the paper, and identity words by axis."""
-    study = captioners(setup.images)
-    rows: Rows = []
+def harms(cache: TaskCache) -> str:
+    """docs/harms.md: six captioners compared with the paper, and identity words by axis."""
+    study = captioners(cache.images)
+    rows: MeasurementRows = []
     for source in SOURCES:
         stages = ("1", "3") if source == "human" else ("4", "4-without-3")
         for attribute in ("gender", "race"):
-            rows += setup.task(
+            rows += cache.task(
                 f"harms.{attribute}.{source}",
                 lambda source=source, attribute=attribute, stages=stages: metrics.harms(  # type: ignore[misc]
                     study,
                     attribute=attribute,
                     sources=[source],
-                    bootstrap=setup.n_resamples,
+                    bootstrap=cache.n_resamples,
                     stage=stages,
                     reference="each",
                 ),
@@ -187,34 +187,34 @@ def harms(setup: Setup) -> str:
     return layout.harms(rows, SOURCES)
 
 
-def amplification(setup: Setup) -> str:
+def amplification(cache: TaskCache) -> str:
     """docs/quality.md: bias amplification, against images whose captions name one group and against all images."""
-    study = captioners(setup.images)
+    study = captioners(cache.images)
     tables = []
     for images in ("named", "all"):
-        rows: Rows = []
+        rows: MeasurementRows = []
         for source in SOURCES:
-            rows += setup.task(
+            rows += cache.task(
                 f"amplification.{images}.{source}",
                 lambda source=source, images=images: metrics.amplification(  # type: ignore[misc]
-                    study, attribute="gender", sources=[source], bootstrap=setup.n_resamples, images=images
+                    study, attribute="gender", sources=[source], bootstrap=cache.n_resamples, images=images
                 ),
             )
         tables.append(f"--images {images}:\n\n{layout.terms(rows, SOURCES)}")
     return "\n\n".join(tables)
 
 
-def mitigation(setup: Setup) -> str:
+def mitigation(cache: TaskCache) -> str:
     """docs/mitigation.md: four captioners before and after."""
-    study = lic_study(setup.images)
-    rows = setup.task(
+    study = lic_study(cache.images)
+    rows = cache.task(
         "mitigation",
         lambda: (
-            remedied(
+            mitigate_captions(
                 study,
                 systems=list(MITIGATED),
-                permutations=40 if setup.permutations else 0,
-                bootstrap=setup.n_resamples,
+                permutations=40 if cache.permutations else 0,
+                bootstrap=cache.n_resamples,
             ).results
         ),
     )
@@ -231,20 +231,20 @@ PARTS = {
 }
 
 
-def run(parts: Sequence[str], setup: Setup) -> None:
-    setup.out.mkdir(parents=True, exist_ok=True)
+def run(parts: Sequence[str], cache: TaskCache) -> None:
+    cache.out.mkdir(parents=True, exist_ok=True)
     for name in parts:
         began = time.perf_counter()
-        table = PARTS[name](setup)
+        table = PARTS[name](cache)
         print(f"\n## {name} ({time.perf_counter() - began:.0f} s)\n\n{table}\n", flush=True)
 
 
 def main() -> None:
     if not data().is_dir():
-        print("  the real data is not at hand (set PORTRAYAL_SHARED)")
+        print("  the real data is not available (set PORTRAYAL_SHARED)")
         return
     with tempfile.TemporaryDirectory() as folder:
-        run([part for part in PARTS if part != "mitigation"], Setup(Path(folder), 300, 100, 0))
+        run([part for part in PARTS if part != "mitigation"], TaskCache(Path(folder), 300, 100, 0))
 
 
 if __name__ == "__main__":
@@ -257,5 +257,5 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     run(
         arguments.parts or list(PARTS),
-        Setup(arguments.out, arguments.images, arguments.bootstrap, arguments.permutations),
+        TaskCache(arguments.out, arguments.images, arguments.bootstrap, arguments.permutations),
     )

@@ -1,4 +1,4 @@
-"""Pages of 1,000,000 rows of evidence, as `portrayal view` reads them: of 2,000 measurements, and all of one."""
+"""Response times of `portrayal view` with 1,000,000 rows of evidence: of 2,000 measurements, and of a single one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from portrayal.report.live import Answers
+from portrayal.report.live import Routes
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results, open_results
 
 ROWS = 1_000_000
@@ -23,20 +23,20 @@ WORDS = (
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for measurements, mixed in ((2_000, False), (2_000, True), (1, False)):
-            _show(Path(folder), measurements, mixed)
+            _measure(Path(folder), measurements, mixed)
 
 
-def _show(folder: Path, measurements: int, mixed: bool) -> None:
+def _measure(folder: Path, measurements: int, mixed: bool) -> None:
     rows = tuple(Measurement("m", "t", item=str(n), value=0.5) for n in range(measurements))
     Results(rows, _evidence([m.id for m in rows], mixed)).save(folder)
     started = time.perf_counter()
-    answers = Answers(open_results(folder))
+    answers = Routes(open_results(folder))
     ready = time.perf_counter() - started
-    answers.evidence.ahead.join()
+    answers.evidence.presort_thread.join()
     sorted_after = time.perf_counter() - started
-    where = "their rows mixed" if mixed else "each in one piece"
+    order = "their rows mixed" if mixed else "each in one piece"
     print(
-        f"  {ROWS:,} rows, {measurements:,} measurements, {where}: ready in {ready:.2f} s, long ones sorted after "
+        f"  {ROWS:,} rows, {measurements:,} measurements, {order}: ready in {ready:.2f} s, long ones sorted after "
         f"{sorted_after:.2f} s"
     )
     identifier = rows[measurements // 2].id
@@ -55,25 +55,25 @@ def _show(folder: Path, measurements: int, mixed: bool) -> None:
         ("by caption, middle page again", f"&sort=caption&page={middle}"),
         ("by image, last page", f"&sort=image&page={last}"),
     ):
-        started = time.perf_counter()  # once: what is asked a second time is remembered
-        answers.answer(f"/api/evidence?id={identifier}&size={SIZE}{query}")
+        started = time.perf_counter()  # once: a second identical query is cached
+        answers.respond(f"/api/evidence?id={identifier}&size={SIZE}{query}")
         print(f"    {name:32} {1000 * (time.perf_counter() - started):7.1f} ms")
     started = time.perf_counter()
-    answers.answer("/api/measurements?search=m&sort=value")
+    answers.respond("/api/measurements?search=m&sort=value")
     print(f"    {'list of measurements':32} {1000 * (time.perf_counter() - started):7.1f} ms")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"    peak memory of the process so far, with making the rows: {peak:,.0f} MB")
 
 
 def _evidence(ids: list[str], mixed: bool) -> pl.DataFrame:
-    chance = np.random.default_rng(0)
-    said = [" ".join(words) for words in np.array(WORDS)[chance.integers(0, len(WORDS), (ROWS, 10))]]
-    each = ROWS // len(ids)
+    rng = np.random.default_rng(0)
+    captions = [" ".join(words) for words in np.array(WORDS)[rng.integers(0, len(WORDS), (ROWS, 10))]]
+    rows_per_id = ROWS // len(ids)
     columns = {
-        "id": ids * each if mixed else [one for one in ids for _ in range(each)],
-        "image_id": [f"image {n:07}" for n in chance.permutation(ROWS)],
-        "system": [f"s{n}" for n in chance.integers(0, 3, ROWS)],
-        "caption": said,
+        "id": ids * rows_per_id if mixed else [identifier for identifier in ids for _ in range(rows_per_id)],
+        "image_id": [f"image {n:07}" for n in rng.permutation(ROWS)],
+        "system": [f"s{n}" for n in rng.integers(0, 3, ROWS)],
+        "caption": captions,
         "detail": [f'{{"named": ["male"], "words": ["man"], "row": {n}}}' for n in range(ROWS)],
     }
     return pl.DataFrame(columns, schema=EVIDENCE_SCHEMA)

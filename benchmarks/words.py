@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from benchmarks._timing import best
 from portrayal.lab import make_study
-from portrayal.lexicon import Finder, load_lexicon
+from portrayal.lexicon import MentionFinder, load_lexicon
 
 CAPTIONS = 1_000_000
 
 
 def main() -> None:
-    some = make_study(scenes=20_000, captioners=[]).references["caption"].to_list()
-    captions = (some * (CAPTIONS // len(some) + 1))[:CAPTIONS]
+    references = make_study(scenes=20_000, captioners=[]).references["caption"].to_list()
+    captions = (references * (CAPTIONS // len(references) + 1))[:CAPTIONS]
     for name in ("gender", "gender-broad", "age"):
-        finder = Finder(load_lexicon(name))
+        finder = MentionFinder(load_lexicon(name))
         seconds = best(lambda finder=finder: finder.mask_all(captions, "word"), runs=1)
         print(f"  mask {CAPTIONS:,} captions with '{name}': {seconds:.1f} s")
-    finder = Finder(load_lexicon("gender"))
+    finder = MentionFinder(load_lexicon("gender"))
     seconds = best(lambda: [finder.groups(caption) for caption in captions], runs=1)
     print(f"  groups named in {CAPTIONS:,} captions: {seconds:.1f} s")

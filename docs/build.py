@@ -100,7 +100,7 @@ def lexicons() -> str:
             *(
                 (
                     f"names {group} too, not hidden by a mask",
-                    [word for word in lexicon.naming[group] if word not in words],
+                    [word for word in lexicon.naming_words[group] if word not in words],
                 )
                 for group, words in lexicon.groups.items()
             ),
@@ -129,7 +129,7 @@ def _harm_lists() -> str:
         lines.append(f"| {axis} ({lexicon.label}) | {words:,} | {lexicon.note} {lexicon.source} |")
     lines += [
         f"| named entities ({entities.label}) | | WordNet's names and a list of ours. |",
-        f"| demeaning ({insults.label}) | {len(insults.listings):,} | By WordNet's senses; not printed here. |",
+        f"| demeaning ({insults.label}) | {len(insults.levels):,} | By WordNet's senses; not printed here. |",
         f"| demeaning in context ({pairs.label}) | {len(pairs):,} pairs | Groups and words; not printed here. |",
     ]
     return "\n".join(lines) + "\n"
@@ -174,11 +174,11 @@ def dials() -> str:
 
 def curves() -> str:
     made = read_curves(HERE / "curves" / "curves.json")
-    studies = max(curve.false_alarms.studies for curve in made if curve.false_alarms)
+    studies = max(curve.false_positive_rate.studies for curve in made if curve.false_positive_rate)
     parts = ["# Response curves\n", MADE]
     parts.append(
         "Every metric held against the truth of [the lab](lab.md), which explains the columns. "
-        f"False alarms are over {studies} studies of {made[0].alarm_scenes:,} images. "
+        f"False alarms are over {studies} studies of {made[0].study_scenes:,} images. "
         "`make curves` makes these numbers anew.\n"
     )
     parts += ["| " + " | ".join(SUMMARY) + " |", "|---" * len(SUMMARY) + "|"]

@@ -18,7 +18,7 @@ from portrayal.lab import make_study
 from portrayal.metrics import METRICS
 from portrayal.study import write_study
 
-# What an audit measures that is killed: its first result is soon there, and seconds of work are left then.
+# Metrics of an audit that is killed: the first result is soon finished, and seconds of work are left then.
 FEW = ["--metrics", "error,word-odds"]
 
 
@@ -30,7 +30,7 @@ def study(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unbroken(study, tmp_path_factory) -> Path:
+def uninterrupted(study, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("audit") / "one"
     assert run(["audit", str(study), "--out", str(out), "--workers", "1", *FEW]) == 0
     return out
@@ -57,7 +57,7 @@ def test_two_workers_write_the_same_bytes(study, tmp_path):
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers, study, unbroken, tmp_path):
+def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers, study, uninterrupted, tmp_path):
     call = [
         sys.executable,
         "-m",
@@ -71,7 +71,7 @@ def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers
         *FEW,
     ]
     running = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    checkpoint = tmp_path / ".journal"
+    checkpoint = tmp_path / ".checkpoint"
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and running.poll() is None:
         if checkpoint.is_dir() and any(not entry.name.startswith(".") for entry in checkpoint.iterdir()):
@@ -89,11 +89,11 @@ def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers
     assert finished
     assert not (tmp_path / "results.json").exists()
     assert run(["audit", str(study), "--out", str(tmp_path), "--workers", workers, *FEW]) == 0
-    assert contents(tmp_path) == contents(unbroken)
+    assert contents(tmp_path) == contents(uninterrupted)
     assert not checkpoint.exists()
 
 
-def test_another_seed_does_not_take_the_journal_of_the_first(study, tmp_path):
+def test_another_seed_does_not_use_the_checkpoint_of_the_first(study, tmp_path):
     read = portrayal.read_study(study)
     first = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
     again = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
@@ -115,12 +115,12 @@ def test_an_audit_lists_what_it_did_not_measure(study):
     reasons = {skip["metric"]: skip["reason"] for skip in results.provenance["skipped"]}
     assert (
         reasons["naming-ratio"]
-        == "The metric 'naming-ratio' cannot run: the study has no captions of people (references)."
+        == "The metric 'naming-ratio' cannot run: the study has no human captions (references)."
     )
 
 
-def test_quick_audits_draw_less():
-    made = make_study(scenes=40)
-    assert portrayal.audit(made, metrics=["error"], quick=True).replicates[
+def test_quick_audits_use_fewer_resamples():
+    study = make_study(scenes=40)
+    assert portrayal.audit(study, metrics=["error"], quick=True).replicates[
         "draws"
     ].list.len().unique().to_list() == [200]

@@ -1,4 +1,4 @@
-"""Comparisons: paired where they can be, and said to be unpaired where they cannot."""
+"""Comparisons: paired if possible, otherwise marked as unpaired."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import portrayal
 from portrayal.comparing import compare, joint_error
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, make_study
-from portrayal.report.findings.changes import labels, sentences, verdict
+from portrayal.report.findings.changes import change_sentences, row_labels, verdict
 from portrayal.results import (
     EVIDENCE_SCHEMA,
     NOTHING_DIFFERS,
@@ -24,7 +24,7 @@ from portrayal.results import (
     join_cautions,
     split_cautions,
 )
-from portrayal.stats import LEAST_P, holm
+from portrayal.stats import MIN_P, holm
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,11 @@ def systems() -> portrayal.Study:
 
 @pytest.fixture(scope="module")
 def audits(systems) -> dict[str, Results]:
-    made = {name: portrayal.audit(systems, metrics=["error"], systems=[name]) for name in ("good", "bad")}
-    made["other seed"] = portrayal.audit(systems, metrics=["error"], systems=["bad"], seed=1)
-    return made
+    results_by_name = {
+        name: portrayal.audit(systems, metrics=["error"], systems=[name]) for name in ("good", "bad")
+    }
+    results_by_name["other seed"] = portrayal.audit(systems, metrics=["error"], systems=["bad"], seed=1)
+    return results_by_name
 
 
 def row(results: Results, term: str, group: str | None) -> Measurement:
@@ -49,8 +51,8 @@ def row(results: Results, term: str, group: str | None) -> Measurement:
 
 
 def test_two_systems_on_the_same_images_are_paired(audits):
-    found = compare(audits["good"], audits["bad"])
-    wrong = row(found, "wrong", "female")
+    differences = compare(audits["good"], audits["bad"])
+    wrong = row(differences, "wrong", "female")
     before, after = row(audits["good"], "wrong", "female"), row(audits["bad"], "wrong", "female")
     assert wrong.value == pytest.approx(after.value - before.value)
     assert wrong.settings["paired"] is True
@@ -58,27 +60,27 @@ def test_two_systems_on_the_same_images_are_paired(audits):
     assert wrong.low > 0
     assert wrong.p < 0.01
     assert wrong.settings["detectable"] == pytest.approx(2.8 * wrong.se_data, rel=0.01)
-    men = row(found, "wrong", "male")
+    men = row(differences, "wrong", "male")
     assert men.low <= 0 <= men.high
 
 
 def test_holm_is_taken_over_all_rows_that_are_tested(audits):
     """Of everybody and of groups. The ratio of all people repeats that of the rarest group and counts once."""
-    found = compare(audits["good"], audits["bad"]).measurements
-    repeat = {m.id: m for m in found if m.term == "ratio" and m.group is None and m.p is not None}
-    once = [m for m in found if m.id not in repeat]
+    differences = compare(audits["good"], audits["bad"]).measurements
+    repeat = {m.id: m for m in differences if m.term == "ratio" and m.group is None and m.p is not None}
+    once = [m for m in differences if m.id not in repeat]
     assert [m.q for m in once] == holm([m.p for m in once])
     assert repeat
     for m in repeat.values():
         same = [one.q for one in once if (one.term, one.attribute, one.p) == (m.term, m.attribute, m.p)]
         assert [m.q] == same
-    assert any(m.q is not None for m in found if m.group is not None)
+    assert any(m.q is not None for m in differences if m.group is not None)
 
 
 def test_what_is_equal_by_chance_counts_for_each_group():
     """Two groups with the same numbers are two tests; that of all people, which has another n, is a third."""
 
-    def made(value: float) -> Results:
+    def make_results(value: float) -> Results:
         return Results(
             tuple(
                 Measurement("m", "t", system="s", group=group, value=value, se_data=0.1, n=n)
@@ -86,8 +88,8 @@ def test_what_is_equal_by_chance_counts_for_each_group():
             )
         )
 
-    found = compare(made(0.5), made(0.8)).measurements
-    assert [m.q for m in found] == [pytest.approx(3 * m.p) for m in found]
+    differences = compare(make_results(0.5), make_results(0.8)).measurements
+    assert [m.q for m in differences] == [pytest.approx(3 * m.p) for m in differences]
 
 
 def outcomes_of(results: Results, term: str, group: str) -> set[str]:
@@ -95,15 +97,15 @@ def outcomes_of(results: Results, term: str, group: str) -> set[str]:
 
 
 def test_outcomes_of_the_same_images_are_compared_by_mcnemar(audits):
-    found = compare(audits["good"], audits["bad"])
+    differences = compare(audits["good"], audits["bad"])
     for group in ("female", "male"):
-        wrong = row(found, "wrong", group)
+        wrong = row(differences, "wrong", group)
         before, after = (outcomes_of(audits[name], "wrong", group) for name in ("good", "bad"))
         apart = len(before - after), len(after - before)
-        assert wrong.p == pytest.approx(max(stats.binomtest(apart[0], sum(apart)).pvalue, LEAST_P))
+        assert wrong.p == pytest.approx(max(stats.binomtest(apart[0], sum(apart)).pvalue, MIN_P))
         assert wrong.settings["test"] == "McNemar, exact"
     # Captions that name one group are not the same images in both, so that error has no such pairs.
-    assert row(found, "error", None).settings["test"] == "paired bootstrap"
+    assert row(differences, "error", None).settings["test"] == "paired bootstrap"
 
 
 def test_mcnemar_needs_all_outcomes_of_the_same_images(systems, audits):
@@ -117,18 +119,18 @@ def test_mcnemar_needs_all_outcomes_of_the_same_images(systems, audits):
 def test_mcnemar_needs_as_many_images_on_both_sides(audits):
     """The evidence may hold all images of both, and a number yet rest on fewer."""
     other = tuple(replace(m, n=m.n - 1) if m.n else m for m in audits["bad"].measurements)
-    found = compare(audits["good"], replace(audits["bad"], measurements=other))
-    assert row(found, "wrong", "female").settings["test"] == "paired bootstrap"
+    differences = compare(audits["good"], replace(audits["bad"], measurements=other))
+    assert row(differences, "wrong", "female").settings["test"] == "paired bootstrap"
 
 
 def test_better_for_one_group_by_one_term_and_worse_for_another_by_another_says_so():
-    def made(right: float, wrong: float) -> Results:
+    def make_results(right: float, wrong: float) -> Results:
         women = Measurement("m", "right", system="s", attribute="gender", group="female", value=right, se_data=0.01,
                             n=500, better="higher", unit="share")  # fmt: skip
         men = replace(women, term="wrong", group="male", value=wrong, better="lower")
         return Results((women, men))
 
-    (text,) = sentences(compare(made(0.5, 0.1), made(0.7, 0.4)))
+    (text,) = change_sentences(compare(make_results(0.5, 0.1), make_results(0.7, 0.4)))
     assert text.startswith(
         "m by gender, s: better for female by right, worse for male by wrong: wrong for male rose from 0.100 to 0.400, "
         "which is worse (+0.300, "
@@ -194,18 +196,18 @@ def test_a_group_of_20_images_is_no_finding():
             quick=True,
         )
 
-    found = compare(audited("a woman"), audited("a man"))
-    wrong = row(found, "wrong", "female")
+    differences = compare(audited("a woman"), audited("a man"))
+    wrong = row(differences, "wrong", "female")
     assert (wrong.value, wrong.p, wrong.q, wrong.reason) == (1.0, None, None, TOO_FEW)
     assert verdict(wrong) == ""
-    (sentence,) = sentences(found)
+    (sentence,) = change_sentences(differences)
     assert "wrong for female" not in sentence
 
 
 def test_cautions_of_the_audits_stand_beside_the_difference():
     """Once where both sides have it; else with the side, since both may have one name. The test is not dropped."""
 
-    def made(value: float | None, caution: str | None) -> Results:
+    def make_results(value: float | None, caution: str | None) -> Results:
         return Results(
             (
                 Measurement("m", "t", system="s", value=1.0, se_data=0.1, caution="Few are labelled."),
@@ -214,18 +216,21 @@ def test_cautions_of_the_audits_stand_beside_the_difference():
         )
 
     both, one = compare(
-        made(1.0, "Few are labelled."), made(2.0, join_cautions(["Few are labelled.", "Long captions."]))
+        make_results(1.0, "Few are labelled."),
+        make_results(2.0, join_cautions(["Few are labelled.", "Long captions."])),
     ).measurements
     assert both.caution == "Few are labelled."
     assert split_cautions(one.caution) == ["Few are labelled.", "In the second: Long captions."]
     assert one.q < 0.001
-    assert compare(made(None, None), made(1.0, "Long captions.")).measurements[1].caution is None
+    assert (
+        compare(make_results(None, None), make_results(1.0, "Long captions.")).measurements[1].caution is None
+    )
 
 
 def test_nothing_is_tested_where_nothing_differs(audits):
     """Nobody names a skin tone: a value of 0, an interval of how many images could differ, and no test."""
-    found = compare(audits["good"], audits["bad"]).measurements
-    same = [m for m in found if (m.reason or "").startswith(NOTHING_DIFFERS)]
+    differences = compare(audits["good"], audits["bad"]).measurements
+    same = [m for m in differences if (m.reason or "").startswith(NOTHING_DIFFERS)]
     assert {m.term for m in same} >= {"right", "wrong"}
     for m in same:
         assert (m.value, m.p, m.q, m.settings["detectable"]) == (0, None, None, None)
@@ -244,30 +249,32 @@ def sized(term: str, n: int, value: float, unit: str = "percent") -> Results:
 
 
 def test_what_depends_on_the_number_of_images_is_not_compared_across_sizes():
-    (found,) = compare(sized("t", 10_780, 45.7), sized("t", 1_000, 42.2)).measurements
-    assert found.value == pytest.approx(-3.5)
-    assert (found.p, found.q, found.better) == (None, None, None)
-    assert "10,780 in the first, 1,000 in the second" in found.caution
+    (difference,) = compare(sized("t", 10_780, 45.7), sized("t", 1_000, 42.2)).measurements
+    assert difference.value == pytest.approx(-3.5)
+    assert (difference.p, difference.q, difference.better) == (None, None, None)
+    assert "10,780 in the first, 1,000 in the second" in difference.caution
     for first, second in (
         (sized("t", 1_000, 45.7), sized("t", 950, 42.2)),
         (sized("u", 9_000, 45.7), sized("u", 900, 42.2)),
     ):
-        (found,) = compare(first, second).measurements
-        assert (found.caution, found.better) == (None, "lower")
-        assert found.p < 0.001
+        (difference,) = compare(first, second).measurements
+        assert (difference.caution, difference.better) == (None, "lower")
+        assert difference.p < 0.001
     (counted,) = compare(sized("u", 9_000, 300.0, "count"), sized("u", 900, 30.0, "count")).measurements
     assert counted.caution is not None
 
 
 def test_a_mean_over_queries_depends_on_what_is_searched_whatever_its_card_says():
-    def made(images: int, value: float) -> Results:
+    def make_results(images: int, value: float) -> Results:
         mean = Measurement("m", "t", system="s", value=value, se_data=0.01, n=18, n_unit="query")
         return Results((mean,), provenance={"cards": CARDS, "study": {"images": images}})
 
-    (found,) = compare(made(300, 0.164), made(3000, 0.111)).measurements
-    assert (found.p, "300 in the first, 3,000 in the second" in found.caution) == (None, True)
-    broken = replace(made(300, 0.164), provenance={"cards": {"m": {"terms": None}}, "study": {"images": 300}})
-    assert len(compare(broken, made(300, 0.111)).measurements) == 1
+    (difference,) = compare(make_results(300, 0.164), make_results(3000, 0.111)).measurements
+    assert (difference.p, "300 in the first, 3,000 in the second" in difference.caution) == (None, True)
+    broken = replace(
+        make_results(300, 0.164), provenance={"cards": {"m": {"terms": None}}, "study": {"images": 300}}
+    )
+    assert len(compare(broken, make_results(300, 0.111)).measurements) == 1
 
 
 def share(value: float, low: float, high: float, n: int, n_resamples: list[float | None]) -> Results:
@@ -279,19 +286,22 @@ def share(value: float, low: float, high: float, n: int, n_resamples: list[float
 
 def test_none_of_a_few_images_is_not_surely_less_than_a_few_of_many():
     """0 of 30 and 25 of 1,000: Fisher's exact test says p = 1. That all resamples of the first are 0 is no surety."""
-    some = np.random.default_rng(0).binomial(1000, 0.025, 500) / 1000
-    (found,) = compare(share(0.0, 0.0, 0.1135, 30, [0.0] * 500), share(0.025, 0.017, 0.0367, 1000, some.tolist())
-                       ).measurements  # fmt: skip
-    assert found.value == pytest.approx(0.025)
-    assert found.low < 0 < found.high
-    assert found.p > 0.5
-    assert verdict(found) not in ("worse", "better")
+    resampled = np.random.default_rng(0).binomial(1000, 0.025, 500) / 1000
+    few, more = (
+        share(0.0, 0.0, 0.1135, 30, [0.0] * 500),
+        share(0.025, 0.017, 0.0367, 1000, resampled.tolist()),
+    )
+    (difference,) = compare(few, more).measurements
+    assert difference.value == pytest.approx(0.025)
+    assert difference.low < 0 < difference.high
+    assert difference.p > 0.5
+    assert verdict(difference) not in ("worse", "better")
     # 0 of 3,000 and 150 of 1,000 is clear whatever the test.
     many = np.random.default_rng(0).binomial(1000, 0.15, 500) / 1000
-    (found,) = compare(share(0.0, 0.0, 0.00128, 3000, [0.0] * 500), share(0.15, 0.129, 0.1735, 1000, many.tolist())
-                       ).measurements  # fmt: skip
-    assert found.p < 1e-3
-    assert verdict(found) == "worse"
+    none, more = share(0.0, 0.0, 0.00128, 3000, [0.0] * 500), share(0.15, 0.129, 0.1735, 1000, many.tolist())
+    (difference,) = compare(none, more).measurements
+    assert difference.p < 1e-3
+    assert verdict(difference) == "worse"
 
 
 def test_resamples_that_do_not_fit_are_not_paired():
@@ -303,12 +313,14 @@ def test_resamples_that_do_not_fit_are_not_paired():
         table = pl.DataFrame(
             [(other.measurements[0].id, "300 images", n_resamples)], schema=REPLICATES_SCHEMA, orient="row"
         )
-        (found,) = compare(first, replace(other, replicates=table)).measurements
-        assert found.settings["paired"] is False
-        assert found.p == pytest.approx(2 * stats.norm.sf(0.1 / np.hypot(*[np.std(drawn)] * 2)), rel=0.01)
+        (difference,) = compare(first, replace(other, replicates=table)).measurements
+        assert difference.settings["paired"] is False
+        assert difference.p == pytest.approx(
+            2 * stats.norm.sf(0.1 / np.hypot(*[np.std(drawn)] * 2)), rel=0.01
+        )
     endless = replace(first.measurements[0], se_data=1.7e308)
-    (found,) = compare(Results((endless,)), Results((replace(endless, value=0.7),))).measurements
-    assert (found.p, found.low) == (None, None)
+    (difference,) = compare(Results((endless,)), Results((replace(endless, value=0.7),))).measurements
+    assert (difference.p, difference.low) == (None, None)
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -316,16 +328,16 @@ def test_resamples_that_do_not_fit_are_not_paired():
 def test_means_over_queries_depend_on_how_many_images_are_searched(recorded, images, alike):
     """As many queries on both sides. Where no count of images was recorded, the longest list stands for it."""
 
-    def made(images: int, value: float) -> Results:
+    def make_results(images: int, value: float) -> Results:
         mean = Measurement("m", "searched", system="s", value=value, se_data=0.01, n=18, n_unit="query")
         listed = Measurement("m", "t", system="s", item="a nurse", value=value, n=images, n_unit="item")
         study = {"images": images} if recorded else {}
         return Results((mean, listed), provenance={"cards": CARDS, "study": study})
 
-    (found,) = compare(made(300, 0.164), made(images, 0.111)).measurements
-    assert (found.q is not None) == (found.caution is None) == alike
+    (difference,) = compare(make_results(300, 0.164), make_results(images, 0.111)).measurements
+    assert (difference.q is not None) == (difference.caution is None) == alike
     if not alike:
-        assert "how many images there are: 300 in the first, 3,000 in the second" in found.caution
+        assert "how many images there are: 300 in the first, 3,000 in the second" in difference.caution
 
 
 def test_cards_say_which_terms_depend_on_the_number_of_images():
@@ -363,18 +375,21 @@ def test_closer_to_the_ideal_is_better_where_both_lie_on_one_side(first, second,
 
 
 def test_people_and_items_are_not_compared(audits):
-    found = compare(audits["good"], audits["bad"])
-    assert {m.system for m in found.measurements} == {"good → bad"}
-    assert all(m.item is None for m in found.measurements)
+    differences = compare(audits["good"], audits["bad"])
+    assert {m.system for m in differences.measurements} == {"good → bad"}
+    assert all(m.item is None for m in differences.measurements)
 
 
 def test_another_seed_is_not_paired_and_says_so(audits):
-    found = compare(audits["good"], audits["other seed"])
+    differences = compare(audits["good"], audits["other seed"])
     resampled = [
-        m for m in found.measurements if m.settings["test"] != "McNemar, exact" and m.value is not None
+        m for m in differences.measurements if m.settings["test"] != "McNemar, exact" and m.value is not None
     ]
     assert {m.settings["paired"] for m in resampled} == {False}
-    paired, apart = row(compare(audits["good"], audits["bad"]), "error", None), row(found, "error", None)
+    paired, apart = (
+        row(compare(audits["good"], audits["bad"]), "error", None),
+        row(differences, "error", None),
+    )
     assert apart.value == pytest.approx(paired.value)
     assert apart.p is not None
 
@@ -388,8 +403,10 @@ def test_the_same_audit_twice_differs_in_nothing(audits):
 def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):
     shuffled = replace(systems, captions=systems.captions.sample(fraction=1, shuffle=True, seed=1))
     again = portrayal.audit(shuffled, metrics=["error"], systems=["bad"])
-    found = compare(audits["good"], again)
-    told = {(m.settings["paired"], m.settings["test"]) for m in found.measurements if m.value is not None}
+    differences = compare(audits["good"], again)
+    told = {
+        (m.settings["paired"], m.settings["test"]) for m in differences.measurements if m.value is not None
+    }
     assert {test for paired, test in told if paired} == {"paired bootstrap", "McNemar, exact"}
     assert {test for paired, test in told if not paired} == {"both intervals"}  # of none, in all resamples
 
@@ -430,7 +447,7 @@ def test_other_seeds_would_move_a_difference_too(paired):
     """Means over four seeds that spread by 2 and 4: standard errors of 1 and 2, beside one of 2 for other data."""
     chance = np.random.default_rng(0)
 
-    def made(system: str, value: float, std: float | None, sample: str) -> Results:
+    def make_results(system: str, value: float, std: float | None, sample: str) -> Results:
         m = Measurement("m", "t", system=system, value=value, se_data=np.sqrt(2), std_seed=std, n=100,
                         settings={"repeats": 4})  # fmt: skip
         n_resamples = chance.normal(value, np.sqrt(2), 2000).tolist()
@@ -441,7 +458,10 @@ def test_other_seeds_would_move_a_difference_too(paired):
         ((None, None), 2.0),
         ((2.0, 4.0), 3.0),
     ):  # 2 and 2 for data, then 1 and 4 for seeds: 9
-        first, second = made("a", 10.0, stds[0], "x"), made("b", 15.0, stds[1], "x" if paired else "y")
+        first, second = (
+            make_results("a", 10.0, stds[0], "x"),
+            make_results("b", 15.0, stds[1], "x" if paired else "y"),
+        )
         (row,) = compare(first, second).measurements
         assert row.settings["paired"] is paired
         assert row.se_data == pytest.approx(expected, rel=0.08)
@@ -484,7 +504,7 @@ def test_the_command(command, audits, systems, tmp_path):
     assert "Did you mean 'good'?" in err
 
 
-def test_audits_of_other_images_are_said_to_be(command, systems, audits, tmp_path):
+def test_audits_of_other_images_are_marked(command, systems, audits, tmp_path):
     """As many images, half of them the same: resamples are shared, and yet the difference may be one of images."""
     first, second = systems.image_ids.to_list()[:400], systems.image_ids.to_list()[200:]
     for name, images in (("first", first), ("second", second)):
@@ -500,16 +520,16 @@ def test_audits_of_other_images_are_said_to_be(command, systems, audits, tmp_pat
     assert compare(unknown, unknown).provenance["same_images"] is None
 
 
-def test_rows_of_one_term_are_told_apart_by_the_settings_in_which_they_differ():
-    def made(value: float, **settings: object) -> Measurement:
+def test_rows_of_one_term_are_labelled_by_the_settings_in_which_they_differ():
+    def make_results(value: float, **settings: object) -> Measurement:
         common = {"lexicon": "gender", "folds": 10}
         return Measurement("m", "t", system="s", value=value, se_data=0.1, n=500, settings=common | settings)
 
-    first = Results((made(1.0, split="paper", k=1), made(2.0, split="leak-safe", k=1)))
-    second = Results((made(3.0, split="paper", k=1), made(2.0, split="leak-safe", k=1)))
-    found = compare(first, second)
-    assert list(labels(found.measurements).values()) == ["t split paper", "t split leak-safe"]
-    assert "t split paper rose from 1.0" in sentences(found)[0]
+    first = Results((make_results(1.0, split="paper", k=1), make_results(2.0, split="leak-safe", k=1)))
+    second = Results((make_results(3.0, split="paper", k=1), make_results(2.0, split="leak-safe", k=1)))
+    differences = compare(first, second)
+    assert list(row_labels(differences.measurements).values()) == ["t split paper", "t split leak-safe"]
+    assert "t split paper rose from 1.0" in change_sentences(differences)[0]
 
 
 def test_the_table_gives_way_on_a_narrow_terminal(command, audits, tmp_path, monkeypatch):
@@ -525,7 +545,7 @@ def test_the_table_gives_way_on_a_narrow_terminal(command, audits, tmp_path, mon
 def scored(
     scores: dict[str, float], texts: dict[str, str], groups: dict[str, str], system: str, effect: float = 0.0
 ) -> Results:
-    """Mean scores over groups in percent, with the evidence that a metric that guesses leaves."""
+    """Mean scores over groups in percent, with the evidence of a classifier metric."""
     means = [
         np.mean([scores[i] for i in scores if groups[i] == group]) for group in sorted(set(groups.values()))
     ]
@@ -587,8 +607,8 @@ def test_images_of_which_either_system_says_the_same_are_one_cluster():
     by_pairs = effect @ alike @ effect
     kinds = [np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]), np.arange(4)]
     least = max(sum(effect[kind == one].sum() ** 2 for one in set(kind)) for kind in kinds)
-    found = joint_error(first, first.measurements[0], second, second.measurements[0])
-    assert found == pytest.approx(100 * np.sqrt(max(by_pairs, least)))
+    differences = joint_error(first, first.measurements[0], second, second.measurements[0])
+    assert differences == pytest.approx(100 * np.sqrt(max(by_pairs, least)))
     ragged = second.evidence.with_columns(
         pl.when(pl.col("image_id") == "a")
         .then(pl.col("detail").str.replace(r"\[1.0, -2.0\]", "[1.0]"))
@@ -610,27 +630,32 @@ def test_images_of_which_either_system_says_the_same_are_one_cluster():
     assert joint_error(first, first.measurements[0], second, other) is None
 
 
-def test_systems_that_guess_are_compared_by_both_systems_texts(systems):
-    made = {
+def test_classifier_scores_are_compared_with_both_systems_texts_as_clusters(systems):
+    results_by_name = {
         name: portrayal.metrics.lic(systems, attribute="gender", systems=[name], permutations=0, seeds=(0, 1))
         for name in ("good", "bad")
     }
-    found = row(compare(made["good"], made["bad"]), "lic_m", None)
+    differences = row(compare(results_by_name["good"], results_by_name["bad"]), "lic_m", None)
     error = joint_error(
-        made["good"], row(made["good"], "lic_m", None), made["bad"], row(made["bad"], "lic_m", None)
+        results_by_name["good"],
+        row(results_by_name["good"], "lic_m", None),
+        results_by_name["bad"],
+        row(results_by_name["bad"], "lic_m", None),
     )
-    seeds = [row(one, "lic_m", None).std_seed / np.sqrt(2) for one in made.values()]  # of two repeats each
-    assert found.se_data == pytest.approx(np.hypot(error, np.hypot(*seeds)), rel=0.1)
-    assert found.settings["paired"] is True
-    bare = Results(made["bad"].measurements, replicates=made["bad"].replicates)
-    cautious = row(compare(made["good"], bare), "lic_m", None)
-    assert cautious.se_data > found.se_data
+    seeds = [
+        row(one, "lic_m", None).std_seed / np.sqrt(2) for one in results_by_name.values()
+    ]  # of two repeats each
+    assert differences.se_data == pytest.approx(np.hypot(error, np.hypot(*seeds)), rel=0.1)
+    assert differences.settings["paired"] is True
+    bare = Results(results_by_name["bad"].measurements, replicates=results_by_name["bad"].replicates)
+    cautious = row(compare(results_by_name["good"], bare), "lic_m", None)
+    assert cautious.se_data > differences.se_data
 
 
 def test_numbers_as_large_as_numbers_get_are_compared_without_one():
     huge = Measurement("m", "t", system="s", value=1e308, se_data=1e308, n=300)
     for value in (1.5e308, -1e308):
-        (found,) = compare(Results((huge,)), Results((replace(huge, value=value),))).measurements
-        assert (found.p, found.low) == (None, None)
-    assert found.value is None
-    assert "larger than numbers can be" in found.reason
+        (difference,) = compare(Results((huge,)), Results((replace(huge, value=value),))).measurements
+        assert (difference.p, difference.low) == (None, None)
+    assert difference.value is None
+    assert "larger than numbers can be" in difference.reason

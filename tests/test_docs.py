@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import portrayal
-from portrayal.report.tables.layout import with_interval
+from portrayal.report.tables.layout import format_with_ci
 
 ROOT = Path(__file__).parent.parent
 PAGES = runpy.run_path(str(ROOT / "docs" / "build.py"))["PAGES"]
@@ -81,5 +81,5 @@ def test_the_table_of_the_readme_is_what_the_command_gives(lic_gender):
         for term, cell in zip(
             ("right", "wrong", "neutral", "both", "error"), cells.split(" | "), strict=True
         ):
-            assert cell == with_interval(found[system, group, term])
+            assert cell == format_with_ci(found[system, group, term])
         assert n == f"{found[system, group, 'right'].n:,}"

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from portrayal.comparing import compare
-from portrayal.documents import MOST_DEEP, Unreadable, json_object, parse_json, parse_toml
+from portrayal.documents import MAX_DEPTH, DocumentError, json_object, parse_json, parse_toml
 from portrayal.errors import InputError
-from portrayal.lexicon.harms.loading import _parsed
+from portrayal.lexicon.harms.loading import _parse
 from portrayal.lexicon.lexicon import parse_lexicon
 from portrayal.metrics import METRICS
-from portrayal.provenance_schema import wrong_provenance
+from portrayal.provenance_schema import provenance_problem
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results, open_results
 from portrayal.study import read_study
 
@@ -29,19 +29,19 @@ ROW = '"metric": "m", "term": "t", "value": 1'
 
 @pytest.mark.parametrize("text", [DEEP, LONG, "{", '{"a": }', ""])
 def test_unreadable_json_is_one_kind_of_error(text):
-    with pytest.raises(Unreadable):
+    with pytest.raises(DocumentError):
         parse_json(text)
     assert json_object(text) is None
 
 
 @pytest.mark.parametrize("text", [f"a = {DEEP}", f"a = {LONG}", "a = "])
 def test_unreadable_toml_is_one_kind_of_error(text):
-    with pytest.raises(Unreadable):
+    with pytest.raises(DocumentError):
         parse_toml(text)
     with pytest.raises(InputError, match=r"x\.toml: expected TOML"):
         parse_lexicon(text, "x.toml")
     with pytest.raises(InputError, match=r"x\.toml: expected TOML"):
-        _parsed(text, "x.toml", set(), lambda checked: checked)
+        _parse(text, "x.toml", set(), lambda checked: checked)
 
 
 RESULTS = {
@@ -49,7 +49,7 @@ RESULTS = {
     "a number without end": (f'{HEAD}"measurements": {LONG}}}', "expected JSON, found Exceeds the limit"),
     "settings rather deep": (
         f'{HEAD}"measurements": [{{{ROW}, "settings": {{"a": {RATHER_DEEP}}}}}]}}',
-        f"more than {MOST_DEEP} deep",
+        f"more than {MAX_DEPTH} deep",
     ),
     "settings with NaN": (
         f'{HEAD}"measurements": [{{{ROW}, "settings": {{"a": NaN}}}}]}}',
@@ -69,7 +69,7 @@ RESULTS = {
     ),
     "provenance rather deep": (
         f'{HEAD}"measurements": [], "provenance": {{"odd": {RATHER_DEEP}}}}}',
-        f"more than {MOST_DEEP} deep",
+        f"more than {MAX_DEPTH} deep",
     ),
     "images as text": (
         f'{HEAD}"measurements": [], "provenance": {{"study": {{"groups": {{}}, "images": "many"}}}}}}',
@@ -109,7 +109,7 @@ def test_every_command_that_reads_results_says_what_is_wrong(name, tmp_path, com
 
 def test_the_cards_of_all_metrics_are_sound():
     cards = {name: metric.card.as_dict() for name, metric in METRICS.items()}
-    assert wrong_provenance(json.loads(json.dumps({"cards": cards}))) is None
+    assert provenance_problem(json.loads(json.dumps({"cards": cards}))) is None
 
 
 def test_evidence_of_others_is_no_reason_to_fail(tmp_path):

@@ -6,10 +6,10 @@ import pickle
 
 import pytest
 
-from portrayal.errors import SHOWN_PROBLEMS, InputError, MissingExtra, PortrayalError, Problem, Undefined
+from portrayal.errors import MAX_PROBLEMS_SHOWN, InputError, MissingExtra, PortrayalError, Problem, Undefined
 
 
-@pytest.mark.parametrize("count", [1, 3, SHOWN_PROBLEMS + 5])
+@pytest.mark.parametrize("count", [1, 3, MAX_PROBLEMS_SHOWN + 5])
 def test_bad_input_keeps_its_problems_and_its_sentences(count):
     found = [Problem("a.csv", "a number", f"'{row}'", f"row {row}") for row in range(count)]
     sent = InputError(found)

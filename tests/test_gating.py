@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from portrayal.errors import PortrayalError
-from portrayal.gating import judge, parse_rule, read_rules
+from portrayal.gating import evaluate, parse_rule, read_rules
 from portrayal.metrics import error
 from portrayal.results import Measurement, Results
 from tests.conftest import small_study
@@ -209,30 +209,30 @@ def test_a_rule_without_a_row_says_why(rule, sentence, gate):
     assert sentence in " ".join(out.split())
 
 
-def test_only_human_rows_must_be_asked_for():
+def test_only_human_rows_must_be_selected():
     rows = Results((Measurement("quality", "length", system="human", value=9.0),))
-    (verdict,) = judge(rows, [parse_rule("quality:length <= 10")])
+    (verdict,) = evaluate(rows, [parse_rule("quality:length <= 10")])
     assert not verdict.passed
     assert "@system=human" in verdict.sentence
 
 
 def test_two_groups_that_differ_by_case_stay_apart():
     rows = Results(tuple(Measurement("m", "t", group=group, value=1.0) for group in ("Male", "male")))
-    (verdict,) = judge(rows, [parse_rule("m:t@group=male <= 1")])
+    (verdict,) = evaluate(rows, [parse_rule("m:t@group=male <= 1")])
     assert verdict.row.group == "male"
     with pytest.raises(PortrayalError, match="Unknown group 'MALE'"):
-        judge(rows, [parse_rule("m:t@group=MALE <= 1")])
+        evaluate(rows, [parse_rule("m:t@group=MALE <= 1")])
 
 
 def test_provenance_of_another_program_does_no_harm():
     odd = {"cards": [1], "study": {"groups": 3, "systems": "abc"}, "skipped": {"metric": 1}}
     rows = Results(ROWS.measurements, provenance=odd)
-    assert judge(rows, [parse_rule("error:error@system=b <= 1")])[0].passed
+    assert evaluate(rows, [parse_rule("error:error@system=b <= 1")])[0].passed
     with pytest.raises(PortrayalError, match="Unknown metric 'leakage'"):
-        judge(rows, [parse_rule("leakage:difference <= 1")])
+        evaluate(rows, [parse_rule("leakage:difference <= 1")])
 
 
-def test_labels_name_what_tells_rows_apart(gate):
+def test_labels_name_what_distinguishes_rows(gate):
     _, out, _ = gate("harms:erasure.ignoring <= 0.5")
     assert [line.split() for line in out.splitlines()[2:5]] == [
         ["stage", "value", "95", "%", "CI", "n"],
@@ -251,12 +251,12 @@ def test_a_label_leaves_out_settings_that_follow_from_another():
     ]
     rows = [Measurement("lic", "lic", system="s", value=1.0, settings=own) for own in settings]
     units = [Measurement("lic", "lic", system="t", value=1.0, unit=unit) for unit in ("count", "share")]
-    verdicts = judge(Results(tuple(rows)), [parse_rule("lic:lic <= 1")])
+    verdicts = evaluate(Results(tuple(rows)), [parse_rule("lic:lic <= 1")])
     assert [v.label for v in verdicts] == [
         {"system": "s", "split": "crossfit"},
         {"system": "s", "split": "paper"},
     ]
-    verdicts = judge(Results(tuple(units)), [parse_rule("lic:lic <= 1")])
+    verdicts = evaluate(Results(tuple(units)), [parse_rule("lic:lic <= 1")])
     assert [v.label["unit"] for v in verdicts] == ["count", "share"]
 
 
@@ -387,7 +387,7 @@ def test_rules_of_a_file_and_of_the_command_line(gate, tmp_path):
         ("[[rule]]\ncheck = 'error:error <= 1'\n[[rule]]\ncheck = 'eror:error <= 1'", "rules.toml, rule 2: eror:error"),
     ],
 )  # fmt: skip
-def test_a_bad_file_of_rules_is_told_where(text, sentence, gate, tmp_path):
+def test_a_bad_file_of_rules_is_reported_with_its_location(text, sentence, gate, tmp_path):
     file = tmp_path / "rules.toml"
     file.write_text(text)
     code, out, err = gate("--rules", file)
@@ -398,9 +398,9 @@ def test_a_bad_file_of_rules_is_told_where(text, sentence, gate, tmp_path):
 def test_every_problem_of_a_file_of_rules_is_reported(tmp_path):
     file = tmp_path / "rules.toml"
     file.write_text("[[rule]]\ncheck = 'a:b'\n[[rule]]\ncheck = 'a:b <= 1'\non = 3\n")
-    with pytest.raises(PortrayalError) as told:
+    with pytest.raises(PortrayalError) as raised:
         read_rules(file)
-    assert ["rule 1, check" in str(told.value), "rule 2, on" in str(told.value)] == [True, True]
+    assert ["rule 1, check" in str(raised.value), "rule 2, on" in str(raised.value)] == [True, True]
 
 
 def test_a_comparison_is_gated_by_its_differences(command, tmp_path):
@@ -421,7 +421,7 @@ def test_a_comparison_is_gated_by_its_differences(command, tmp_path):
 
 @pytest.mark.parametrize("bound", ["low", "high"])
 def test_a_comparison_in_which_nothing_differs_keeps_its_limits(command, tmp_path, bound):
-    """Resamples that are all alike give no bound: the value is what is judged, and said to be."""
+    """Equal resamples give no bound: the value is checked, and the sentence says so."""
     row = Measurement("error", "error", system="s", group="female", value=0.0, se_data=0.0)
     Results((row,)).save(tmp_path / "audit")
     assert command("compare", tmp_path / "audit", tmp_path / "audit", "--out", tmp_path / "changes")[0] == 0

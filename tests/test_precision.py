@@ -42,8 +42,8 @@ def test_rules_still_find_what_was_judged(judged, shared, monkeypatch):
     monkeypatch.setattr(precision, "data", lambda: shared)
     known = {(line.corpus, line.place): line.caption for line in precision.every_caption()}
     lists, rules = precision.lists(), precision.rules()
-    found = [
+    result = [
         row["word"] in rules[row["rule"]](precision.Reading(known[row["corpus"], row["place"]], lists))
         for row in judged
     ]
-    assert sum(found) >= 0.99 * len(judged)
+    assert sum(result) >= 0.99 * len(judged)

@@ -65,7 +65,7 @@ def test_provenance_says_what_is_needed_to_run_it_again(results):
     assert {"numpy", "polars"} <= origin["packages"].keys()
     assert origin["seed"] == 0
     (skip,) = [skip for skip in origin["skipped"] if skip["metric"] == "retrieval-recall"]
-    assert "--model NAME" in skip["reason"] or "no pictures" in skip["reason"]
+    assert "--model NAME" in skip["reason"] or "no images" in skip["reason"]
 
 
 def test_a_failed_write_leaves_the_old_file(results, tmp_path, monkeypatch):

@@ -86,7 +86,7 @@ def test_imports_without_polars(module):
 
 
 EXTRAS = (
-    "torch transformers sentence_transformers captum spacy ray pycocoevalcap pandas jsonschema statsmodels"
+    "torch transformers sentence_transformers captum spacy pycocoevalcap pandas jsonschema statsmodels"
 )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from portrayal.study import Study as Study
     from portrayal.study import read_study as read_study
 
-# Names are loaded when first used: the rooms that run on a bare GPU machine must import without polars.
+# Names are imported on first use: modules that run on a minimal GPU machine must import without polars.
 _HOMES = {
     "audit": "portrayal.auditing",
     "Measurement": "portrayal.results",

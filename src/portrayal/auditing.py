@@ -1,4 +1,4 @@
-"""An audit: every metric that a study allows, for every attribute it has."""
+"""Audits: run every metric that a study allows, for every attribute that it has."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.metrics.base.attribute_names import resolve_attribute
 from portrayal.metrics.base.cautions import study_cautions
-from portrayal.metrics.base.options import GENERAL
-from portrayal.metrics.shared.lexicon_use import words_of_groups
+from portrayal.metrics.base.options import GENERAL_OPTIONS
+from portrayal.metrics.shared.lexicon_use import group_words
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 from portrayal.study.study import COMBINED
 
 QUICK_BOOTSTRAP = 200
-_CACHES = ("trainings",)  # options that name a folder which fills while a metric runs
+_CACHE_OPTIONS = ("cache_dir",)  # options that name a folder which a metric fills while it runs
 
 
 @dataclass(frozen=True)
-class Run:
-    """One metric for one attribute, with the options that an audit gives it."""
+class MetricRun:
+    """One metric for one attribute, with its options in an audit."""
 
     metric: Metric
     attribute: str
@@ -60,35 +60,59 @@ def audit(
     progress: Progress | None = None,
     **general: Any,
 ) -> Results:
-    """Run the metrics a study allows; what it does not allow is listed in the provenance with its reason.
+    """Run the metrics that a study allows, and return their results.
 
-    `options` has options of single metrics, such as `{"lic": {"split": "paper"}}`; `general` ones (lexicon, mask,
-    model, language_model, encoder, vectors, confidence) go to every metric that takes them. `quick` draws fewer
-    times, so that intervals are rougher. With a `journal` folder, what is finished is kept there, and the same call
-    goes on from it; remove it once the results are saved. A script that asks for more than one of the `workers`
-    needs the usual `if __name__ == "__main__":`.
+    Parameters
+    ----------
+    study : Study
+        Captions, with references, attribute labels and objects as far as there are any.
+    metrics : sequence of str, optional
+        Names of the metrics to run. By default all that the study allows.
+    systems : sequence of str, optional
+        Names of the systems to audit. By default all.
+    attribute : str, optional
+        Attribute whose groups are compared. By default every attribute of the study.
+    options : mapping, optional
+        Options of single metrics, such as `{"lic": {"split": "paper"}}`.
+    seed : int
+        Random seed.
+    quick : bool
+        Use fewer bootstrap resamples and repeats, which gives less precise intervals.
+    workers : int
+        Number of processes. A script with more than one needs the usual `if __name__ == "__main__":`.
+    checkpoint : path, optional
+        Folder for finished tasks: the same call resumes from it. Remove it once the results are saved.
+    progress : callable, optional
+        Called with (task, tasks done, tasks in all).
+    **general
+        Options for every metric that takes them: lexicon, mask, model, language_model, encoder, vectors, confidence.
+
+    Returns
+    -------
+    Results
+        Metrics that the study does not allow are listed in the provenance (`skipped`), with the reason.
     """
     started = time.time()
-    chosen = list(dict.fromkeys(find_metric(name) for name in (METRICS if metrics is None else metrics)))
+    selected = list(dict.fromkeys(find_metric(name) for name in (METRICS if metrics is None else metrics)))
     if systems is not None:
-        study = study.only(systems)
-    runs, skipped = plan(study, chosen, attribute=attribute, options=options, quick=quick, **general)
+        study = study.select_systems(systems)
+    runs, skipped = plan(study, selected, attribute=attribute, options=options, quick=quick, **general)
     tasks: list[Task[Results]] = []
     for run in runs:
         shared = {"metric": run.metric.name, "seed": seed, "options": dict(run.options)}
-        tasks += _tasks(study, run.metric, [run.attribute], shared)
-    kept = None if checkpoint is None else Checkpoint(Path(checkpoint), Results.save, Results.load)
-    parts = run_tasks(tasks, study, executor=executor_for(workers), checkpoint=kept, progress=progress)
-    skipped += _skipped(parts)
+        tasks += _metric_tasks(study, run.metric, [run.attribute], shared)
+    store = None if checkpoint is None else Checkpoint(Path(checkpoint), Results.save, Results.load)
+    parts = run_tasks(tasks, study, executor=executor_for(workers), checkpoint=store, progress=progress)
+    skipped += _merge_skipped(parts)
     origin = provenance(
         command=command_line(),
         seed=seed,
         started=started,
-        study={**describe(study), "words": _words(study, runs)},
-        cards={metric.name: metric.card.as_dict() for metric in chosen},
+        study={**describe_study(study), "words": _group_words(study, runs)},
+        cards={metric.name: metric.card.as_dict() for metric in selected},
         skipped=skipped,
         cautions=[caution.as_dict() for caution in study_cautions(study)],
-        options=_told({"attribute": attribute, **general, **(options or {})}),
+        options=_recorded_options({"attribute": attribute, **general, **(options or {})}),
     )
     return Results.join(parts, origin)
 
@@ -101,87 +125,96 @@ def plan(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     quick: bool = False,
     **general: Any,
-) -> tuple[list[Run], list[dict[str, str | None]]]:
-    """What an audit will run, and what it will skip with the reason of each; nothing is computed.
+) -> tuple[list[MetricRun], list[dict[str, str | None]]]:
+    """Return the runs of an audit, and the metrics that it skips with their reasons; nothing is computed.
 
-    Preconditions are checked by the code of the metrics themselves, so that `check-study` tells what `audit` does.
+    The metrics' own code checks the preconditions, so `check-study` reports exactly what `audit` does.
     """
     general = {name: value for name, value in general.items() if value is not None}
     for name in general:
-        if name not in GENERAL:
-            raise unknown_name("option of an audit", name, GENERAL)
-    options = {find_metric(name).name: given for name, given in (options or {}).items()}
+        if name not in GENERAL_OPTIONS:
+            raise unknown_name("option of an audit", name, GENERAL_OPTIONS)
+    options = {find_metric(name).name: metric_options for name, metric_options in (options or {}).items()}
     known = {*study.attribute_names, *study.ranked_attributes}
     if attribute is not None and known:
         attribute = resolve_attribute(attribute, sorted(known))
         parts = [attribute] if attribute in known else attribute.split(COMBINED)
         if not set(parts) <= known or len(set(parts)) < len(parts):
             raise unknown_name("attribute", attribute, known)
-    words_for = _attribute_of_lexicon(study, attribute, general.get("lexicon"))
-    runs: list[Run] = []
+    lexicon_attribute = _lexicon_attribute(study, attribute, general.get("lexicon"))
+    runs: list[MetricRun] = []
     skipped: list[dict[str, str | None]] = []
     for metric in metrics:
-        given = _options(metric, quick) | {name: general[name] for name in general if metric.takes(name)}
-        given |= metric.checked(dict(options.get(metric.name, {})))
-        own_words = "lexicon" in options.get(metric.name, {})
+        metric_options = _audit_options(metric, quick) | {
+            name: general[name] for name in general if metric.takes(name)
+        }
+        metric_options |= metric.check_options(dict(options.get(metric.name, {})))
+        has_own_lexicon = "lexicon" in options.get(metric.name, {})
         try:
-            found = metric.attributes_of(
-                study, attribute, given if words_for is None or own_words else _less(given)
+            attributes = metric.attributes_of(
+                study,
+                attribute,
+                metric_options
+                if lexicon_attribute is None or has_own_lexicon
+                else _without_lexicon(metric_options),
             )
         except Undefined as reason:
             skipped.append({"metric": metric.name, "attribute": None, "reason": str(reason)})
             continue
-        except (
-            PortrayalError
-        ) as reason:  # labels of images are not labels of ranked items, and the other way round
+        # Attributes of images are not attributes of ranked items, and the other way round.
+        except PortrayalError as reason:
             if attribute is None:
                 raise
             skipped.append({"metric": metric.name, "attribute": attribute, "reason": str(reason)})
             continue
-        for name in found:
-            here = given if own_words or words_for in (None, name) else _less(given)
-            unmet = metric.unmet(study, name, here)
+        for name in attributes:
+            run_options = (
+                metric_options
+                if has_own_lexicon or lexicon_attribute in (None, name)
+                else _without_lexicon(metric_options)
+            )
+            unmet = metric.unmet(study, name, run_options)
             if unmet is None:
-                runs.append(Run(metric, name, here))
+                runs.append(MetricRun(metric, name, run_options))
             else:
                 skipped.append({"metric": metric.name, "attribute": name, "reason": unmet})
     return runs, skipped
 
 
-def _options(metric: Metric, quick: bool) -> dict[str, Any]:
-    """What an audit gives a metric unless a user says otherwise."""
-    rougher = {"bootstrap": QUICK_BOOTSTRAP} if "bootstrap" in metric.options else {}
-    return {**metric.audit, **({**rougher, **metric.quick} if quick else {})}
+def _audit_options(metric: Metric, quick: bool) -> dict[str, Any]:
+    """Return the options that an audit passes to a metric by default."""
+    quick_options = {"bootstrap": QUICK_BOOTSTRAP} if "bootstrap" in metric.options else {}
+    return {**metric.audit_options, **({**quick_options, **metric.quick_options} if quick else {})}
 
 
-def _less(options: Mapping[str, Any]) -> dict[str, Any]:
+def _without_lexicon(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name != "lexicon"}
 
 
-def _attribute_of_lexicon(study: Study, attribute: str | None, lexicon: str | Lexicon | None) -> str | None:
-    """The attribute that a general lexicon is for, so that it names no group of another; None: it is for all."""
+def _lexicon_attribute(study: Study, attribute: str | None, lexicon: str | Lexicon | None) -> str | None:
+    """Return the attribute that a general lexicon applies to, or None if it applies to all attributes."""
     known = study.attribute_names
     if lexicon is None or attribute is not None or not known:
         return None
     words = load_lexicon(lexicon)
     named = words.attribute or words.name
-    meant = resolve_attribute(named, known)
-    if meant in known:
-        return meant
-    # The only attribute there is takes words of its user's, but not those of another attribute: it has words itself.
+    resolved = resolve_attribute(named, known)
+    if resolved in known:
+        return resolved
+    # A single attribute accepts a user's own lexicon, but not a shipped one of another attribute if it has its own.
     if len(known) > 1 or (find_lexicon(named) is not None and find_lexicon(known[0]) is not None):
         raise PortrayalError(
-            f"The lexicon '{words.name}' is for '{named}', and the study has labels of {', '.join(known)}; say which "
-            "of them it is for with --attribute."
+            f"The lexicon '{words.name}' is for '{named}', and the study has labels of {', '.join(known)}; choose the "
+            "attribute with --attribute."
         )
     return None
 
 
-def _told(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as a results file has them: without those that nobody gave."""
-    kept = {name: value for name, value in given.items() if value is not None}
-    told: dict[str, Any] = json.loads(json.dumps(kept, default=str))
-    return told
+def _recorded_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as JSON values for the provenance, without those that are None."""
+    set_options = {name: value for name, value in options.items() if value is not None}
+    recorded: dict[str, Any] = json.loads(json.dumps(set_options, default=str))
+    return recorded
 
 
 def score(
@@ -195,25 +228,40 @@ def score(
     progress: Progress | None = None,
     **options: Any,
 ) -> Results:
-    """One metric with options of its own, a speaker at a time, on as many cores as there are workers."""
+    """Run one metric with its own options, one task per source, on `workers` processes.
+
+    Parameters
+    ----------
+    study : Study
+    metric : Metric
+        A metric of `portrayal.metrics`.
+    attribute, systems, seed, workers, progress
+        As in `audit`.
+    **options
+        Options of the metric.
+
+    Returns
+    -------
+    Results
+    """
     started = time.time()
     if systems is not None:
-        study = study.only(systems)
+        study = study.select_systems(systems)
     shared = {"metric": metric.name, "seed": seed, "options": options}
-    tasks = _tasks(study, metric, metric.attributes_of(study, attribute, options), shared)
-    if metric.at_once(options):
+    tasks = _metric_tasks(study, metric, metric.attributes_of(study, attribute, options), shared)
+    if metric.sources_together(options):
         with progress_listener(progress), limit_cores(workers):
             return metric(study, attribute=attribute, seed=seed, **options)
     if workers == 1 or len(tasks) == 1:
         return metric(study, attribute=attribute, seed=seed, **options)
     parts = run_tasks(tasks, study, executor=executor_for(workers), progress=progress)
-    skipped = _skipped(parts)
+    skipped = _merge_skipped(parts)
     if skipped and (attribute is not None or not any(part.measurements for part in parts)):
         raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
     return Results.join(parts, metric.provenance(study, seed, started, skipped))
 
 
-def measure(
+def run_metric_task(
     study: Study,
     metric: str,
     attribute: str,
@@ -221,7 +269,7 @@ def measure(
     seed: int,
     options: dict[str, Any],
 ) -> Results:
-    """One task. An attribute for which the metric is undefined is a result too: an empty one."""
+    """Run one task. If the metric is undefined for the attribute, the result is empty and lists the reason."""
     try:
         return find_metric(metric)(study, attribute=attribute, sources=[source], seed=seed, **options)
     except Undefined as reason:
@@ -229,81 +277,81 @@ def measure(
         return Results((), provenance={"skipped": [skip]})
 
 
-def _tasks(
+def _metric_tasks(
     study: Study, metric: Metric, attributes: Sequence[str], shared: dict[str, Any]
 ) -> list[Task[Results]]:
-    """A task per speaker: long enough to be worth sending, short enough to keep every core busy."""
-    made = []
-    files = _files(shared.get("options", {}))
-    for attribute, source in product(attributes, metric.voices(study, shared.get("options", {}))):
+    """Return one task per attribute and source: long enough to be worth sending, short enough to keep cores busy."""
+    tasks = []
+    files = _file_digests(shared.get("options", {}))
+    for attribute, source in product(attributes, metric.measured_sources(study, shared.get("options", {}))):
         arguments = {**shared, "attribute": attribute, "source": source}
         name = f"{metric.name} · {attribute} · {source}"
-        made.append(Task(_key(study, {**arguments, "files": files}), name, measure, arguments))
-    return made
+        tasks.append(Task(_task_key(study, {**arguments, "files": files}), name, run_metric_task, arguments))
+    return tasks
 
 
-def _files(options: Mapping[str, Any]) -> dict[str, str]:
-    """What the files hold that options name: word lists or a model may change while their paths stay."""
+def _file_digests(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of the files that options name: a word list or model may change while its path stays."""
     values = (
         value
-        for name, given in options.items()
-        if name not in _CACHES
-        for value in (given if isinstance(given, list | tuple) else [given])
+        for name, option in options.items()
+        if name not in _CACHE_OPTIONS
+        for value in (option if isinstance(option, list | tuple) else [option])
     )
     paths = {str(value): Path(value) for value in values if isinstance(value, str | Path) and value}
     return {name: content_digest(path) for name, path in paths.items() if path.exists()}
 
 
-def _skipped(parts: Sequence[Results]) -> list[dict[str, str | None]]:
-    """Every speaker's task gives the same reason."""
+def _merge_skipped(parts: Sequence[Results]) -> list[dict[str, str | None]]:
+    """Return the skipped metrics of all parts, each once: the tasks of all sources give the same reason."""
     skipped: list[dict[str, str | None]] = []
     for part in parts:
         skipped += [skip for skip in part.provenance["skipped"] if skip not in skipped]
     return skipped
 
 
-def describe(study: Study) -> dict[str, object]:
-    """What was audited, in the words and counts that a reader of the results needs."""
+def describe_study(study: Study) -> dict[str, object]:
+    """Return a summary of the audited study for the provenance: names, counts and digests."""
     return {
         "name": study.name,
         "digest": study.digest,
         "systems": list(dict.fromkeys((*study.systems, *study.rankers))),
         "images": study.image_ids.len(),
-        "image_set": _image_set(study),
+        "image_set": _image_set_digest(study),
         "captions": study.captions.height,
         "references": study.references.height,
         "objects": study.objects["label"].count(),
         "groups": {name: study.group_counts(name) for name in study.attribute_names},
         "left_out": study.left_out,
-        "shortened": dict(study.shortened),
+        "shortened": dict(study.truncated),
     }
 
 
-def lexicons_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """The lexicon that the metrics of each attribute were given; None: the attribute's own."""
-    given: dict[str, Any] = {}
+def lexicons_by_attribute(runs: Sequence[MetricRun]) -> dict[str, Any]:
+    """Return the lexicon of each attribute's metrics; None is the attribute's own."""
+    lexicons: dict[str, Any] = {}
     for run in runs:
         if run.metric.takes("lexicon"):
-            given.setdefault(run.attribute, run.options.get("lexicon"))
-    return given
+            lexicons.setdefault(run.attribute, run.options.get("lexicon"))
+    return lexicons
 
 
-def _words(study: Study, runs: Sequence[Run]) -> dict[str, dict[str, list[str]]]:
-    """Words by which captions name the groups of each attribute."""
-    given = lexicons_of(runs)
-    found = {
-        name: words_of_groups(study, name, given[name]) for name in study.attribute_names if name in given
+def _group_words(study: Study, runs: Sequence[MetricRun]) -> dict[str, dict[str, list[str]]]:
+    """Return the words that name the groups of each attribute."""
+    lexicons = lexicons_by_attribute(runs)
+    words_by_attribute = {
+        name: group_words(study, name, lexicons[name]) for name in study.attribute_names if name in lexicons
     }
-    return {name: words for name, words in found.items() if words}
+    return {name: words for name, words in words_by_attribute.items() if words}
 
 
-def _image_set(study: Study) -> str:
-    """A digest of which images are captioned (of a study without captions: of all), whatever their order."""
+def _image_set_digest(study: Study) -> str:
+    """Return an order-independent digest of the captioned image ids (of all image ids if there are no captions)."""
     images = study.captions["image_id"].unique() if study.captions.height else study.image_ids
     return hashlib.sha256("\n".join(sorted(images)).encode()).hexdigest()[:16]
 
 
-def _key(study: Study, arguments: dict[str, object]) -> str:
-    """Names a task's journal entry by everything that decides its result."""
+def _task_key(study: Study, arguments: dict[str, object]) -> str:
+    """Return a task's checkpoint key: a digest of everything that decides its result."""
     text = json.dumps([code_digest(), study.digest, study.name, arguments], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence a user can act on."""
+"""Exceptions, and error messages of one sentence that say what to do."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
 
-SHOWN_PROBLEMS = 20
-SHOWN_NAMES = 40  # of those that a mistyped name could have been; a scan has thousands of words
+MAX_PROBLEMS_SHOWN = 20
+MAX_NAMES_SHOWN = 40  # in a message about an unknown name; a scan has thousands of words
 
 
 class PortrayalError(Exception):
-    """Anything the user can mend: the command line prints it and exits with code 2."""
+    """An error that the user can fix: the command line prints it and exits with code 2."""
 
 
 class MissingExtra(PortrayalError):
-    """A part was asked for that needs packages which are not installed."""
+    """A feature needs packages that are not installed."""
 
 
 class Undefined(PortrayalError):
-    """A metric cannot be computed on this study at all; the sentence says why."""
+    """A metric cannot be computed on this study; the message says why."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with one place of one file."""
+    """One problem at one location of one file."""
 
     file: str
     expected: str
     found: str
-    place: str | None = None  # "line 7", "row 7"; None where the whole file is meant
-    count: int = 1  # rows that have the same problem, told once
+    place: str | None = None  # "line 7", "row 7"; None for the whole file
+    count: int = 1  # rows with the same problem, reported once
 
     def __str__(self) -> str:
         where = f"{self.file}, {self.place}" if self.place else self.file
@@ -41,27 +41,27 @@ class Problem:
 
 
 class InputError(PortrayalError):
-    """Bad input: every problem that was found, the first ones spelt out."""
+    """Bad input: all problems found; the message lists the first ones."""
 
     def __init__(self, problems: Iterable[Problem]):
         self.problems = tuple(problems)
-        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        lines = [str(problem) for problem in self.problems[:MAX_PROBLEMS_SHOWN]]
         hidden = len(self.problems) - len(lines)
         if hidden > 0:
             lines.append(f"... and {hidden:,} more like these.")
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
-        # A worker sends its error as it was made: an exception would send the message alone.
+        # Pickled with its problems: by default only the message would reach the parent process.
         return type(self), (self.problems,)
 
 
 @dataclass
 class Problems:
-    """Collects what is wrong while a file is read to its end.
+    """Collects problems while a file is read to its end.
 
-    A bad row can be left out (`skip_bad`), so it is noted and reading goes on; a file that cannot be
-    understood as a whole cannot, so `stop` ends the reading at once.
+    A bad row can be skipped (`skip_bad`), so it is noted and reading continues. A file that cannot be parsed as a whole
+    cannot be skipped, so `stop` ends the reading at once.
     """
 
     skip_bad: bool = False
@@ -72,20 +72,20 @@ class Problems:
 
     @property
     def count(self) -> int:
-        """How many rows are bad."""
+        """The number of bad rows."""
         return sum(problem.count for problem in self.rows)
 
     def stop(self, file: object, expected: str, found: str, place: str | None = None) -> InputError:
         return InputError([*self.rows, Problem(str(file), expected, found, place)])
 
     def settle(self) -> None:
-        """Call when everything has been read: raises unless bad rows are to be left out."""
+        """Raise InputError if there are problems, unless bad rows are skipped. Call when everything has been read."""
         if self.rows and not self.skip_bad:
             raise InputError(self.rows)
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as an error sentence shows it: quoted, on one line, not too long, whatever it holds."""
+    """The repr of a value for an error message: quoted, on one line, truncated."""
     if isinstance(value, str):
         text = repr(value[: limit + 1])
     else:
@@ -93,42 +93,42 @@ def shown(value: object, limit: int = 60) -> str:
         brief.maxstring = brief.maxother = limit
         try:
             text = brief.repr(value)
-        except ValueError:  # a number with more digits than Python will write
+        except ValueError:  # more digits than Python converts to text
             text = f"a very large {type(value).__name__}"
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def counted(number: int, thing: str, verb: str = "") -> str:
-    """A count with its noun, and the verb that follows.
+    """A count with its noun and, optionally, its verb.
 
     >>> counted(1, "system"), counted(1200, "image"), counted(1, "row", "was"), counted(2, "image", "has")
     ('1 system', '1,200 images', '1 row was', '2 images have')
     """
-    several = {"has": "have", "was": "were", "is": "are"}
-    said = f"{number:,} {thing}{'' if number == 1 else 's'}"
-    return f"{said} {verb if number == 1 else several[verb]}" if verb else said
+    plural_verbs = {"has": "have", "was": "were", "is": "are"}
+    text = f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return f"{text} {verb if number == 1 else plural_verbs[verb]}" if verb else text
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:
-    """The error for a name that is not among the known ones, with the nearest of them, whatever its case.
+    """The error for an unknown name, with the closest known name, ignoring case.
 
     >>> print(unknown_name("metric", "LIK", ["error", "lic"]))
     Unknown metric 'LIK'. Did you mean 'lic'? Available: error, lic.
     """
     names = sorted(known)
-    spelled = {other.casefold(): other for other in names}
-    near = difflib.get_close_matches(name, names, n=1) or [
-        spelled[other] for other in difflib.get_close_matches(name.casefold(), spelled, n=1)
+    by_casefold = {other.casefold(): other for other in names}
+    close_matches = difflib.get_close_matches(name, names, n=1) or [
+        by_casefold[other] for other in difflib.get_close_matches(name.casefold(), by_casefold, n=1)
     ]
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    hidden = len(names) - SHOWN_NAMES
+    hint = f" Did you mean '{close_matches[0]}'?" if close_matches else ""
+    hidden = len(names) - MAX_NAMES_SHOWN
     more = f" and {hidden:,} more" if hidden > 0 else ""
-    available = ", ".join(names[:SHOWN_NAMES]) or "none"
+    available = ", ".join(names[:MAX_NAMES_SHOWN]) or "none"
     return PortrayalError(f"Unknown {kind} '{name}'.{hint} Available: {available}{more}.")
 
 
 def find_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The known name that was meant: spelled the same, or else the only one that differs in case alone.
+    """The known name equal to `name`, or else the only one that differs in case.
 
     >>> find_name("system", "OSCAR", ["sat", "Oscar"])
     'Oscar'
@@ -136,14 +136,14 @@ def find_name(kind: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
     if name in names:
         return name
-    alike = [other for other in names if other.casefold() == name.casefold()]
-    if len(alike) != 1:
+    matches = [other for other in names if other.casefold() == name.casefold()]
+    if len(matches) != 1:
         raise unknown_name(kind, name, names)
-    return alike[0]
+    return matches[0]
 
 
 def need(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import a package that is not part of the core, or say which extra brings it."""
+    """Import a package that is not part of the core, or raise MissingExtra with the extra that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

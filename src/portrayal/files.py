@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one, and telling files apart by what they hold."""
+"""Atomic writes, and digests of files by content."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends without an error.
+    """A temporary path that replaces `path` when the block ends without an error.
 
-    The temporary file is in the same folder because only a rename within one file system is atomic.
+    The temporary file is in the same folder, because only a rename within one file system is atomic.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())  # mkstemp makes private files; these are ordinary ones
+        temporary.chmod(0o666 & ~_umask())  # mkstemp makes private files
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -35,21 +35,23 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-_OF_A_MODEL = (".safetensors", ".bin", ".json", ".txt", ".model")
+_MODEL_SUFFIXES = (".safetensors", ".bin", ".json", ".txt", ".model")
 
 
 def content_digest(path: Path) -> str:
-    """Of a file, or of a folder that holds a model: its name does not say what is in it."""
-    whole = hashlib.blake2b(digest_size=16)
-    inside = (
-        sorted(found for found in path.rglob("*") if found.suffix in _OF_A_MODEL) if path.is_dir() else [path]
+    """Digest of the content of a file, or of a folder that holds a model."""
+    digest = hashlib.blake2b(digest_size=16)
+    files = (
+        sorted(child for child in path.rglob("*") if child.suffix in _MODEL_SUFFIXES)
+        if path.is_dir()
+        else [path]
     )
-    for one in inside:
-        whole.update(one.relative_to(path).as_posix().encode())
-        with one.open("rb") as file:
+    for file_path in files:
+        digest.update(file_path.relative_to(path).as_posix().encode())
+        with file_path.open("rb") as file:
             while block := file.read(1 << 20):
-                whole.update(block)
-    return whole.hexdigest()
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _umask() -> int:

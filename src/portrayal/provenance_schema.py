@@ -1,28 +1,28 @@
-"""What the provenance of a results file must be made of, whoever wrote it: reports, comparisons and gates read it."""
+"""The schema of the provenance in a results file, which reports, comparisons and gates read."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from portrayal.documents import unwritable
+from portrayal.documents import unwritable_part
 from portrayal.errors import shown
 
 # A shape is a type, a list of one shape, or an object: field -> shape, `ANY` for fields of any other name.
-# What a shape does not name may be anything, and every value may be null: results from elsewhere say less.
+# Fields that a shape does not name may hold anything, and every value may be null: other programs write less.
 ANY = "*"
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_TYPE_NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 _TERM = {"name": str, "meaning": str, "unit": str, "better": str, "ideal": float, "items": [str]}
 _PART = {"term": str, "rule": str, "origin": [str], "caveats": [str]}
 _CARD = {
     **dict.fromkeys(("name", "title", "question", "formula", "range", "paper"), str),
-    **{name: [str] for name in ("needs", "caveats", "uses", "beside", "should_ignore")},
+    **{name: [str] for name in ("needs", "caveats", "uses", "side_by_side", "should_ignore")},
     "terms": [_TERM],
     "parts": [_PART],
     "by_term": bool,
-    "learns": bool,
+    "fits_model": bool,
     "responds_to": {ANY: str},
     "lab_notes": {ANY: str},
-    "cautioned": {ANY: [str]},
+    "caution_terms": {ANY: [str]},
 }
 _COUNTS = ("images", "captions", "references", "objects", "instances", "left_out")
 _STUDY = {
@@ -52,38 +52,38 @@ _PROVENANCE: dict[str, Any] = {
 }
 
 
-def wrong_provenance(found: object) -> tuple[str, str] | None:
-    """What provenance should have held and what it holds, or None where it is sound.
+def provenance_problem(provenance: object) -> tuple[str, str] | None:
+    """(expected, found) of the first problem in a provenance, or None if it is valid.
 
     >>> wrong_provenance({"study": {"images": "many"}})
     ('provenance.study.images as a whole number', "'many'")
     """
-    if not isinstance(found, dict):
-        return "provenance as an object", shown(found)
-    fault = unwritable(found)
-    if fault:
-        return "provenance of text and finite numbers", fault
-    return _wrong(found, _PROVENANCE, "provenance")
+    if not isinstance(provenance, dict):
+        return "provenance as an object", shown(provenance)
+    problem = unwritable_part(provenance)
+    if problem:
+        return "provenance of text and finite numbers", problem
+    return _problem(provenance, _PROVENANCE, "provenance")
 
 
-def _wrong(value: Any, shape: Any, name: str) -> tuple[str, str] | None:
+def _problem(value: Any, shape: Any, name: str) -> tuple[str, str] | None:
     if value is None:
         return None
     if isinstance(shape, dict):
         if not isinstance(value, dict):
             return f"{name} as an object", shown(value)
-        inner = [(f"{name}.{key}", one, shape.get(key, shape.get(ANY))) for key, one in value.items()]
+        children = [(f"{name}.{key}", child, shape.get(key, shape.get(ANY))) for key, child in value.items()]
     elif isinstance(shape, list):
         if not isinstance(value, list):
             return f"{name} as a list", shown(value)
-        inner = [(f"{name}[{place}]", one, shape[0]) for place, one in enumerate(value, start=1)]
+        children = [(f"{name}[{index}]", child, shape[0]) for index, child in enumerate(value, start=1)]
     else:
         known = int | float if shape is float else shape
         if isinstance(value, known) and (shape is bool or not isinstance(value, bool)):
             return None
-        return f"{name} as {_WORDS[shape]}", shown(value)
-    for told, one, wanted in inner:
-        fault = None if wanted is None else _wrong(one, wanted, told)
-        if fault:
-            return fault
+        return f"{name} as {_TYPE_NAMES[shape]}", shown(value)
+    for child_name, child, child_shape in children:
+        problem = None if child_shape is None else _problem(child, child_shape, child_name)
+        if problem:
+            return problem
     return None

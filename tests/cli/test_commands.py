@@ -114,14 +114,14 @@ def test_narrow_terminals_keep_every_number(command, demo, monkeypatch):
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_a_table_folds_numbers_before_names_and_loses_nothing(capsys, monkeypatch, width):
-    from portrayal.cli.console import show_table
+    from portrayal.cli.console import print_table
 
     monkeypatch.setenv("COLUMNS", str(width))
-    rows = [[name, *["36.3 [34.2, 38.6]"] * 6] for name in ("vanilla", "fairvlp-even")]
-    show_table(["method", *[f"b@v, {n}" for n in range(6)]], rows)
+    rows = [[name, *["36.3 [34.2, 38.6]"] * 6] for name in ("vanilla", "fairvlp-balanced-word-loss")]
+    print_table(["method", *[f"b@v, {n}" for n in range(6)]], rows)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
-    assert sum("fairvlp-even" in line for line in lines) == 1
+    assert sum("fairvlp-balanced-word-loss" in line for line in lines) == 1
     assert "".join(lines).count("6") == 6 * 2 * 2
 
 
@@ -129,14 +129,14 @@ def test_a_table_folds_numbers_before_names_and_loses_nothing(capsys, monkeypatc
 @pytest.mark.parametrize("head", ["system", "on scenes it has not seen"])
 @pytest.mark.parametrize("width", [30, 60, 100])
 def test_odd_first_cells_push_nothing_out_of_a_table(capsys, monkeypatch, first, head, width):
-    from portrayal.cli.console import show_table
+    from portrayal.cli.console import print_table
 
     monkeypatch.setenv("COLUMNS", str(width))
-    show_table([head, "share", "distance"], [[first, "0.4725", "12.25"]])
-    told = "".join(capsys.readouterr().out.split())
+    print_table([head, "share", "distance"], [[first, "0.4725", "12.25"]])
+    stdout = "".join(capsys.readouterr().out.split())
     for letter in "".join(first.split()) + head.replace(" ", "") + "sharedistance0.472512.25":
-        assert letter in told
-        told = told.replace(letter, "", 1)
+        assert letter in stdout
+        stdout = stdout.replace(letter, "", 1)
 
 
 def test_report_writes_the_page_again(command, demo, tmp_path):

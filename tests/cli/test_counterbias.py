@@ -19,10 +19,10 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     out = tmp_path_factory.mktemp("counterbias") / "lab"
-    asked = (
+    arguments = (
         "lab make --images --counterfactuals --size 64 --scenes 90 --data-bias 0 --several 0 --androgynous 0"
     )
-    assert run([*asked.split(), "--out", str(out)]) == 0
+    assert run([*arguments.split(), "--out", str(out)]) == 0
     return out
 
 
@@ -40,11 +40,20 @@ def headline(out, term, **settings):
 
 def test_the_one_command(lab, tmp_path, capsys):
     out = tmp_path / "out"
-    asked = ["--model", "lab-dual-full", "--manifest", lab / "manifest.csv", "--bootstrap", 50, "--out", out]
-    assert command(*asked, "--attack", "pgd", "--attack", "exact") == 0
-    said = capsys.readouterr().out
-    assert "lab-dual-full: male or female" in said
-    assert "b@v-l less the placebo's" in said
+    arguments = [
+        "--model",
+        "lab-dual-full",
+        "--manifest",
+        lab / "manifest.csv",
+        "--bootstrap",
+        50,
+        "--out",
+        out,
+    ]
+    assert command(*arguments, "--attack", "pgd", "--attack", "exact") == 0
+    stdout = capsys.readouterr().out
+    assert "lab-dual-full: male or female" in stdout
+    assert "b@v-l less the placebo's" in stdout
     assert sorted(path.name for path in out.iterdir()) == [
         "evidence.parquet", "index.html", "pictures.parquet", "replicates.parquet", "results.json",
     ]  # fmt: skip
@@ -61,16 +70,17 @@ def test_the_one_command(lab, tmp_path, capsys):
     assert json.loads((out / "results.json").read_text())["provenance"]["stereotypes"]["fishing"] == "male"
     # the same command again writes the same numbers over it
     before = Results.load(out).measurements
-    assert command(*asked, "--attack", "pgd", "--attack", "exact") == 0
+    assert command(*arguments, "--attack", "pgd", "--attack", "exact") == 0
     assert Results.load(out).measurements == before
 
 
 def test_what_it_takes(lab, tmp_path):
     out = tmp_path / "out"
     code = command(
-        "--model", "lab-single", "--manifest", lab / "manifest.csv", "--out", out, "--bootstrap", 20, "--attack", "fgsm",
-        "--epsilon", "4/255", "--templates", "S w/o", "--normalize-over", "candidates", "--bias-normalize-over", "groups", "--blank-image", "gray",
-        "--groups", "female,male", "--words", "female=woman,male=man", "--no-placebo", "--norm", "l2", "--batch-size", 16,
+        "--model", "lab-single", "--manifest", lab / "manifest.csv", "--out", out, "--bootstrap", 20,
+        "--attack", "fgsm", "--epsilon", "4/255", "--templates", "S w/o", "--normalize-over", "candidates",
+        "--bias-normalize-over", "groups", "--blank-image", "gray", "--groups", "female,male",
+        "--words", "female=woman,male=man", "--no-placebo", "--norm", "l2", "--batch-size", 16,
     )  # fmt: skip
     assert code == 0
     settings = headline(out, "b@v-l").settings
@@ -92,8 +102,8 @@ def test_what_it_takes(lab, tmp_path):
     ],
 )
 def test_bad_usage_is_a_sentence_and_2(lab, tmp_path, capsys, wrong, says):
-    asked = ["--manifest", lab / "manifest.csv", "--out", tmp_path / "out", *wrong]
-    assert command(*asked, *([] if "--model" in wrong else ["--model", "lab-dual"])) == 2
+    arguments = ["--manifest", lab / "manifest.csv", "--out", tmp_path / "out", *wrong]
+    assert command(*arguments, *([] if "--model" in wrong else ["--model", "lab-dual"])) == 2
     assert says in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out" / "results.json").exists()
 
@@ -105,13 +115,13 @@ def test_a_bad_manifest_and_a_folder_of_others(lab, tmp_path, capsys):
     assert "line 2" in capsys.readouterr().err
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
-    asked = ["--model", "lab-dual", "--manifest", lab / "manifest.csv", "--out", tmp_path / "mine"]
-    assert command(*asked) == 2
+    arguments = ["--model", "lab-dual", "--manifest", lab / "manifest.csv", "--out", tmp_path / "mine"]
+    assert command(*arguments) == 2
     assert "choose a new folder" in capsys.readouterr().err
 
 
 def test_pairs_run_end_to_end(shared, tmp_path, capsys):
-    """With a model of the lab the numbers mean little; that nearly all is undefined is said."""
+    """With a model of the lab the numbers mean little; the output says that nearly all are undefined."""
     assert (
         run(["vl-bias", "pairs", str(shared / "images" / "pairs"), "--out", str(tmp_path / "pairs.csv")]) == 0
     )

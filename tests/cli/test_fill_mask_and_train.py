@@ -1,4 +1,4 @@
-"""`portrayal fill` and `portrayal lab train`, as a newcomer would run them, with a model trained for two steps."""
+"""`portrayal fill-mask` and `portrayal lab train`, as a newcomer would run them, with a model trained for two steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHO = "a [MASK] is in the picture"
 def model(tmp_path_factory):
     """As `portrayal lab train` makes it."""
     folder = tmp_path_factory.mktemp("trained") / "model"
-    asked = (
+    arguments = (
         "lab",
         "train",
         "dual",
@@ -39,12 +39,12 @@ def model(tmp_path_factory):
         "--device",
         "cpu",
     )
-    assert run([str(part) for part in asked]) == 0
+    assert run([str(part) for part in arguments]) == 0
     return folder
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
+def images(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
     for number in range(3):
         Image.new("RGB", (60, 40), (80 * number, 90, 200)).save(folder / f"{number}.png")
@@ -70,32 +70,32 @@ def test_training_writes_a_model_and_its_card(model, tmp_path, capsys):
     assert "holds files already" in capsys.readouterr().err
 
 
-def test_words_are_asked_about(model, pictures, tmp_path, capsys):
+def test_candidate_words(model, images, tmp_path, capsys):
     out = tmp_path / "answers.csv"
     other = "the person is [MASK]"
-    assert call("fill-mask", "--model", model, "--images", pictures, "--text", WHO, "--text", other,
+    assert call("fill-mask", "--model", model, "--images", images, "--text", WHO, "--text", other,
                 "--words", "woman,man", "--normalize-over", "candidates", "--out", out) == 0  # fmt: skip
-    found = rows(out)
-    assert [(row["image_id"], row["text"], row["word"]) for row in found] == [
+    predictions = rows(out)
+    assert [(row["image_id"], row["text"], row["word"]) for row in predictions] == [
         (f"{number}.png", text, word)
         for number in range(3)
         for text in (WHO, other)
         for word in ("woman", "man")
     ]
-    for one, two in zip(found[::2], found[1::2], strict=True):
-        assert float(one["probability"]) + float(two["probability"]) == pytest.approx(1, abs=1e-5)
-    said = capsys.readouterr().out
-    assert "12 answers about 3 pictures" in said
+    for first, second in zip(predictions[::2], predictions[1::2], strict=True):
+        assert float(first["probability"]) + float(second["probability"]) == pytest.approx(1, abs=1e-5)
+    stdout = capsys.readouterr().out
+    assert "12 predictions for 3 images" in stdout
 
 
-def test_without_words_the_likeliest_are_told(model, pictures, tmp_path):
+def test_without_words_the_most_probable_are_written(model, images, tmp_path):
     out = tmp_path / "answers.jsonl"
-    assert call("fill-mask", "--model", model, "--images", pictures, "--text", WHO, "--out", out) == 0
-    found = [json.loads(line) for line in out.read_text().splitlines()]
-    assert len(found) == 15
-    chances = [row["probability"] for row in found[:5]]
+    assert call("fill-mask", "--model", model, "--images", images, "--text", WHO, "--out", out) == 0
+    predictions = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(predictions) == 15
+    chances = [row["probability"] for row in predictions[:5]]
     assert chances == sorted(chances, reverse=True)
-    assert len({row["word"] for row in found[:5]}) == 5
+    assert len({row["word"] for row in predictions[:5]}) == 5
 
 
 @pytest.mark.parametrize(
@@ -103,32 +103,32 @@ def test_without_words_the_likeliest_are_told(model, pictures, tmp_path):
     [
         (["--text", "nobody is here"], "at least one: found 0"),
         (["--text", WHO, "--words", "woman,zebra"], "'zebra' is not in the model's vocabulary"),
-        (["--text", WHO, "--normalize-over", "candidates"], "needs the candidates"),
+        (["--text", WHO, "--normalize-over", "candidates"], "needs candidate words"),
     ],
 )
 def test_bad_questions_are_refused_before_anything_is_written(
-    model, pictures, tmp_path, capsys, arguments, message
+    model, images, tmp_path, capsys, arguments, message
 ):
     out = tmp_path / "answers.csv"
-    assert call("fill-mask", "--model", model, "--images", pictures, "--out", out, *arguments) == 2
+    assert call("fill-mask", "--model", model, "--images", images, "--out", out, *arguments) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
 
 
-def test_unreadable_pictures_are_all_named_or_left_out(model, pictures, tmp_path, capsys):
+def test_unreadable_images_are_listed_or_skipped(model, images, tmp_path, capsys):
     folder = tmp_path / "mixed"
     folder.mkdir()
-    for file in pictures.iterdir():
+    for file in images.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     (folder / "broken.jpg").write_text("no picture")
     (folder / "empty.png").touch()
-    asked = ["fill-mask", "--model", model, "--images", folder, "--text", WHO, "--words", "man", "--out"]
-    assert call(*asked, tmp_path / "a.csv") == 2
-    told = capsys.readouterr().err
-    assert "broken.jpg" in told
-    assert "empty.png" in told
-    assert call(*asked, tmp_path / "b.csv", "--skip-bad") == 0
-    assert "2 pictures were left out" in capsys.readouterr().err
+    arguments = ["fill-mask", "--model", model, "--images", folder, "--text", WHO, "--words", "man", "--out"]
+    assert call(*arguments, tmp_path / "a.csv") == 2
+    stderr = capsys.readouterr().err
+    assert "broken.jpg" in stderr
+    assert "empty.png" in stderr
+    assert call(*arguments, tmp_path / "b.csv", "--skip-bad") == 0
+    assert "2 images were left out" in capsys.readouterr().err
     assert len(rows(tmp_path / "b.csv")) == 3
 
 

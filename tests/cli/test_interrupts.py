@@ -1,5 +1,5 @@
-"""Ctrl-C ends a command soon, whatever it is doing, and leaves no process behind. What it would do takes ten minutes;
-that it ends at all is what is tested, with all the time that a busy machine may need.
+"""Ctrl-C ends a command soon, whatever it is doing, and leaves no process behind. The work would take ten minutes; the
+tests only require that the command ends, with enough patience for a busy machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C is another thing")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C works differently on Windows")
 PATIENCE = 60  # seconds; the work takes TOO_LONG
 TOO_LONG = 600
 
@@ -21,7 +21,7 @@ import time, sys, os
 from concurrent.futures import ThreadPoolExecutor
 import click
 from portrayal.cli import main
-from portrayal.engine import Cores
+from portrayal.engine import ProcessExecutor
 
 def long_work(shared):
     sys.stderr.write("at work " + str(os.getpid()) + "\\n")
@@ -35,13 +35,13 @@ def run(work):
     main.main()
 """
 WORK = {
-    # A native call that does not return keeps the main thread as threads do that it has to wait for.
+    # A native call that does not return blocks the main thread just as waiting for threads does.
     "waits for threads": """
 def busy():
     with ThreadPoolExecutor(1) as threads:
         threads.submit(long_work, None).result()
 """,
-    "interrupted where nobody hears it": """
+    "interrupted in a finalizer": """
 class Deaf:
     def __del__(self):
         long_work(None)
@@ -52,7 +52,7 @@ def busy():
 """,
     "waits for processes": """
 def busy():
-    for _ in Cores(2).run([(long_work, {}), (long_work, {})], None):
+    for _ in ProcessExecutor(2).run([(long_work, {}), (long_work, {})], None):
         pass
 """,
 }

@@ -53,7 +53,7 @@ for name, asked in json.load(sys.stdin).items():
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def messages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("missing")
     (folder / "images").mkdir()
     (folder / "images" / "1.jpg").write_text("no picture")
@@ -94,9 +94,9 @@ def said(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_missing_package_is_named_first(name, said):
+def test_a_missing_package_is_named_first(name, messages):
     package, _ = COMMANDS[name]
-    complaint = said.get(name, "it did not get so far")
+    complaint = messages.get(name, "it did not get so far")
     assert "exit code 2" in complaint
     assert "pip install" in complaint
     assert package.replace("_", "-") in complaint.replace("_", "-")

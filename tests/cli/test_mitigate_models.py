@@ -31,8 +31,8 @@ def compared(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     out = tmp_path_factory.mktemp("mitigate-study") / "lab"
-    asked = "lab make --images --counterfactuals --size 64 --scenes 60 --several 0 --androgynous 0"
-    assert run([*asked.split(), "--out", str(out)]) == 0
+    arguments = "lab make --images --counterfactuals --size 64 --scenes 60 --several 0 --androgynous 0"
+    assert run([*arguments.split(), "--out", str(out)]) == 0
     return out
 
 
@@ -81,15 +81,15 @@ def test_the_one_command(compared):
         assert right["vanilla"] > 0.5  # a model of the lab that was not spoilt
     (seen,) = rows(compared, term="group-right", system="fairvlp")
     assert seen.value > 0.8
-    told = json.loads((compared / "results.json").read_text())["provenance"]
-    assert told["methods"]["fairvlp"]["weight"] == 0.5
-    assert tuple(told["methods"]) == METHODS
+    provenance = json.loads((compared / "results.json").read_text())["provenance"]
+    assert provenance["methods"]["fairvlp"]["weight"] == 0.5
+    assert tuple(provenance["methods"]) == METHODS
     page = (compared / "index.html").read_text()
     assert "bias that is gone, against vanilla" in page
 
 
-def test_even_a_quick_comparison_shows_which_remedy_works(compared):
-    """Two seeds and 132 pictures tell remedies that look at pictures from the one that does not."""
+def test_even_a_quick_comparison_shows_which_method_works(compared):
+    """Two seeds and 132 images separate methods that use images from the one that does not."""
     for attack in ("pgd", "exact"):
         wanted = {"metric": "mitigation", "term": "drop", "attack": attack, "kind": "activity", "of": "b@v-l"}
         swapped, fairer, ceiling = (rows(compared, system=method, **wanted)[0] for method in METHODS[1:])
@@ -107,9 +107,9 @@ def test_what_is_done_is_not_done_again(compared, capsys):
     assert mitigate("compare", "--quick", "--out", compared) == 0
     assert {path: path.stat().st_mtime_ns for path in compared.glob("m*/**/*") if path.is_file()} == kept
     assert Results.load(compared).measurements == before
-    said = capsys.readouterr().out
-    assert "Bias left, activity: excess over the floor, in percent" in said
-    assert "What it costs" in said
+    stdout = capsys.readouterr().out
+    assert "Bias left, activity: excess over the floor, in percent" in stdout
+    assert "What it costs" in stdout
 
 
 def test_a_folder_of_other_settings_is_refused(compared, capsys):
@@ -120,9 +120,9 @@ def test_a_folder_of_other_settings_is_refused(compared, capsys):
 def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
     from portrayal.models.masked_vlm import load_masked
 
-    asked = ["--model", "lab-dual", "--data", study, "--steps", 2, "--batch-size", 4, "--device", "cpu"]
+    arguments = ["--model", "lab-dual", "--data", study, "--steps", 2, "--batch-size", 4, "--device", "cpu"]
     out = tmp_path / "remedied"
-    assert mitigate("fairvlp-l", *asked, "--weight", 0.25, "--seed", 3, "--out", out) == 0
+    assert mitigate("fairvlp-l", *arguments, "--weight", 0.25, "--seed", 3, "--out", out) == 0
     assert f"--model {out}" in " ".join(capsys.readouterr().out.split())
     card = json.loads((out / "card.json").read_text())
     assert (card["method"], card["dose"], card["recipe"]["seed"]) == ("fairvlp-l", {"weight": 0.25}, 3)
@@ -131,9 +131,9 @@ def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
     found = model.word_log_probs(model.gray(1), "a [MASK] is in the picture", ["woman", "man"])
     assert found.isfinite().all()
     before = (out / "model.safetensors").stat().st_mtime_ns
-    assert mitigate("fairvlp-l", *asked, "--weight", 0.25, "--seed", 3, "--out", out) == 0
+    assert mitigate("fairvlp-l", *arguments, "--weight", 0.25, "--seed", 3, "--out", out) == 0
     assert (out / "model.safetensors").stat().st_mtime_ns == before
-    assert mitigate("fairvlp-l", *asked, "--weight", 0.5, "--seed", 3, "--out", out) == 2
+    assert mitigate("fairvlp-l", *arguments, "--weight", 0.5, "--seed", 3, "--out", out) == 2
     # And it can be remedied in turn.
     assert (
         mitigate(
@@ -154,12 +154,12 @@ def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
     assert "remedied" in json.loads((tmp_path / "2" / "card.json").read_text())["start"]
 
 
-def test_pictures_of_an_image_translator_are_learnt_from(study, tmp_path):
-    asked = [
+def test_translated_images_are_training_data(study, tmp_path):
+    arguments = [
         "--data",
         study,
         "--counterfactuals",
-        study / "others",
+        study / "counterfactuals",
         "--steps",
         1,
         "--batch-size",
@@ -167,7 +167,7 @@ def test_pictures_of_an_image_translator_are_learnt_from(study, tmp_path):
         "--device",
         "cpu",
     ]
-    assert mitigate("image-swap", *asked, "--out", tmp_path / "swapped") == 0
+    assert mitigate("image-swap", *arguments, "--out", tmp_path / "swapped") == 0
     card = json.loads((tmp_path / "swapped" / "card.json").read_text())
     assert card["method"] == "image-swap"
     assert "of them with others" in card["data"]
@@ -175,11 +175,13 @@ def test_pictures_of_an_image_translator_are_learnt_from(study, tmp_path):
 
 def test_a_study_of_ones_own_is_compared(study, tmp_path):
     out = tmp_path / "out"
-    asked = "--quick --methods vanilla,gender-swap --seeds 1 --steps 1 --batch-size 4 --bootstrap 20".split()
-    asked += ["--data", study, "--manifest", study / "manifest.csv", "--groups", "female,male"]
-    assert mitigate("compare", *asked, "--out", out) == 0
-    (one,) = rows(out, term="b@l", system="gender-swap", attack="exact", kind="activity")
-    assert one.settings["groups"] == ["female", "male"]
+    arguments = (
+        "--quick --methods vanilla,gender-swap --seeds 1 --steps 1 --batch-size 4 --bootstrap 20".split()
+    )
+    arguments += ["--data", study, "--manifest", study / "manifest.csv", "--groups", "female,male"]
+    assert mitigate("compare", *arguments, "--out", out) == 0
+    (row,) = rows(out, term="b@l", system="gender-swap", attack="exact", kind="activity")
+    assert row.settings["groups"] == ["female", "male"]
     assert rows(out, term="tr@1", system="vanilla", fitted="fine-tuned")
     assert rows(out, term="words-right", texts="held out")
 
@@ -206,7 +208,7 @@ def test_a_study_of_ones_own_is_compared(study, tmp_path):
         (["compare", "--learning-rate", "0"], "0.0 is not in the range"),
         (["fairvlp", "--manifest", "{study}/manifest.csv"], "--manifest belongs to `mitigate compare`"),
         (["dropout", "--dropout", "1"], "a share from 0 to below 1, got 1"),
-        (["fairvpl"], "Unknown remedy 'fairvpl'"),
+        (["fairvpl"], "Unknown method 'fairvpl'"),
     ],
 )  # fmt: skip
 def test_bad_usage_is_a_sentence_and_2(study, tmp_path, capsys, wrong, says):
@@ -217,14 +219,14 @@ def test_bad_usage_is_a_sentence_and_2(study, tmp_path, capsys, wrong, says):
         tiny_masked.save(tiny_masked.bert(), names["bert"])
     if "{other}" in wrong:
         from portrayal.models.masked_vlm.folder import save_model
-        from portrayal.models.masked_vlm.vocabulary import Vocabulary
+        from portrayal.models.masked_vlm.vocabulary import WordTokenizer
 
-        save_model(names["other"], tiny_masked.dual(), Vocabulary(tiny_masked.WORDS, 24))
-    asked = [part.format(**names) for part in wrong]
-    assert mitigate(*asked, "--out", tmp_path / "out") == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert says in said
-    assert "Traceback" not in said
+        save_model(names["other"], tiny_masked.dual(), WordTokenizer(tiny_masked.WORDS, 24))
+    arguments = [part.format(**names) for part in wrong]
+    assert mitigate(*arguments, "--out", tmp_path / "out") == 2
+    stdout = " ".join(capsys.readouterr().err.split())
+    assert says in stdout
+    assert "Traceback" not in stdout
     assert not (tmp_path / "out").exists()
 
 
@@ -233,8 +235,8 @@ def test_a_folder_of_others_is_left_alone(study, tmp_path, capsys):
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     assert mitigate("compare", "--quick", "--out", tmp_path / "mine") == 2
     assert "choose a new folder" in capsys.readouterr().err
-    asked = ["--model", "lab-dual", "--data", study, "--steps", 1, "--batch-size", 4]
-    assert mitigate("vanilla", *asked, "--out", tmp_path / "mine") == 2
+    arguments = ["--model", "lab-dual", "--data", study, "--steps", 1, "--batch-size", 4]
+    assert mitigate("vanilla", *arguments, "--out", tmp_path / "mine") == 2
     assert "choose a new folder" in " ".join(capsys.readouterr().err.split())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
@@ -243,9 +245,9 @@ def test_every_method_is_a_command_with_help(capsys):
     from portrayal.mitigate.methods import METHODS
 
     assert mitigate("--help") == 0
-    said = capsys.readouterr().out
+    stdout = capsys.readouterr().out
     for name in (*METHODS, "compare", "captions"):
-        assert f"  {name} " in said
+        assert f"  {name} " in stdout
     for name in METHODS:
         assert mitigate(name, "--help") == 0
         assert "--steps" in capsys.readouterr().out

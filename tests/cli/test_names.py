@@ -38,8 +38,8 @@ def test_a_mistyped_name_brings_a_suggestion(arguments, suggestion, study, tmp_p
 def test_upper_and_lower_case_are_the_same(study, tmp_path, command):
     """A metric or system that is named twice is measured once."""
     out = tmp_path / "audit"
-    asked = ("--metrics", "Error,error", "--systems", "OSCAR,oscar", "--workers", 1, "--quick")
-    assert command("audit", study, "--out", out, *asked)[0] == 0
+    arguments = ("--metrics", "Error,error", "--systems", "OSCAR,oscar", "--workers", 1, "--quick")
+    assert command("audit", study, "--out", out, *arguments)[0] == 0
     assert {(m.metric, m.system) for m in Results.load(out).measurements} == {("error", "Oscar")}
     assert command("score", "ERROR", study, "--systems", "oscar")[0] == 0
     both = (f"{out}@system=oscar", f"{out}@system=OSCAR")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import portrayal
-from portrayal.auditing import _files
+from portrayal.auditing import _file_digests
 from portrayal.errors import Undefined
 from portrayal.metrics import METRICS
 from portrayal.study import Study, write_study
@@ -52,21 +52,21 @@ METRICS_ROUGH = {"lic": {"split": ("crossfit",), "seeds": (0,)}}
 
 def skipped_in_fact(study: Study) -> set[tuple[str, str | None, str]]:
     """What every metric says when it is really run, as an audit runs it."""
-    found: set[tuple[str, str | None, str]] = set()
+    skipped: set[tuple[str, str | None, str]] = set()
     for name, metric in METRICS.items():
         rough = {**{"bootstrap": 20, "permutations": 0, "repeats": 1}, **METRICS_ROUGH.get(name, {})}
         rough = {option: value for option, value in rough.items() if option in metric.options}
         try:
             attributes = metric.attributes_of(study, None)
         except Undefined as reason:
-            found.add((name, None, str(reason)))
+            skipped.add((name, None, str(reason)))
             continue
         for attribute in attributes:
             try:
-                metric(study, attribute=attribute, **{**metric.audit, **rough})
+                metric(study, attribute=attribute, **{**metric.audit_options, **rough})
             except Undefined as reason:
-                found.add((name, attribute, str(reason)))
-    return found
+                skipped.add((name, attribute, str(reason)))
+    return skipped
 
 
 @pytest.mark.parametrize("kind", STUDIES)
@@ -224,14 +224,14 @@ def test_values_in_a_list_add_up(command, tmp_path):
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "harms", "--systems", "s"]
     for number, given in enumerate((["harms.stage=4,3"], ["harms.stage=4", "harms.stage=3"])):
         out = tmp_path / f"audit{number}"
-        sets = [word for one in given for word in ("--set", one)]
+        sets = [word for assignment in given for word in ("--set", assignment)]
         assert command(*call, *sets, "--set", "harms.measurement=demeaning.words", "--out", out)[0] == 0
         data = json.loads((out / "results.json").read_text())
         assert {m["settings"]["stage"] for m in data["measurements"]} == {"3", "4"}
         assert {m["term"] for m in data["measurements"]} == {"demeaning.words"}
 
 
-def test_what_needs_no_attribute_is_not_said_to_lack_one(command, tmp_path):
+def test_a_metric_without_attribute_is_not_reported_to_lack_one(command, tmp_path):
     write_study(Study.from_frames(**STUDIES["captions alone"]), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1]
     call += ["--metrics", "cooccurrence,retrieval-skew"]
@@ -247,7 +247,7 @@ def test_a_lexicon_of_another_attribute_is_not_used_for_the_only_one(command, tm
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "lic", "--lexicon", "gender"]
     code, _, err = command(*call, "--out", tmp_path / "audit")
     assert code == 2
-    assert "The lexicon 'gender' is for 'gender', and the study has labels of age; say" in err
+    assert "The lexicon 'gender' is for 'gender', and the study has labels of age; choose" in err
 
 
 @pytest.mark.parametrize("name", ["sex", "GENDER"])
@@ -294,8 +294,8 @@ def test_a_check_says_which_lexicon_the_audit_will_use(command, tmp_path):
     assert "gender: the lexicon 'gender' (en) is used" in " ".join(
         command("check-study", tmp_path / "study")[1].split()
     )
-    told = " ".join(command("check-study", tmp_path / "study", "--lexicon", "man-woman")[1].split())
-    assert "gender: the lexicon 'man-woman' (en) is used" in told
+    stdout = " ".join(command("check-study", tmp_path / "study", "--lexicon", "man-woman")[1].split())
+    assert "gender: the lexicon 'man-woman' (en) is used" in stdout
 
 
 def test_what_a_check_leaves_out_an_audit_leaves_out(command, tmp_path):
@@ -317,4 +317,4 @@ def test_a_cache_that_fills_does_not_undo_a_checkpoint(tmp_path):
     """Files that options name are part of a task's key, since they may change; a cache changes no number."""
     (tmp_path / "words.toml").write_text("x = 1")
     options = {"lexicon": str(tmp_path / "words.toml"), "cache_dir": str(tmp_path), "split": ("paper",)}
-    assert list(_files(options)) == [str(tmp_path / "words.toml")]
+    assert list(_file_digests(options)) == [str(tmp_path / "words.toml")]

@@ -18,7 +18,7 @@ def saved(tmp_path):
     return tmp_path / "audit"
 
 
-def test_nothing_more_unless_asked_for(command, saved, tmp_path):
+def test_exports_are_optional(command, saved, tmp_path):
     code, _, _ = command("report", saved, "--out", tmp_path / "out")
     assert code == 0
     written = {path.name for path in (tmp_path / "out").iterdir()}
@@ -29,8 +29,8 @@ def test_nothing_more_unless_asked_for(command, saved, tmp_path):
 def test_all_of_it(command, saved, tmp_path):
     code, out, _ = command("report", saved, "--out", tmp_path / "out", "--export", "all")
     assert code == 0
-    for told in ("tables: 6 files in ", "charts: 3 files in ", "card: 2 files in "):
-        assert told in out
+    for line in ("tables: 6 files in ", "charts: 3 files in ", "card: 2 files in "):
+        assert line in out
     inside = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
     assert inside >= {
         *(f"tables/{name}-gender.{kind}" for name in ("lic", "quality") for kind in ("csv", "md", "tex")),

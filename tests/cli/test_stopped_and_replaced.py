@@ -1,4 +1,4 @@
-"""Ctrl-C says how far a command got; no command replaces another study's files unless it is told to."""
+"""Ctrl-C reports how far a command got; no command replaces another study's files without --force."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PIL import Image
 
 import portrayal
 from portrayal.cli import caption as caption_command
-from portrayal.cli.folders import OWNER_FILE, claim
+from portrayal.cli.folders import OWNER_FILE, claim_folder
 from portrayal.errors import PortrayalError
 from portrayal.metrics import METRICS
 from portrayal.study import Study, read_study, write_study
@@ -71,14 +71,14 @@ def test_interrupted_captioning_says_how_far_it_got(tmp_path, command, monkeypat
     (tmp_path / "images").mkdir()
     for number in range(10):
         Image.new("RGB", (8, 8)).save(tmp_path / "images" / f"{number}.png")
-    asked = []
+    batch_sizes = []
 
     class Captioner:
-        def captions(self, pictures):
-            asked.append(len(pictures))
-            if len(asked) > 1:
+        def caption_images(self, images):
+            batch_sizes.append(len(images))
+            if len(batch_sizes) > 1:
                 raise KeyboardInterrupt
-            return ["a man"] * len(pictures)
+            return ["a man"] * len(images)
 
     monkeypatch.setattr(caption_command.Captioner, "load", lambda *_, **__: Captioner())
     call = ("caption", "--model", "any", "--images", tmp_path / "images", "--out", tmp_path / "c.csv")
@@ -114,18 +114,18 @@ def test_an_unfinished_audit_of_another_study_is_not_dropped(studies, command, m
     assert command("audit", studies / "two", *AUDIT, "--out", studies / "out")[0] == 2
     assert everything(studies / "out") == before
     assert command("audit", studies / "two", *AUDIT, "--out", studies / "out", "--force")[0] == 0
-    assert not (studies / "out" / ".journal").exists()
+    assert not (studies / "out" / ".checkpoint").exists()
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5_000, "3", "{}", '{"kind": ""}'])
 def test_a_checkpoint_whose_owner_cannot_be_read(text, tmp_path):
-    (tmp_path / "journal" / "entry").mkdir(parents=True)
-    (tmp_path / "journal" / OWNER_FILE).write_text(text)
+    (tmp_path / "checkpoint" / "entry").mkdir(parents=True)
+    (tmp_path / "checkpoint" / OWNER_FILE).write_text(text)
     if text.startswith("{"):
         with pytest.raises(PortrayalError, match="holds results of another study"):
-            claim(tmp_path, {"kind": "audit"}, False, checkpoint=tmp_path / "journal")
+            claim_folder(tmp_path, {"kind": "audit"}, False, checkpoint=tmp_path / "checkpoint")
     else:
-        assert claim(tmp_path, {"kind": "audit"}, False, checkpoint=tmp_path / "journal") == []
+        assert claim_folder(tmp_path, {"kind": "audit"}, False, checkpoint=tmp_path / "checkpoint") == []
 
 
 def test_an_audit_writes_beside_nothing_that_is_not_its_own(studies, command):
@@ -242,7 +242,7 @@ def test_a_folder_of_the_users_that_is_in_the_way_stays(tmp_path, command):
     assert everything(tmp_path) == before
 
 
-def test_a_full_disk_is_told_with_the_file(tmp_path, command, monkeypatch):
+def test_a_full_disk_is_reported_with_the_file(tmp_path, command, monkeypatch):
     def full(*_):
         raise pl.exceptions.ComputeError("No space left on device")
 

@@ -58,7 +58,7 @@ def test_it_says_where_it_is_and_opens_no_browser_without_a_screen(command, fold
     assert not_served["opened"] == []
 
 
-def test_it_opens_the_page_on_a_screen_unless_told_not_to(command, folder, not_served, monkeypatch):
+def test_it_opens_the_page_on_a_screen_without_no_open(command, folder, not_served, monkeypatch):
     monkeypatch.setattr(view, "_has_screen", lambda: True)
     command("view", folder, "--no-open")
     assert not_served["opened"] == []
@@ -66,7 +66,7 @@ def test_it_opens_the_page_on_a_screen_unless_told_not_to(command, folder, not_s
     assert not_served["opened"] == [not_served["servers"][1].address]
 
 
-def test_a_folder_without_results_is_said(command, tmp_path, not_served):
+def test_a_folder_without_results_is_an_error(command, tmp_path, not_served):
     for path in (tmp_path, tmp_path / "nowhere"):
         code, _, err = command("view", path, "--no-open")
         assert code == 2
@@ -77,14 +77,14 @@ def test_a_folder_without_results_is_said(command, tmp_path, not_served):
     assert "expected JSON" in err
 
 
-def test_broken_evidence_is_said(command, folder, not_served):
+def test_broken_evidence_is_an_error(command, folder, not_served):
     (folder / "evidence.parquet").write_bytes(b"PAR1 nothing PAR1")
     code, _, err = command("view", folder, "--no-open")
     assert code == 2
     assert "evidence.parquet: expected a Parquet file" in err
 
 
-def test_a_port_in_use_is_said(command, folder, not_served):
+def test_a_port_in_use_is_an_error(command, folder, not_served):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, _, err = command("view", folder, "--port", port, "--no-open")
@@ -93,22 +93,22 @@ def test_a_port_in_use_is_said(command, folder, not_served):
     assert err.count("\n") == 1
 
 
-def test_pictures_are_found(command, folder, not_served, tmp_path):
+def test_images_are_found(command, folder, not_served, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     code, _, err = command("view", folder, "--images", empty, "--no-open")
     assert code == 2
-    assert "no pictures" in err
+    assert "no images" in err
     assert command("view", folder, "--images", tmp_path / "nowhere", "--no-open")[0] == 2
     (empty / "COCO_val2014_000000000042.jpg").write_bytes(picture("JPEG"))
     assert command("view", folder, "--images", empty, "--no-open")[0] == 0
-    answer = not_served["servers"][-1].answers.answer("/image?image=42")
+    answer = not_served["servers"][-1].answers.respond("/image?image=42")
     assert answer.kind == "image/jpeg"
     beside = folder / "study" / "images"  # as the demo has them
     beside.mkdir(parents=True)
     (beside / "7.png").write_bytes(picture())
     command("view", folder, "--no-open")
-    assert not_served["servers"][-1].answers.answer("/image?image=7").kind == "image/png"
+    assert not_served["servers"][-1].answers.respond("/image?image=7").kind == "image/png"
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

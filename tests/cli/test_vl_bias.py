@@ -38,9 +38,9 @@ def test_concepts_are_listed(command):
 
 def test_mine_writes_what_captions_propose(command, study, tmp_path):
     out = tmp_path / "found.csv"
-    code, told, _ = command("vl-bias", "mine", study, "--out", out)
+    code, stdout, _ = command("vl-bias", "mine", study, "--out", out)
     assert code == 0
-    assert "2 candidates, 2 images" in told
+    assert "2 candidates, 2 images" in stdout
     assert rows(out) == [
         {
             "image": image, "group": group, "concept": "cooking", "kind": "activity", "saying": "1", "captions": "1",
@@ -50,7 +50,7 @@ def test_mine_writes_what_captions_propose(command, study, tmp_path):
     ]  # fmt: skip
 
 
-def test_mined_pictures_are_named_by_their_files(command, tmp_path):
+def test_mined_images_are_named_by_their_files(command, tmp_path):
     images = tmp_path / "images"
     images.mkdir()
     for name in ("COCO_val2014_000000000001.jpg", "2.png"):
@@ -59,7 +59,7 @@ def test_mined_pictures_are_named_by_their_files(command, tmp_path):
     write_study(Study.from_frames(references=references, images=images), tmp_path / "study")
     code, _, err = command("vl-bias", "mine", tmp_path / "study", "--out", tmp_path / "found.csv")
     assert code == 0
-    assert "1 images have no picture" in err
+    assert "1 images have no file" in err
     assert [row["image"] for row in rows(tmp_path / "found.csv")] == [
         "COCO_val2014_000000000001.jpg",
         "2.png",
@@ -81,7 +81,7 @@ def test_mine_refuses(command, study, tmp_path):
     assert not (tmp_path / "found.csv").exists()
 
 
-def test_check_tells_bad_rows_with_their_line(command, tmp_path):
+def test_check_reports_invalid_rows_with_their_line(command, tmp_path):
     (tmp_path / "a.png").write_bytes(b"")
     manifest = tmp_path / "manifest.csv"
     manifest.write_text(
@@ -89,12 +89,12 @@ def test_check_tells_bad_rows_with_their_line(command, tmp_path):
     )
     code, _, err = command("vl-bias", "check", manifest)
     assert code == 2
-    assert "manifest.csv, line 3: expected a picture for 'image', found no file 'b.png'." in err.replace(
+    assert "manifest.csv, line 3: expected an image for 'image', found no file 'b.png'." in err.replace(
         "\n", " "
     )
     code, out, err = command("vl-bias", "check", manifest, "--skip-bad")
     assert code == 0
-    assert "nobody to compare" in out
+    assert "no group to compare" in out
     assert "1 bad row was" in err
 
 
@@ -105,7 +105,7 @@ def test_pairs_make_a_manifest_that_passes(command, tmp_path):
         path.write_bytes(b"")
     code, out, _ = command("vl-bias", "pairs", tmp_path, "--out", tmp_path / "pairs.csv")
     assert code == 0
-    assert "2 pictures, each with its counterfactual" in out
+    assert "2 images, each with its counterfactual" in out
     assert rows(tmp_path / "pairs.csv")[0] == {
         "image": "status/bus/black_man.png",
         "group": "male",

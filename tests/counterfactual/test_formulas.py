@@ -17,20 +17,20 @@ TARGET = np.array([[[[0.84, 0.70], [0.57, 0.50], [0.80, 0.69]]]])
 
 def test_figure_6():
     """(.57 - .84) / (.04 - .98) = .287"""
-    found = bias(TARGET, np.array([[0.98, 0.04, 0.97]]))
-    assert found.by_picture[0, 0] == pytest.approx(0.2872, abs=5e-5)
+    result = bias(TARGET, np.array([[0.98, 0.04, 0.97]]))
+    assert result.by_image[0, 0] == pytest.approx(0.2872, abs=5e-5)
 
 
 def test_by_hand():
     """P(B | V) falls by .6; with the text P(B) falls from .9 to .1."""
-    found = bias(TARGET, np.array([[0.8, 0.2, 0.8]]))
-    assert found.by_picture[0, 0] == pytest.approx((0.57 - 0.84) / -0.6)
-    assert found.by_both[0, 0] == pytest.approx((0.50 - 0.84) / -0.8)
-    assert found.by_text[0, 0] == pytest.approx((0.70 - 0.84) / -1)
-    sham = placebo(TARGET, np.array([[0.8, 0.2, 0.8]]))
-    assert sham.by_picture[0, 0] == pytest.approx((0.80 - 0.84) / -0.6)
-    assert sham.by_both[0, 0] == pytest.approx((0.69 - 0.70) / -0.8)  # both in the other's text
-    assert sham.by_text[0, 0] == 0
+    result = bias(TARGET, np.array([[0.8, 0.2, 0.8]]))
+    assert result.by_image[0, 0] == pytest.approx((0.57 - 0.84) / -0.6)
+    assert result.by_both[0, 0] == pytest.approx((0.50 - 0.84) / -0.8)
+    assert result.by_text[0, 0] == pytest.approx((0.70 - 0.84) / -1)
+    placebo_bias = placebo(TARGET, np.array([[0.8, 0.2, 0.8]]))
+    assert placebo_bias.by_image[0, 0] == pytest.approx((0.80 - 0.84) / -0.6)
+    assert placebo_bias.by_both[0, 0] == pytest.approx((0.69 - 0.70) / -0.8)  # both in the other's text
+    assert placebo_bias.by_text[0, 0] == 0
 
 
 def test_the_sign_turns_with_the_group():
@@ -38,7 +38,7 @@ def test_the_sign_turns_with_the_group():
     both = bias(np.concatenate([TARGET, TARGET]), np.array([[0.9, 0.1, 0.9]] * 2)).signed(
         np.array([1.0, -1.0])
     )
-    for values in (both.by_both, both.by_picture, both.by_text):
+    for values in (both.by_both, both.by_image, both.by_text):
         assert values[0, 0] > 0
         assert values[1, 0] == -values[0, 0]
 
@@ -48,12 +48,12 @@ def test_the_sign_turns_with_the_group():
 )
 def test_a_failed_attack_has_no_value(before, after):
     """Nor one that made the picture more of what it was: of the size of the denominator nothing could be seen."""
-    found = bias(TARGET, np.array([[before, after, before]]))
-    assert math.isnan(found.by_both[0, 0])
-    assert math.isnan(found.by_picture[0, 0])
-    assert found.by_text[0, 0] == pytest.approx(0.14)
-    sham = placebo(TARGET, np.array([[before, after, before]]))
-    assert math.isnan(sham.by_both[0, 0])
+    result = bias(TARGET, np.array([[before, after, before]]))
+    assert math.isnan(result.by_both[0, 0])
+    assert math.isnan(result.by_image[0, 0])
+    assert result.by_text[0, 0] == pytest.approx(0.14)
+    placebo_bias = placebo(TARGET, np.array([[before, after, before]]))
+    assert math.isnan(placebo_bias.by_both[0, 0])
 
 
 def test_a_fall_of_a_tenth_is_enough():
@@ -71,4 +71,4 @@ def test_picture_and_text_that_agree(fact, other, before, after):
     assert whole == pytest.approx(fact - other)
     less = bias(target, np.array([[before, after]]))
     assert abs(less.by_both[0, 0]) >= abs(whole) - 1e-12
-    assert abs(less.by_picture[0, 0]) >= abs(less.by_both[0, 0]) - 1e-12
+    assert abs(less.by_image[0, 0]) >= abs(less.by_both[0, 0]) - 1e-12

@@ -1,4 +1,4 @@
-"""What is asked together is answered as if each text were asked of its picture alone."""
+"""Batched inference gives the same probabilities as inference for each text and image alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from PIL import Image
 
 pytest.importorskip("torch")
 
-from portrayal.counterfactual.inference import ask
+from portrayal.counterfactual.inference import query_model
 from portrayal.counterfactual.manifest import Instance
-from portrayal.counterfactual.prompts import Questions
+from portrayal.counterfactual.prompts import Prompts
 from portrayal.models.masked_vlm import load_masked
 
 CONCEPTS = {"activity": ["cooking", "fishing", "reading"], "occupation": ["chef", "engineer", "nurse"]}
-QUESTIONS = Questions({"male": "man", "female": "woman"}, CONCEPTS)
-# The first picture has texts with "a" and with "an", the second only with "a": they have not as many texts.
+PROMPTS = Prompts({"male": "man", "female": "woman"}, CONCEPTS)
+# The first image has texts with "a" and with "an", the second only with "a": their numbers of texts differ.
 ROWS = [
     ("one", "male", "chef", "occupation"),
     ("two", "female", "nurse", "occupation"),
@@ -35,22 +35,22 @@ def load(path: Path) -> Image.Image:
 
 @pytest.mark.parametrize("name", ["lab-dual", "lab-single"])
 @pytest.mark.parametrize("batch", [1, 2, 64])
-def test_every_text_is_asked_of_its_own_picture(name, batch):
-    model = load_masked(name, batch=batch)
+def test_every_text_is_queried_with_its_own_image(name, batch):
+    model = load_masked(name, batch_size=batch)
     instances = [
         Instance(image, group, concept, kind, Path(image), Path(f"{image} with somebody else"))
         for image, group, concept, kind in ROWS
     ]
-    answers = ask(model, instances, QUESTIONS, None, load, batch=batch)
+    outputs = query_model(model, instances, PROMPTS, None, load, batch=batch)
     alone = load_masked(name)
     for row, one in enumerate(instances):
-        for number, template in enumerate(QUESTIONS.templates):
-            for seen, path in enumerate((one.path, one.exact)):
-                pixels = alone.pixels([load(path)])
+        for number, template in enumerate(PROMPTS.templates):
+            for kind, path in enumerate((one.path, one.counterfactual)):
+                pixels = alone.preprocess([load(path)])
                 for other in (0, 1):
-                    group = QUESTIONS.other(one.group) if other else one.group
-                    text = template.of(QUESTIONS.words[group], one.kind, one.concept)
+                    group = PROMPTS.other(one.group) if other else one.group
+                    text = template.of(PROMPTS.words[group], one.kind, one.concept)
                     expected = float(alone.word_log_probs(pixels, text, [one.concept]).exp())
-                    assert answers.target[row, number, seen, other] == pytest.approx(
+                    assert outputs.target[row, number, kind, other] == pytest.approx(
                         expected, rel=1e-3, abs=1e-6
                     )

@@ -1,13 +1,13 @@
-"""Manifests: what is read, what is refused, and what a check says."""
+"""Manifests: reading, invalid files, and checks."""
 
 from __future__ import annotations
 
 import pytest
 
-from portrayal.counterfactual.concepts import KINDS, STEREOTYPES, TEMPLATES, Template, templates_named
+from portrayal.counterfactual.concepts import KINDS, STEREOTYPES, TEMPLATES, Template, find_templates
 from portrayal.counterfactual.manifest import check_manifest, read_manifest, write_manifest
 from portrayal.errors import InputError, PortrayalError
-from tests.counterfactual.toy import picture
+from tests.counterfactual.toy import write_image
 
 HEAD = "image,group,concept,kind\n"
 
@@ -15,7 +15,7 @@ HEAD = "image,group,concept,kind\n"
 @pytest.fixture
 def folder(tmp_path):
     for name in ("a", "b", "c"):
-        picture(tmp_path / f"{name}.png", 0.5)
+        write_image(tmp_path / f"{name}.png", 0.5)
     return tmp_path
 
 
@@ -30,19 +30,23 @@ def test_read_and_written_again(folder):
         "image,group,concept,kind,counterfactual\na.png,male,Fishing,activity,b.png\nb.png,female,chef,occupation,\n",
     )
     read = read_manifest(file)
-    assert [(one.image, one.group, one.concept, one.kind) for one in read.instances] == [
+    assert [
+        (instance.image, instance.group, instance.concept, instance.kind) for instance in read.instances
+    ] == [
         ("a.png", "male", "fishing", "activity"),
         ("b.png", "female", "chef", "occupation"),
     ]
-    assert read.instances[0].exact == folder / "b.png"
-    assert read.instances[1].exact is None
+    assert read.instances[0].counterfactual == folder / "b.png"
+    assert read.instances[1].counterfactual is None
     assert read.groups == ("male", "female")
     assert read.concepts == {"activity": ("fishing",), "occupation": ("chef",)}
     (folder / "deeper").mkdir()
     write_manifest(read.instances, folder / "deeper" / "again.csv")
     again = read_manifest(folder / "deeper" / "again.csv")
-    assert [one.path.resolve() for one in again.instances] == [one.path for one in read.instances]
-    assert again.instances[0].exact.resolve() == folder / "b.png"
+    assert [instance.path.resolve() for instance in again.instances] == [
+        instance.path for instance in read.instances
+    ]
+    assert again.instances[0].counterfactual.resolve() == folder / "b.png"
 
 
 def test_tabs_further_columns_and_another_folder(folder):
@@ -53,26 +57,26 @@ def test_tabs_further_columns_and_another_folder(folder):
     assert read_manifest(file, folder).instances[0].concept == "fishing"
 
 
-def test_everything_wrong_is_told_with_its_line(folder):
+def test_all_problems_are_reported_with_their_line(folder):
     file = write(folder, HEAD + "a.png,male,,activity\nno.png,male,fishing,activity\nb.png,male,fishing,activity,x,y\n"
                  "a.png,male,fishing,activity\na.png,male,fishing,activity\n")  # fmt: skip
     with pytest.raises(InputError) as error:
         read_manifest(file)
-    told = str(error.value)
+    message = str(error.value)
     for line, expected in (
         (2, "a value for 'concept'"),
         (3, "no file 'no.png'"),
         (4, "as many values as the first line has names"),
         (6, "'a.png' again"),
     ):
-        assert any(f"line {line}" in one and expected in one for one in told.splitlines())
+        assert any(f"line {line}" in entry and expected in entry for entry in message.splitlines())
     read = read_manifest(file, skip_bad=True)
     assert len(read.instances) == 1
     assert read.left_out == 4
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("", "the columns image, group, concept, kind"),
         ("image,group\n", "the columns image, group, concept, kind"),
@@ -80,8 +84,8 @@ def test_everything_wrong_is_told_with_its_line(folder):
         (HEAD + "no.png,male,fishing,activity\n", "no file"),
     ],
 )
-def test_no_manifest(folder, text, says):
-    with pytest.raises(InputError, match=says):
+def test_no_manifest(folder, text, message):
+    with pytest.raises(InputError, match=message):
         read_manifest(write(folder, text))
 
 
@@ -93,20 +97,20 @@ def test_no_file(tmp_path):
         read_manifest(tmp_path / "bytes.csv")
 
 
-def test_a_check_says_what_a_measurement_would_suffer_from(folder):
+def test_a_check_warns_of_missing_images(folder):
     file = write(
         folder,
         HEAD + "a.png,male,fishing,activity\nb.png,male,juggling,activity\nc.png,female,fishing,sport\n",
     )
     checked = check_manifest(read_manifest(file))
     assert checked.counts["activity", "fishing", "male"] == 1
-    told = "\n".join(checked.warnings)
-    assert "activity: not of VL-Bias: 'juggling'" in told
-    assert "'sport': a kind that VL-Bias does not have" in told
-    assert "activity, female: no picture of 'fishing', 'juggling'" in told
-    assert "activity, male: fewer than 30 pictures of 'fishing', 'juggling'" in told
+    warnings = "\n".join(checked.warnings)
+    assert "activity: not of VL-Bias: 'juggling'" in warnings
+    assert "'sport': a kind that VL-Bias does not have" in warnings
+    assert "activity, female: no image of 'fishing', 'juggling'" in warnings
+    assert "activity, male: fewer than 30 images of 'fishing', 'juggling'" in warnings
     alone = check_manifest(read_manifest(write(folder, HEAD + "a.png,male,fishing,activity\n")))
-    assert "nobody to compare them with" in alone.warnings[-1]
+    assert "no group to compare it with" in alone.warnings[-1]
 
 
 def test_the_lists_of_the_paper():
@@ -123,7 +127,7 @@ def test_stereotypes_as_the_golden_file_has_them(shared):
 
 
 def test_articles_agree():
-    sentence, _, phrase, photo = templates_named(None)
+    sentence, _, phrase, photo = find_templates(None)
     assert sentence.of("woman", "activity", "eating") == "The woman is [MASK]"
     assert sentence.of("woman", "occupation", "engineer") == "The woman is an [MASK]"
     assert sentence.of("man", "occupation", "police") == "The man is [MASK]"
@@ -132,11 +136,11 @@ def test_articles_agree():
 
 
 def test_templates_of_ones_own():
-    mine = templates_named(["S w/", "the {group} sits in the [MASK]"])
-    assert [one.name for one in mine] == ["S w/", "the {group} sits in the [MASK]"]
+    mine = find_templates(["S w/", "the {group} sits in the [MASK]"])
+    assert [instance.name for instance in mine] == ["S w/", "the {group} sits in the [MASK]"]
     assert mine[1].of("dog", "background", "garden") == "the dog sits in the [MASK]"
     for wrong in ("the man is [MASK]", "the {group} is here", "{group} and {group} [MASK]"):
         with pytest.raises(PortrayalError, match=r"one .group. and one"):
             Template("x", wrong)
     with pytest.raises(PortrayalError, match="named once"):
-        templates_named(["S w/", "S w/"])
+        find_templates(["S w/", "S w/"])

@@ -1,4 +1,4 @@
-"""A model that can be worked out by hand: red makes a man, green a beach, and both the text and red make fishing."""
+"""A model with probabilities known by hand: red means man, green means beach, text and red mean fishing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from PIL import Image
 
 WORDS = ("man", "woman", "person", "fishing", "cooking", "chef", "athlete", "beach", "park", "other")
 SIDE = 8
-SHARP = 40.0  # how sure it is of the group
-BY_RED, BY_TEXT = 0.4, 0.1  # how much P(fishing) changes with them
+SHARP = 40.0  # slope of the group probability
+BY_RED, BY_TEXT = 0.4, 0.1  # change of P(fishing)
 
 
 def toy(by_red: float = BY_RED, by_text: float = BY_TEXT, damage: float = 0.0, name: str = "toy"):
-    """P(fishing | V, L) = .5 + by_red (P(man | V) - .5) + by_text (1 or -1), P(cooking) the rest up to .98; `damage`
-    is what every move of blue, which means nothing, takes off."""
+    """P(fishing | V, L) = .5 + by_red (P(man | V) - .5) + by_text (1 or -1), P(cooking) the rest up to .98.
+
+    `damage` is subtracted for every change of blue, which has no meaning.
+    """
     import torch
 
-    from portrayal.models.masked_vlm import GivenModel
+    from portrayal.models.masked_vlm import FunctionModel
 
     def say(images, texts):
         many = len(texts)
@@ -39,14 +41,14 @@ def toy(by_red: float = BY_RED, by_text: float = BY_TEXT, damage: float = 0.0, n
                 shares = {"fishing": fishing, "cooking": 0.98 - fishing, "chef": 0.01, "athlete": 0.005}
             known = [torch.as_tensor(shares.get(word, 1e-4)) for word in WORDS]
             rows.append(torch.stack([value.to(torch.float32) for value in known]))
-        made = torch.stack(rows).clamp(min=1e-6)
-        return (made / made.sum(dim=1, keepdim=True).clamp(min=1)).log()
+        probs = torch.stack(rows).clamp(min=1e-6)
+        return (probs / probs.sum(dim=1, keepdim=True).clamp(min=1)).log()
 
-    return GivenModel(say, WORDS, SIDE, name)
+    return FunctionModel(say, WORDS, SIDE, name)
 
 
-def picture(path: Path, red: float, green: float = 0.5, blue: float = 0.5) -> Path:
-    colours = [round(255 * one) for one in (red, green, blue)]
+def write_image(path: Path, red: float, green: float = 0.5, blue: float = 0.5) -> Path:
+    colours = [round(255 * value) for value in (red, green, blue)]
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(np.full((SIDE, SIDE, 3), colours, dtype=np.uint8)).save(path)
     return path

@@ -1,4 +1,4 @@
-"""Tasks: the same results from every place, in order, and no work done twice."""
+"""Tasks: the same results from every executor, in order, and no work done twice."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ def checkpoint(folder: Path) -> Checkpoint[int]:
     )
 
 
-@pytest.mark.parametrize("place", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
-def test_results_come_in_the_order_of_the_tasks(place):
-    assert run_tasks(tasks(), 10, executor=place) == [0, 10, 20, 30, 40]
+@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
+def test_results_come_in_the_order_of_the_tasks(executor):
+    assert run_tasks(tasks(), 10, executor=executor) == [0, 10, 20, 30, 40]
 
 
-@pytest.mark.parametrize("place", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
-def test_an_error_of_a_task_is_the_error_of_the_whole(place, tmp_path):
-    kept = checkpoint(tmp_path / "j")
+@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
+def test_an_error_of_a_task_is_the_error_of_the_whole(executor, tmp_path):
+    store = checkpoint(tmp_path / "j")
     with pytest.raises(PortrayalError, match="2 is not liked"):
-        run_tasks(tasks(fails), 10, executor=place, checkpoint=kept)
-    assert kept.get("k2") is None
+        run_tasks(tasks(fails), 10, executor=executor, checkpoint=store)
+    assert store.get("k2") is None
 
 
-def test_a_worker_that_is_killed_is_told(tmp_path):
-    with pytest.raises(PortrayalError, match="A worker process was ended from outside"):
+def test_a_killed_worker_is_reported(tmp_path):
+    with pytest.raises(PortrayalError, match="A worker process was killed"):
         run_tasks(tasks(dies, 2), 1, executor=ProcessExecutor(2), checkpoint=checkpoint(tmp_path))
 
 
 def test_what_is_finished_is_not_done_again(tmp_path):
-    kept = checkpoint(tmp_path / "j")
+    store = checkpoint(tmp_path / "j")
     with pytest.raises(PortrayalError):
-        run_tasks(tasks(fails), 10, checkpoint=kept)
-    assert (kept.get("k0"), kept.get("k1"), kept.get("k3")) == (0, 10, None)
-    kept.put("k4", 999)  # if it were computed again, this would not come back
-    assert run_tasks(tasks(), 10, checkpoint=kept) == [0, 10, 20, 30, 999]
+        run_tasks(tasks(fails), 10, checkpoint=store)
+    assert (store.get("k0"), store.get("k1"), store.get("k3")) == (0, 10, None)
+    store.put("k4", 999)  # if it were computed again, this would not come back
+    assert run_tasks(tasks(), 10, checkpoint=store) == [0, 10, 20, 30, 999]
 
 
 def test_half_an_entry_is_no_entry(tmp_path):
@@ -70,24 +70,24 @@ def test_half_an_entry_is_no_entry(tmp_path):
         (entry / "r.json").write_text("half")
         raise OSError("disk full")
 
-    kept = Checkpoint(tmp_path / "j", save=broken, load=lambda entry: 1)
+    store = Checkpoint(tmp_path / "j", save=broken, load=lambda entry: 1)
     with pytest.raises(OSError, match="disk full"):
-        kept.put("k", 1)
-    assert kept.get("k") is None
+        store.put("k", 1)
+    assert store.get("k") is None
     assert list((tmp_path / "j").iterdir()) == []
 
 
 def test_progress_counts_up():
-    seen = []
-    run_tasks(tasks(count=3), 1, progress=lambda name, done, total: seen.append((name, done, total)))
-    assert seen == [("task 0", 0, 3), ("task 0", 1, 3), ("task 1", 2, 3), ("task 2", 3, 3)]
+    reports = []
+    run_tasks(tasks(count=3), 1, progress=lambda name, done, total: reports.append((name, done, total)))
+    assert reports == [("task 0", 0, 3), ("task 0", 1, 3), ("task 1", 2, 3), ("task 2", 3, 3)]
 
 
 def test_no_tasks():
     assert run_tasks([], 1, executor=ProcessExecutor(2)) == []
 
 
-def test_places():
+def test_executor_for():
     assert executor_for(1) == SerialExecutor()
     assert executor_for(3) == ProcessExecutor(3)
     with pytest.raises(PortrayalError, match="must be 1 or more"):

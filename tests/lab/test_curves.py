@@ -1,4 +1,4 @@
-"""Response curves: every metric follows its dial and is quiet where nothing is planted; what fails is told."""
+"""Response curves: every metric follows its dial with few false positives; failures are reported."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import pytest
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner
 from portrayal.lab.curves import FULL, Budget, claims_of, curves, read_curves, write_curves
-from portrayal.lab.curves.claims import GROUP, SYSTEM, Claim, arrange, find_dial
+from portrayal.lab.curves.claims import GROUP, SYSTEM, Claim, find_dial, set_dials
 from portrayal.lab.curves.curve import (
-    MOST_ALARMS,
+    MAX_FALSE_POSITIVE_RATE,
     Curve,
-    Point,
+    CurvePoint,
     Reaction,
-    Share,
-    alarm_share,
+    StudyShare,
+    curve_point,
     range_of,
     reaction,
-    response,
+    rejection_rate,
     spearman,
 )
 from portrayal.lab.curves.simulate import Outcome, simulate
@@ -36,15 +36,15 @@ from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.stats import Estimate
 
 ROOT = Path(__file__).parents[2]
-# What the documentation shows to fail, each with its reason in the card.
-LOUD = {"amplification:a-to-t", "lic:lic", "lic:lic_excess"}
+# Terms with too many false positives in the documentation, each with its reason in the card.
+ANTI_CONSERVATIVE = {"amplification:a-to-t", "lic:lic", "lic:lic_excess"}
 
 SMALL = Budget(
     levels=(0.0, 0.1, 0.3, 0.6, 1.0),
     sizes=(800,),
     studies=3,
     scenes=800,
-    alarms=60,
+    null_studies=60,
     coverage=0,
     power_levels=(),
     ignored=0,
@@ -52,8 +52,8 @@ SMALL = Budget(
 )
 
 
-# Metrics that train classifiers take longer. As many studies at 0 as one task takes: a dial for each core.
-LEARNING = replace(SMALL, levels=(0.0, 0.3, 1.0), sizes=(400,), studies=2, scenes=400, alarms=20)
+# Metrics that train classifiers take longer: as many studies at 0 as one task has.
+LEARNING = replace(SMALL, levels=(0.0, 0.3, 1.0), sizes=(400,), studies=2, scenes=400, null_studies=20)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def small() -> dict[str, Curve]:
         names = [
             name
             for name, metric in METRICS.items()
-            if metric.card.learns == learns and metric.card.responds_to
+            if metric.card.fits_model == learns and metric.card.responds_to
         ]
         made += curves(names, budget=budget, workers=2)
     return {curve.name: curve for curve in made}
@@ -89,32 +89,32 @@ def test_a_term_follows_its_dial(small, name):
 
 
 @pytest.mark.parametrize("name", claimed())
-def test_a_term_is_quiet_where_nothing_is_planted(small, name):
-    """At 5 % more than 8 alarms in 60 (4 in 20) come once in 350 times; the documentation has the rate over 400."""
-    alarms = small[name].false_alarms
-    if alarms is None:
+def test_a_term_has_few_false_positives(small, name):
+    """At 5 %, more than 8 false positives in 60 (4 in 20) happen once in 350 runs; the documentation has 400."""
+    rate = small[name].false_positive_rate
+    if rate is None:
         metric, _, term = name.partition(":")
         assert METRICS[metric].card.term(term.partition("@")[0]).ideal is None
     elif name == "lic:lic":
-        assert alarms.value <= 0.5  # loud in larger studies only
-    elif name in LOUD:
-        assert alarms.value > 8 / 60
+        assert rate.value <= 0.5  # anti-conservative in larger studies only
+    elif name in ANTI_CONSERVATIVE:
+        assert rate.value > 8 / 60
     else:
-        assert alarms.value <= (8 / 60 if alarms.studies >= 60 else 4 / 20)
+        assert rate.value <= (8 / 60 if rate.studies >= 60 else 4 / 20)
 
 
-def test_the_documented_curves_hold_what_is_promised():
-    """The full run that the documentation shows: every claim of today is in it, and what fails has its reason."""
+def test_the_documented_curves_meet_the_criteria():
+    """The full run in the documentation has every current claim, and the card explains what fails."""
     documented = {curve.name: curve for curve in read_curves(ROOT / "docs" / "curves" / "curves.json")}
     assert list(documented) == claimed()
     for name, curve in documented.items():
         notes = METRICS[curve.metric].card.lab_notes
         assert curve.follows, name
-        if curve.false_alarms is not None:
-            assert curve.false_alarms.studies >= 390, name
-            if curve.too_loud or curve.cautious:
+        if curve.false_positive_rate is not None:
+            assert curve.false_positive_rate.studies >= 390, name
+            if curve.anti_conservative or curve.conservative:
                 assert curve.term in notes, name
-            assert (curve.false_alarms.value > MOST_ALARMS) == (name in LOUD)
+            assert (curve.false_positive_rate.value > MAX_FALSE_POSITIVE_RATE) == (name in ANTI_CONSERVATIVE)
         if curve.failures:
             assert curve.term in notes, f"{name}: {curve.failures}"
     for name in ("lic:lic", "lic:lic_m"):
@@ -123,34 +123,36 @@ def test_the_documented_curves_hold_what_is_promised():
         assert 0.92 <= coverage.value <= 0.98, name
 
 
-def test_outcomes_alarm_by_p_else_by_the_ideal_value():
-    assert Outcome(1.0, 0.9, 1.1, 0.04, 1.0).alarm is True
-    assert Outcome(1.0, 2.0, 3.0, 0.06, 1.0).alarm is False
-    assert Outcome(2.5, 2.0, 3.0, None, 1.0).alarm is True
-    assert Outcome(1.0, 0.5, 3.0, None, 1.0).alarm is False
-    assert Outcome(2.5, 2.0, 3.0).alarm is None
-    assert Outcome().alarm is None
+def test_outcomes_are_significant_by_p_else_by_the_ideal_value():
+    assert Outcome(1.0, 0.9, 1.1, 0.04, 1.0).significant is True
+    assert Outcome(1.0, 2.0, 3.0, 0.06, 1.0).significant is False
+    assert Outcome(2.5, 2.0, 3.0, None, 1.0).significant is True
+    assert Outcome(1.0, 0.5, 3.0, None, 1.0).significant is False
+    assert Outcome(2.5, 2.0, 3.0).significant is None
+    assert Outcome().significant is None
     assert Outcome(2.5, 2.0, 3.0).covers(2.0)
     assert not Outcome(2.5, 2.0, 3.0).covers(1.9)
     assert Outcome().covers(1.0) is None
 
 
 def test_shares_and_points_by_hand():
-    share = Share.of([True, False, None, False, False])
+    share = StudyShare.of([True, False, None, False, False])
     assert (share.value, share.studies) == (0.25, 4)
     assert share.low < 0.25 < share.high
-    assert Share.of([None]) is None
-    assert Share.of([True, None, None], silence=False).value == pytest.approx(1 / 3)
-    assert alarm_share([Outcome(1, 0, 2, 0.01), Outcome()]).value == 0.5  # too small to answer: no alarm
-    assert alarm_share([Outcome(1, 0, 2), Outcome()]) is None  # it never tests
-    assert alarm_share([Outcome()], tests=True).value == 0
-    point = response(100, 0.5, [Outcome(1, 0, 2), Outcome(3, 1, 5)])
-    assert point == Point(100, 0.5, 2.0, 0.5, 3.5, 2)
-    assert response(100, 0.5, [Outcome(1, 0, 2), Outcome()]).value is None
+    assert StudyShare.of([None]) is None
+    assert StudyShare.of([True, None, None], missing=False).value == pytest.approx(1 / 3)
+    assert (
+        rejection_rate([Outcome(1, 0, 2, 0.01), Outcome()]).value == 0.5
+    )  # too small to test: not significant
+    assert rejection_rate([Outcome(1, 0, 2), Outcome()]) is None  # it never tests
+    assert rejection_rate([Outcome()], tests=True).value == 0
+    point = curve_point(100, 0.5, [Outcome(1, 0, 2), Outcome(3, 1, 5)])
+    assert point == CurvePoint(100, 0.5, 2.0, 0.5, 3.5, 2)
+    assert curve_point(100, 0.5, [Outcome(1, 0, 2), Outcome()]).value is None
 
 
 def points(values, scenes=100):
-    return [Point(scenes, level / 10, value, value, value, 1) for level, value in enumerate(values)]
+    return [CurvePoint(scenes, level / 10, value, value, value, 1) for level, value in enumerate(values)]
 
 
 def test_spearman_is_that_of_the_largest_studies():
@@ -164,11 +166,11 @@ def test_spearman_is_that_of_the_largest_studies():
     assert range_of(points([1])) is None
 
 
-def test_a_term_reacts_by_its_size_or_by_its_alarms():
+def test_a_term_reacts_by_the_change_or_by_the_false_positives():
     still = [Outcome(2.0), Outcome(3.0), Outcome(4.0)]
 
     def moved(*by):
-        return [Outcome(one.value + step) for one, step in zip(still, by, strict=True)]
+        return [Outcome(outcome.value + step) for outcome, step in zip(still, by, strict=True)]
 
     quiet = [Outcome(1, 0, 2, 0.5)] * 40
     loud = [Outcome(1, 0, 2, 0.001)] * 40
@@ -176,8 +178,10 @@ def test_a_term_reacts_by_its_size_or_by_its_alarms():
     assert reaction("length", 1, still, moved(0.5, 0.6, 0.55), quiet, quiet, 4.0).reacts
     assert not reaction("length", 1, still, moved(3, -2, 0.5), quiet, quiet, 4.0).reacts  # noise
     assert reaction("length", 1, still, still, quiet, loud, 4.0).reacts
-    assert not reaction("length", 1, still, still, loud, loud, 4.0).reacts  # as loud as before
-    assert reaction("length", 1, still, still, loud, quiet, 4.0).reacts  # alarms that go with the dial
+    assert not reaction("length", 1, still, still, loud, loud, 4.0).reacts  # the same rate as before
+    assert reaction(
+        "length", 1, still, still, loud, quiet, 4.0
+    ).reacts  # false positives that vanish with the dial
     by_hand = reaction("length", 1, still, moved(-0.4, -0.6, -0.5), quiet, quiet, 4.0)
     assert by_hand.part_of_range == pytest.approx(-0.125)
     assert by_hand.high - by_hand.change == pytest.approx(4.302653 * 0.1 / np.sqrt(3))
@@ -192,7 +196,7 @@ def made_metric(name: str, value, *, follows="wrong-group", ideal=0.0) -> Metric
         responds_to={"x": follows}, should_ignore=("length",),
     )  # fmt: skip
 
-    def compute(study, *, attribute, sources, seed=0, n_resamples: int = 20):
+    def compute(study, *, attribute, sources, seed=0, bootstrap: int = 20):
         findings = ResultBuilder(card, attribute, {})
         number = value(study)
         estimate = Estimate(number, number - 0.25, number + 0.25, 0.1, np.empty(0))
@@ -203,8 +207,8 @@ def made_metric(name: str, value, *, follows="wrong-group", ideal=0.0) -> Metric
 
 
 TINY = Budget(
-    levels=(0.0, 0.5, 1.0), sizes=(40,), studies=2, scenes=40, alarms=4, coverage=3, truth=60, power_levels=(0.5,),
-    power_sizes=(40,), power=2, ignored=4,
+    levels=(0.0, 0.5, 1.0), sizes=(40,), studies=2, scenes=40, null_studies=4, coverage=3, truth=60,
+    power_levels=(0.5,), power_sizes=(40,), power=2, ignored=4,
 )  # fmt: skip
 
 
@@ -218,8 +222,8 @@ def test_a_metric_joins_by_its_card_and_one_that_follows_the_wrong_dial_is_told(
     monkeypatch.setitem(METRICS, "long", long)
     (curve,) = curves(["long"], budget=TINY)
     assert not curve.follows
-    assert curve.false_alarms.value == 1
-    assert curve.too_loud == (curve.false_alarms.low > 0.05)
+    assert curve.false_positive_rate.value == 1
+    assert curve.anti_conservative == (curve.false_positive_rate.low > 0.05)
     assert curve.coverage.studies == 3
     assert [r.dial for r in curve.reactions] == ["length"]
     assert curve.reactions[0].reacts
@@ -229,7 +233,7 @@ def test_a_metric_joins_by_its_card_and_one_that_follows_the_wrong_dial_is_told(
     monkeypatch.setitem(METRICS, "constant", constant)
     (flat,) = curves(["constant"], budget=TINY)
     assert flat.spearman is None
-    assert flat.false_alarms.value == 0
+    assert flat.false_positive_rate.value == 0
     assert flat.coverage_at_zero.value == 1
     assert flat.reactions[0].part_of_range is None
 
@@ -252,7 +256,7 @@ def test_a_metric_without_claims_has_no_curve(monkeypatch):
 
 
 def test_dials_are_turned_for_everyone_or_for_one_group():
-    world, annotators, captioner = arrange({"data-bias": 0.9, "wrong-group@one": 0.3, "length": 1.0})
+    world, annotators, captioner = set_dials({"data-bias": 0.9, "wrong-group@one": 0.3, "length": 1.0})
     assert world.data_bias == 0.9
     assert captioner == Captioner(SYSTEM, wrong_group={GROUP: 0.3}, length=1.0)
     assert annotators.mistakes == 0
@@ -260,16 +264,16 @@ def test_dials_are_turned_for_everyone_or_for_one_group():
 
 def test_the_same_seeds_give_the_same_outcomes_and_dials_change_only_their_part():
     call = {"metric": "error", "terms": ["wrong"], "scenes": 60, "seeds": [1, 2], "bootstrap": 20}
-    one = simulate(None, levels={"wrong-group": 0.3}, **call)
-    assert one == simulate(None, levels={"wrong-group": 0.3}, **call)
-    assert len(one["wrong"]) == 2
+    outcomes = simulate(None, levels={"wrong-group": 0.3}, **call)
+    assert outcomes == simulate(None, levels={"wrong-group": 0.3}, **call)
+    assert len(outcomes["wrong"]) == 2
     longer = simulate(None, levels={"wrong-group": 0.3, "length": 1.0}, **call)
-    assert [o.value for o in longer["wrong"]] == [o.value for o in one["wrong"]]
+    assert [o.value for o in longer["wrong"]] == [o.value for o in outcomes["wrong"]]
 
 
-def test_workers_and_a_journal_change_no_number(tiny, tmp_path):
-    both = curves(["error"], budget=TINY, workers=2, checkpoint=tmp_path / "journal")
-    again = curves(["error"], budget=TINY, checkpoint=tmp_path / "journal")
+def test_workers_and_a_checkpoint_change_no_number(tiny, tmp_path):
+    both = curves(["error"], budget=TINY, workers=2, checkpoint=tmp_path / "checkpoint")
+    again = curves(["error"], budget=TINY, checkpoint=tmp_path / "checkpoint")
     assert tiny == both == again
 
 
@@ -288,11 +292,11 @@ def test_curves_are_written_and_read_back(tiny, tmp_path):
     rows = list(csv.DictReader((tmp_path / "curves.csv").read_text().splitlines()))
     assert {row["part"] for row in rows} == {
         "response",
-        "false alarms",
+        "false positives",
         "coverage",
         "power",
         "change",
-        "alarms",
+        "false positives, dial turned",
     }
     found = next(r for r in rows if r["part"] == "response" and r["term"] == "wrong" and r["level"] == "1.0")
     assert math.isclose(float(found["value"]), tiny[0].points[-1].value)
@@ -304,15 +308,15 @@ def test_curves_are_written_and_read_back(tiny, tmp_path):
 def test_a_summary_says_what_fails_and_why():
     curve = Curve(
         "amplification", "a-to-t", "amplification", False, "share", tuple(points([1, 2, 3])), 1.0, 100,
-        Share.of([True] * 9 + [False]), 0.0, None, 0.4, 1.0, Share.of([True] * 5 + [False] * 15), (),
+        StudyShare.of([True] * 9 + [False]), 0.0, None, 0.4, 1.0, StudyShare.of([True] * 5 + [False] * 15), (),
         (Reaction("length", 1.0, 0.5, 0.4, 0.6, 0.5, None, None),),
     )  # fmt: skip
     assert summary([curve])[0][:4] == ["amplification:a-to-t", "amplification", "1", "90.0%"]
-    told = findings(curve)
-    assert "alarms in 90.0% of studies where nothing is planted" in told
-    assert "has intervals of which 25.0% hold the true value at amplification 0.4" in told
-    assert "reacts to dials it should ignore: length" in told
-    assert "captions leave things unnamed" in told[-1]
+    sentences = findings(curve)
+    assert "is significant in 90.0% of studies where nothing is planted" in sentences
+    assert "has intervals of which 25.0% cover the true value at amplification 0.4" in sentences
+    assert "reacts to dials it should ignore: length" in sentences
+    assert METRICS["amplification"].card.lab_notes["a-to-t"] in sentences[-1]
 
 
 def test_following_is_monotone_in_the_claimed_direction_and_more_than_noise():
@@ -324,24 +328,24 @@ def test_following_is_monotone_in_the_claimed_direction_and_more_than_noise():
     assert not replace(curve, falls=True).follows
     assert replace(curve, falls=True, spearman=-1.0).follows
     assert not replace(curve, spearman=0.9).follows
-    still = replace(curve, points=(Point(100, 0.0, 1, 0, 2, 1), Point(100, 1.0, 1.1, 0.5, 1.7, 1)))
+    still = replace(curve, points=(CurvePoint(100, 0.0, 1, 0, 2, 1), CurvePoint(100, 1.0, 1.1, 0.5, 1.7, 1)))
     assert not still.follows
-    assert still.failures == [
-        "does not follow wrong-group: its end is no further from its start than noise is"
-    ]
+    assert still.failures == ["does not follow wrong-group: start and end are not significantly different"]
 
 
 def test_few_studies_do_not_make_a_verdict():
-    """A sound test alarms in 5 of 60 studies now and then; 33 of 400 are too many."""
+    """A valid test has 5 false positives in 60 studies now and then; 33 of 400 are too many."""
     curve = Curve(
         "error", "wrong", "wrong-group", False, "share", tuple(points([1, 2, 3])), 1.0, 100,
-        Share.of([True] * 5 + [False] * 55), None, None, 0.4, None, None, (), (),
+        StudyShare.of([True] * 5 + [False] * 55), None, None, 0.4, None, None, (), (),
     )  # fmt: skip
-    assert not curve.too_loud
-    assert replace(curve, false_alarms=Share.of([True] * 33 + [False] * 367)).too_loud
-    assert not replace(curve, false_alarms=Share.of([True] * 32 + [False] * 368)).too_loud
-    assert not replace(curve, false_alarms=Share.of([False] * 60)).cautious
-    assert replace(curve, false_alarms=Share.of([False] * 400)).cautious
+    assert not curve.anti_conservative
+    assert replace(curve, false_positive_rate=StudyShare.of([True] * 33 + [False] * 367)).anti_conservative
+    assert not replace(
+        curve, false_positive_rate=StudyShare.of([True] * 32 + [False] * 368)
+    ).anti_conservative
+    assert not replace(curve, false_positive_rate=StudyShare.of([False] * 60)).conservative
+    assert replace(curve, false_positive_rate=StudyShare.of([False] * 400)).conservative
 
 
 def test_the_command_writes_a_page(command, tmp_path, monkeypatch):
@@ -353,7 +357,7 @@ def test_the_command_writes_a_page(command, tmp_path, monkeypatch):
     assert code == 0
     assert "naming-ratio:ratio" in " ".join(printed.split())
     assert (out / "index.html").is_file()
-    assert not (out / ".curves-journal").exists()
+    assert not (out / ".curves-checkpoint").exists()
     code, _, complaint = command("lab", "curves", "--metrics", "eror", "--out", out)
     assert code == 2
     assert "Did you mean 'error'" in complaint
@@ -367,7 +371,7 @@ def test_the_command_writes_a_page(command, tmp_path, monkeypatch):
 
 
 def test_the_full_budget_is_what_is_promised():
-    assert FULL.alarms == 400
+    assert FULL.null_studies == 400
     assert len(FULL.levels) >= 6
     assert len(FULL.power_sizes) >= 3
 

@@ -1,4 +1,4 @@
-"""A study of the lab on disk: the recipe makes it again, and the manifest says who does what."""
+"""A study of the lab on disk: the recipe reproduces it, and the manifest lists groups and concepts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image
 import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.lab import Captioner, World, make_study
-from portrayal.lab.folder import Recipe, read_recipe, write_lab
+from portrayal.lab.folder import LabRecipe, read_recipe, write_lab
 from portrayal.lab.images import draw
 
 
@@ -31,25 +31,25 @@ def test_make_writes_a_study_that_can_be_read_and_made_again(command, tmp_path):
     assert code == 0
     assert "faithful, stereotyping, cautious and five people" in " ".join(printed.split())
     study = portrayal.read_study(out)
-    assert all(image in study.pictures for image in study.image_ids)
+    assert all(image in study.image_files for image in study.image_ids)
     assert study.people.height >= 30
     assert {"x", "y", "width", "height", "gender"} <= set(study.people.columns)
     scenes = read_recipe(out).make_scenes()
     assert [scene.identifier for scene in scenes] == study.attributes["image_id"].to_list()
     assert [scene.person["gender"] for scene in scenes] == study.attributes["gender"].to_list()
-    with Image.open(study.pictures["scene-00003"]) as picture:
+    with Image.open(study.image_files["scene-00003"]) as picture:
         assert picture.size == (96, 96)
 
 
 def test_the_manifest_is_what_counterbias_takes(tmp_path):
-    write_lab(Recipe(scenes=60, pictures=48), tmp_path / "study")
+    write_lab(LabRecipe(scenes=60, image_size=48), tmp_path / "study")
     with (tmp_path / "study" / "manifest.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert set(rows[0]) == {"image", "group", "concept", "kind"}
     assert {row["kind"] for row in rows} == {"activity", "occupation"}
     assert {row["group"] for row in rows} == {"female", "male"}
     assert all((tmp_path / "study" / row["image"]).is_file() for row in rows)
-    scenes = {scene.identifier: scene for scene in Recipe(scenes=60).make_scenes()}
+    scenes = {scene.identifier: scene for scene in LabRecipe(scenes=60).make_scenes()}
     told = [scene for scene in scenes.values() if scene.people == 1 and not scene.androgynous]
     assert [row["image"] for row in rows if row["kind"] == "activity"] == [
         f"images/{scene.identifier}.png" for scene in told
@@ -58,21 +58,21 @@ def test_the_manifest_is_what_counterbias_takes(tmp_path):
 
 def test_the_other_pictures_differ_in_the_person_alone(tmp_path):
     out = tmp_path / "study"
-    write_lab(Recipe(scenes=20, pictures=48, counterfactuals=True), out)
+    write_lab(LabRecipe(scenes=20, image_size=48, counterfactuals=True), out)
     with (out / "manifest.csv").open() as file:
         rows = list(csv.DictReader(file))
-    scenes = {scene.identifier: scene for scene in Recipe(scenes=20).make_scenes()}
+    scenes = {scene.identifier: scene for scene in LabRecipe(scenes=20).make_scenes()}
     for row in rows:
         scene = scenes[Path(row["image"]).stem]
         other = scene.with_person(gender="male" if row["group"] == "female" else "female")
         with Image.open(out / row["counterfactual"]) as picture:
             assert picture.tobytes() == draw(other, 48).tobytes()
-    pictures = portrayal.read_study(out).pictures.values()
+    pictures = portrayal.read_study(out).image_files.values()
     assert {path.parent.name for path in pictures} == {"images"}
-    write_lab(Recipe(scenes=20, pictures=48), out)
-    assert not (out / "others").exists()
-    with pytest.raises(PortrayalError, match="come with pictures"):
-        write_lab(Recipe(scenes=20, counterfactuals=True), out)
+    write_lab(LabRecipe(scenes=20, image_size=48), out)
+    assert not (out / "counterfactuals").exists()
+    with pytest.raises(PortrayalError, match="Counterfactual images require images"):
+        write_lab(LabRecipe(scenes=20, counterfactuals=True), out)
 
 
 def test_the_same_seed_writes_the_same_bytes_in_another_process(tmp_path):
@@ -125,7 +125,7 @@ def test_dials_on_the_command_line_reach_the_captioner(command, tmp_path):
         ("--wrong-group", "a lot", "expected N|GROUP=N"),
         ("--wrong-group", "female=0.1=3", "expected N|GROUP=N"),
         ("--wrong-group", "female=0.1,female=0.3", "expected N|GROUP=N"),
-        ("--size", "64", "--images asks for"),
+        ("--size", "64", "add --images"),
         ("--data-bias", "female=0.1", "expected N"),
         ("--shares", "0.5", "expected GROUP=N"),
         ("--scenes", "0", "x>=1"),
@@ -142,46 +142,46 @@ def test_all_activities_have_words_but_no_pictures(command, tmp_path):
     out = tmp_path / "study"
     code, _, complaint = command("lab", "make", "--out", out, "--activities", "all", "--images")
     assert code == 2
-    assert "Only some activities have pictures" in complaint
+    assert "Only some activities have images" in complaint
     assert command("lab", "make", "--out", out, "--activities", "all", "--scenes", 10)[0] == 0
 
 
 def test_a_new_study_keeps_no_pictures_of_the_old_and_nothing_else_is_touched(tmp_path):
     out = tmp_path / "study"
-    write_lab(Recipe(scenes=12, pictures=32), out)
+    write_lab(LabRecipe(scenes=12, image_size=32), out)
     (out / "notes.txt").write_text("mine")
     (out / "images" / "scene-mine.png").write_text("mine")
-    write_lab(Recipe(scenes=5, pictures=32), out)
+    write_lab(LabRecipe(scenes=5, image_size=32), out)
     assert len(list((out / "images").iterdir())) == 6
-    write_lab(Recipe(scenes=5), out)
+    write_lab(LabRecipe(scenes=5), out)
     assert not (out / "manifest.csv").exists()
     assert not (out / "people.csv").exists()
-    assert portrayal.read_study(out).pictures == {}
+    assert portrayal.read_study(out).image_files == {}
     assert (out / "notes.txt").read_text() == (out / "images" / "scene-mine.png").read_text() == "mine"
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_nothing_that_the_lab_did_not_make_is_overwritten(tmp_path):
     out = tmp_path / "study"
-    write_lab(Recipe(scenes=5), out)
+    write_lab(LabRecipe(scenes=5), out)
     (out / "people.csv").write_text("mine")
     before = digest(out)
-    with pytest.raises(PortrayalError, match=r"people\.csv is not of the lab"):
-        write_lab(Recipe(scenes=5, seed=1, pictures=32), out)
+    with pytest.raises(PortrayalError, match=r"people\.csv was not written by the lab"):
+        write_lab(LabRecipe(scenes=5, seed=1, image_size=32), out)
     assert digest(out) == before
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
     with pytest.raises(PortrayalError, match="holds files but no"):
-        write_lab(Recipe(scenes=5), other)
+        write_lab(LabRecipe(scenes=5), other)
     portrayal.study.write_study(make_study(scenes=3), tmp_path / "real")
     with pytest.raises(PortrayalError, match="a study that the lab did not make"):
-        write_lab(Recipe(scenes=5), tmp_path / "real")
+        write_lab(LabRecipe(scenes=5), tmp_path / "real")
 
 
 def test_an_interrupted_make_leaves_the_old_study_whole(tmp_path, monkeypatch):
     out = tmp_path / "study"
-    write_lab(Recipe(scenes=8, pictures=32), out)
+    write_lab(LabRecipe(scenes=8, image_size=32), out)
     before = digest(out)
 
     def interrupt(*_):
@@ -189,7 +189,7 @@ def test_an_interrupted_make_leaves_the_old_study_whole(tmp_path, monkeypatch):
 
     monkeypatch.setattr("portrayal.lab.folder.manifest", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_lab(Recipe(scenes=30, seed=1, pictures=32), out)
+        write_lab(LabRecipe(scenes=30, seed=1, image_size=32), out)
     assert digest(out) == before
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
@@ -197,7 +197,7 @@ def test_an_interrupted_make_leaves_the_old_study_whole(tmp_path, monkeypatch):
 def test_a_broken_recipe_is_named(tmp_path):
     with pytest.raises(PortrayalError, match="is not a study of the lab"):
         read_recipe(tmp_path)
-    write_lab(Recipe(scenes=3), tmp_path / "s")
+    write_lab(LabRecipe(scenes=3), tmp_path / "s")
     path = tmp_path / "s" / "lab.json"
     good = json.loads(path.read_text())
     for bad in ("{", "[]", json.dumps(good | {"schema": "x"}), json.dumps(good | {"height": 3})):
@@ -223,7 +223,7 @@ def test_too_much_for_the_memory_is_a_sentence(command, tmp_path, monkeypatch):
     monkeypatch.setattr("portrayal.lab.folder.make_scenes", full)
     code, _, complaint = command("lab", "make", "--out", tmp_path / "study")
     assert code == 2
-    assert "not enough memory" in complaint
+    assert "Out of memory" in complaint
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""Pictures: only the person changes in a counterfactual, and the same scene gives the same bytes everywhere."""
+"""Images: only the person changes in a counterfactual, and the same scene gives the same bytes everywhere."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_counterfactual_differs_only_in_the_person(attribute, size):
     assert changed >= 20
 
 
-def test_people_without_signs_of_gender_look_the_same():
+def test_people_without_signs_of_gender_have_the_same_image():
     for scene in SCENES[:20]:
         hidden = replace(scene, androgynous=True)
         assert (
@@ -73,7 +73,7 @@ def plain(**changes) -> Scene:
     return replace(usual, extras=(), occupation=None, place="park", **changes)
 
 
-def test_the_activities_of_a_pair_share_their_unclear_picture_and_differ_in_full():
+def test_the_activities_of_a_pair_share_their_ambiguous_image_and_differ_in_full():
     for first, second in zip(DRAWN_ACTIVITIES[::2], DRAWN_ACTIVITIES[1::2], strict=True):
         for cue in ("ambiguous", "absent"):
             pair = [pixels(plain(activity=activity, cue=cue)) for activity in (first, second)]
@@ -83,14 +83,14 @@ def test_the_activities_of_a_pair_share_their_unclear_picture_and_differ_in_full
 
 
 def test_no_two_things_look_alike():
-    """Every activity, occupation, place, extra and colour has a picture of its own."""
+    """Every activity, occupation, place, extra and colour has an image of its own."""
     kinds = {
         "activities": [plain(activity=activity, cue="full") for activity in DRAWN_ACTIVITIES],
         "unclear": [plain(activity=activity, cue="ambiguous") for activity in DRAWN_ACTIVITIES[::2]],
         "occupations": [
             replace(plain(cue="absent"), occupation=job, occupation_cue="full")
             for pair in OCCUPATION_PAIRS[:DRAWN_OCCUPATIONS]
-            for job in pair.of.values()
+            for job in pair.concepts.values()
         ],
         "places": [replace(plain(cue="absent"), place=place) for place in PLACES],
         "extras": [replace(plain(cue="absent"), extras=(label,)) for label in EXTRAS],
@@ -131,9 +131,9 @@ def test_what_cannot_be_drawn_is_refused():
     scene = next(
         s for s in make_scenes(200, 0, World(activities="all")) if s.activity not in DRAWN_ACTIVITIES
     )
-    with pytest.raises(PortrayalError, match="has words but no picture"):
+    with pytest.raises(PortrayalError, match="has words but no image"):
         draw(scene)
-    with pytest.raises(PortrayalError, match="16 pixels a side or more"):
+    with pytest.raises(PortrayalError, match="side of 16 pixels or more"):
         draw(SCENES[0], 8)
 
 

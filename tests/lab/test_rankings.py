@@ -1,4 +1,4 @@
-"""The lab's lists: who is in them follows the captions, their order follows its own dial and nothing else."""
+"""The lab's ranked lists: their members follow the captions, their order follows `ranking_lean` alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import portrayal
 from portrayal.lab import Captioner, World, make_scenes, make_study
-from portrayal.lab.rankings import LENGTH
+from portrayal.lab.rankings import LIST_LENGTH
 from portrayal.lab.study import describe_scenes
 
 
@@ -21,7 +21,7 @@ def test_every_captioner_has_a_list_for_every_activity_that_can_be_drawn():
     assert study.rankers == study.systems
     lists = study.rankings.group_by("system", "query").len()
     assert lists.height == 3 * 18
-    assert lists["len"].max() == LENGTH
+    assert lists["len"].max() == LIST_LENGTH
     assert all(query.startswith("a person ") for query in study.rankings["query"])
 
 
@@ -43,7 +43,7 @@ def test_lists_change_no_caption_and_can_be_left_out():
     assert without.rankings.height == 0
     one = make_study(scenes=60, captioners=[Captioner("a")])
     two = make_study(scenes=60, captioners=[Captioner("b"), Captioner("a")])
-    assert two.only(["a"]).rankings.equals(one.rankings)
+    assert two.select_systems(["a"]).rankings.equals(one.rankings)
 
 
 def test_amplification_and_data_bias_fill_lists_with_the_group_that_an_activity_leans_to():
@@ -52,7 +52,7 @@ def test_amplification_and_data_bias_fill_lists_with_the_group_that_an_activity_
     def apart(data_bias: float, amplification: float) -> float:
         world = World(data_bias=data_bias)
         study = make_study(2000, world=world, captioners=[Captioner("c", amplification=amplification)])
-        return headline(study, reference="equal", k=LENGTH)
+        return headline(study, reference="equal", k=LIST_LENGTH)
 
     assert apart(0, 0) < apart(0, 0.5) < apart(0, 1)
     assert apart(0, 0) < apart(0.5, 0) < apart(1, 0)

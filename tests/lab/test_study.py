@@ -1,4 +1,4 @@
-"""The lab: the same seed gives the same study, and what is planted is there."""
+"""The lab: the same seed gives the same study, and planted faults occur at their rates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from portrayal.lab.dials import dials_of
 from portrayal.lab.language import demeaning_words
 from portrayal.lab.study import labels_of
 from portrayal.lab.world import ACTIVITIES, EXTRAS
-from portrayal.lexicon import Finder, ObjectFinder, load_lexicon
+from portrayal.lexicon import MentionFinder, ObjectFinder, load_lexicon
 from portrayal.study import tables
 
 GROUPS = ("female", "male")
@@ -39,7 +39,7 @@ def test_the_same_seed_gives_the_same_study_in_every_process():
 def test_adding_a_captioner_changes_no_other():
     one = make_study(scenes=50, captioners=[Captioner("a")])
     two = make_study(scenes=50, captioners=[Captioner("b"), Captioner("a")])
-    assert two.only(["a"]).captions.equals(one.captions)
+    assert two.select_systems(["a"]).captions.equals(one.captions)
     assert two.references.equals(one.references)
 
 
@@ -47,7 +47,7 @@ def test_more_scenes_begin_with_the_same_ones():
     few, many = make_study(scenes=20), make_study(scenes=60)
     assert make_scenes(60)[:20] == make_scenes(20)
     assert many.references[:100].equals(few.references)
-    assert many.only(["cautious"]).captions[:20].equals(few.only(["cautious"]).captions)
+    assert many.select_systems(["cautious"]).captions[:20].equals(few.select_systems(["cautious"]).captions)
 
 
 def test_the_tables_are_those_a_study_has():
@@ -67,7 +67,7 @@ def share_of(captions: pl.DataFrame, test) -> float:
 def test_rates_per_group_are_the_rates_planted(group):
     """Each dial at .3 for one group: that group's captions show it at that rate, the other group's not at all."""
     other = next(name for name in GROUPS if name != group)
-    finder = Finder(load_lexicon("gender"))
+    finder = MentionFinder(load_lexicon("gender"))
     labels = {scene.identifier: set(labels_of(scene)) for scene in make_scenes(3000)}
     things = ObjectFinder(sorted(EXTRAS))
 
@@ -107,7 +107,7 @@ def test_a_faithful_captioner_says_nothing_that_is_not_there():
         labels[image].add(label)
     shown = dict(study.attributes.select("image_id", "gender").iter_rows())
     objects = ObjectFinder(sorted(set(study.objects["label"])))
-    naming = Finder(load_lexicon("gender"))
+    naming = MentionFinder(load_lexicon("gender"))
     for image, caption in study.references.iter_rows():
         assert set(objects.labels(caption)) <= labels[image], caption
         assert naming.groups(caption) in ((), (shown[image],)), caption
@@ -129,7 +129,7 @@ def test_full_amplification_says_the_stereotype_and_none_says_what_is_there():
     full = Captioner("c", length=0, vocabulary=0, amplification=1).describe(scenes, 0)
     for scene, before, after in zip(scenes, plain, full, strict=True):
         pair = ACTIVITIES[scene.activity]
-        expected = pair.of[scene.person["gender"]] if pair.strength else scene.activity
+        expected = pair.concepts[scene.person["gender"]] if pair.strength else scene.activity
         assert scene.activity in before.split()
         assert expected in after.split()
 

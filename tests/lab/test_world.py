@@ -10,15 +10,15 @@ import pytest
 
 from portrayal.errors import PortrayalError
 from portrayal.lab import World, make_scenes
-from portrayal.lab.truth import best_guess_bias, optimal_bias
+from portrayal.lab.truth import bayes_optimal_bias, optimal_bias
 from portrayal.lab.world import (
     ACTIVITIES,
     ACTIVITY_PAIRS,
     ATTRIBUTES,
     DRAWN_ACTIVITIES,
     OCCUPATIONS,
-    Pair,
-    chances,
+    ActivityPair,
+    concept_probabilities,
 )
 
 VL_BIAS = (
@@ -35,7 +35,7 @@ JOBS = (
 def test_all_activities_and_occupations_of_vl_bias_are_there_once():
     assert len(VL_BIAS) == 52
     assert sorted(ACTIVITIES) == sorted(VL_BIAS)
-    assert sum(len(pair.of) for pair in ACTIVITY_PAIRS) == 52
+    assert sum(len(pair.concepts) for pair in ACTIVITY_PAIRS) == 52
     assert sorted(OCCUPATIONS) == sorted(JOBS)
     assert len(DRAWN_ACTIVITIES) >= 16
 
@@ -45,24 +45,26 @@ def test_stereotypes_have_the_sign_that_raters_gave_them(shared):
         rated = {row["activity"]: row["stereotype"] for row in csv.DictReader(file)}
     assert len(rated) == 19
     for activity, group in rated.items():
-        assert ACTIVITIES[activity].of[group] == activity
+        assert ACTIVITIES[activity].concepts[group] == activity
         assert ACTIVITIES[activity].strength > 0
 
 
 def test_the_activities_of_a_pair_balance_each_other():
     for bias in (0.0, 0.5, 1.0):
-        table = chances(ACTIVITY_PAIRS, bias)
+        table = concept_probabilities(ACTIVITY_PAIRS, bias)
         for group in ATTRIBUTES["gender"]:
             assert sum(table[group].values()) == pytest.approx(1)
             for pair in ACTIVITY_PAIRS:
-                assert sum(table[group][concept] for concept in pair.of.values()) == pytest.approx(1 / 26)
+                assert sum(table[group][concept] for concept in pair.concepts.values()) == pytest.approx(
+                    1 / 26
+                )
 
 
 @pytest.mark.parametrize("bias", [0.0, 0.5, 1.0])
 def test_activities_follow_the_stated_chances(bias):
     world = World(data_bias=bias)
     scenes = make_scenes(8000, 1, world)
-    for group, table in chances(world.activity_pairs, bias).items():
+    for group, table in concept_probabilities(world.activity_pairs, bias).items():
         done = Counter(scene.activity for scene in scenes if scene.person["gender"] == group)
         for activity, chance in table.items():
             assert done[activity] / done.total() == pytest.approx(
@@ -71,7 +73,7 @@ def test_activities_follow_the_stated_chances(bias):
 
 
 def test_without_data_bias_nothing_depends_on_gender():
-    table = chances(ACTIVITY_PAIRS, 0.0)
+    table = concept_probabilities(ACTIVITY_PAIRS, 0.0)
     assert table["female"] == pytest.approx(table["male"])
     scenes = make_scenes(20000, 3, World(data_bias=0.0))
     for what in (lambda s: s.extras, lambda s: (s.place,), lambda s: (s.occupation,)):
@@ -98,26 +100,26 @@ def test_cues_come_in_the_stated_shares():
 def test_the_truth_of_a_world_of_six_pairs_by_hand():
     """Six pairs of strengths 1, 1, .6, .6, .3, 0 (mean .5833): .9 b s (.4 + .2 / 6), so 22.75 % at b = 1."""
     pairs = [
-        Pair({"female": f"f{n}", "male": f"m{n}"}, strength)
+        ActivityPair({"female": f"f{n}", "male": f"m{n}"}, strength)
         for n, strength in enumerate((1, 1, 0.6, 0.6, 0.3, 0))
     ]
     cues = {"full": 0.4, "ambiguous": 0.4, "absent": 0.2}
     for bias, expected in ((0.0, 0.0), (0.5, 0.11375), (1.0, 0.2275)):
-        found = best_guess_bias(pairs, bias, cues)
+        found = bayes_optimal_bias(pairs, bias, cues)
         assert np.mean(np.abs(list(found.values()))) == pytest.approx(expected)
         assert all(found[f"f{n}"] == pytest.approx(-found[f"m{n}"]) for n in range(6))
-    assert best_guess_bias(pairs, 1.0, {"full": 1.0, "ambiguous": 0.0, "absent": 0.0})["f0"] == 0
+    assert bayes_optimal_bias(pairs, 1.0, {"full": 1.0, "ambiguous": 0.0, "absent": 0.0})["f0"] == 0
 
 
 def test_the_truth_is_what_counting_scenes_gives():
-    """The best guesser knows how often each activity goes with what a picture shows; here it learns it by counting."""
+    """The optimal classifier knows the share of each activity given the image; here the shares are counted."""
     world = World(data_bias=1.0, several=0)
     scenes = make_scenes(120_000, 5, world)
 
     def seen(scene):
         if scene.cue == "full":
             return ("full", scene.activity)
-        pair = tuple(ACTIVITIES[scene.activity].of.values())
+        pair = tuple(ACTIVITIES[scene.activity].concepts.values())
         return ("ambiguous", *pair) if scene.cue == "ambiguous" else ("absent", scene.place)
 
     counts: dict = {group: {} for group in ATTRIBUTES["gender"]}

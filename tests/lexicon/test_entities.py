@@ -1,4 +1,4 @@
-"""Names of particular things: by the gazetteer in any caption, by capitals where captions have ordinary ones."""
+"""Named entities: found by the gazetteer in any caption, and by capitals in captions in sentence case."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_names_come_in_the_order_of_the_caption_and_once():
 
 
 def test_the_list_says_where_it_comes_from_and_is_no_lexicon_of_an_attribute():
-    listed = NAMES.listed
+    listed = NAMES.lexicon
     assert all((listed.source, listed.licence, listed.version, listed.note))
     assert listed.name not in {lexicon.name for lexicon in shipped_lexicons()}
     assert NAMES.label == f"entities@{listed.version}@{listed.digest}"
     assert entity_names() is NAMES
 
 
-LISTED = [name for group, names in NAMES.listed.groups.items() if group != "capitalised" for name in names]
+LISTED = [name for group, names in NAMES.lexicon.groups.items() if group != "capitalised" for name in names]
 
 
 def test_every_listed_name_is_found():
@@ -93,7 +93,7 @@ def test_every_listed_name_is_found():
 
 
 def test_nothing_is_listed_as_a_name_and_as_none():
-    for phrase in NAMES.listed.not_naming:
+    for phrase in NAMES.lexicon.not_naming:
         assert NAMES.find(phrase) == [], phrase
 
 

@@ -1,4 +1,4 @@
-"""Finding and hiding group words."""
+"""Finding and masking group words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portrayal.lexicon import Finder, Lexicon, load_lexicon, tokenize
+from portrayal.lexicon import Lexicon, MentionFinder, load_lexicon, tokenize
 
-GENDER = Finder(load_lexicon("gender"))
-RACE = Finder(load_lexicon("race"))
-AGE = Finder(load_lexicon("age"))
+GENDER = MentionFinder(load_lexicon("gender"))
+RACE = MentionFinder(load_lexicon("race"))
+AGE = MentionFinder(load_lexicon("age"))
 
 NAMED = {
     "a man on a horse": ("male",),
@@ -88,7 +88,7 @@ def test_age_words(caption, groups):
 
 def test_mentions_carry_their_place():
     caption = "The Man's wife"
-    assert [(m.group, m.word, caption[m.start : m.end]) for m in GENDER.mentions(caption)] == [
+    assert [(m.group, m.word, caption[m.start : m.end]) for m in GENDER.find(caption)] == [
         ("male", "man", "Man"),
         ("female", "wife", "wife"),
     ]
@@ -96,14 +96,14 @@ def test_mentions_carry_their_place():
 
 def test_places_are_those_of_the_original_text():
     caption = "İstanbul: a man"  # the first letter is longer in lower case
-    (mention,) = GENDER.mentions(caption)
+    (mention,) = GENDER.find(caption)
     assert caption[mention.start : mention.end] == "man"
 
 
 def test_phrases_match_longest_first():
     lexicon = Lexicon("x", "x", {"a": ("fire", "fire fighter"), "b": ("fighter",)}, before_person=())
-    finder = Finder(lexicon)
-    assert [(m.group, m.word) for m in finder.mentions("a fire fighter, a fighter")] == [
+    finder = MentionFinder(lexicon)
+    assert [(m.group, m.word) for m in finder.find("a fire fighter, a fighter")] == [
         ("a", "fire fighter"),
         ("b", "fighter"),
     ]
@@ -138,12 +138,12 @@ NOT_NAMING = Lexicon(
     ],
 )
 def test_phrases_that_name_nobody(caption, words):
-    assert [mention.word for mention in Finder(NOT_NAMING).mentions(caption)] == words
+    assert [mention.word for mention in MentionFinder(NOT_NAMING).find(caption)] == words
 
 
 def test_masks_hide_words_in_phrases_that_name_nobody():
-    assert Finder(NOT_NAMING).mask("French fries", "X") == "X fries"
-    assert Finder(NOT_NAMING).mask_words(["french", "fries"], None) == ["fries"]
+    assert MentionFinder(NOT_NAMING).mask("French fries", "X") == "X fries"
+    assert MentionFinder(NOT_NAMING).mask_words(["french", "fries"], None) == ["fries"]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_masking_is_complete_idempotent_and_token_wise(caption):
 def test_any_text_can_be_searched_and_masked(text):
     for finder in (GENDER, RACE, AGE):
         finder.mask(text, "x")
-        for mention in finder.mentions(text):
+        for mention in finder.find(text):
             assert text[mention.start : mention.end].lower() == mention.word
 
 

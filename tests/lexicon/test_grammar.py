@@ -1,4 +1,4 @@
-"""The content words of captions, by hand; the rules were also held against spaCy's tagger while they were written."""
+"""Content words of captions labelled by hand; the rules were also compared with spaCy's tagger."""
 
 from __future__ import annotations
 
@@ -119,13 +119,13 @@ CASES = {
 }
 
 
-def told(words: list[Word]) -> str:
-    return " ".join(f"{word.lemma.replace(' ', '_')}/{word.part[0]}" for word in words)
+def format_words(words: list[Word]) -> str:
+    return " ".join(f"{word.lemma.replace(' ', '_')}/{word.pos[0]}" for word in words)
 
 
 @pytest.mark.parametrize("caption", CASES)
 def test_by_hand(caption):
-    assert told(content_words(tokenize(caption))) == CASES[caption]
+    assert format_words(content_words(tokenize(caption))) == CASES[caption]
 
 
 def test_words_know_their_place_and_their_sense():
@@ -161,9 +161,9 @@ def test_real_captions(shared):
     lines = (shared / "coco" / "human_captions_val2014.jsonl").read_text().splitlines()
     captions = [tokenize(caption) for line in lines[::10] for caption in json.loads(line)["captions"]]
     found = [content_words(tokens) for tokens in captions]
-    nouns = [word for words in found for word in words if word.part == "noun"]
-    verbs = [word for words in found for word in words if word.part == "verb"]
+    nouns = [word for words in found for word in words if word.pos == "noun"]
+    verbs = [word for words in found for word in words if word.pos == "verb"]
     assert sum(word.synset is not None for word in nouns) > 0.985 * len(nouns)
-    assert sum(any(word.part == "noun" for word in words) for words in found) > 0.998 * len(found)
+    assert sum(any(word.pos == "noun" for word in words) for words in found) > 0.998 * len(found)
     assert 3.2 < len(nouns) / len(found) < 4.2
     assert 0.8 < len(verbs) / len(found) < 1.6

@@ -1,4 +1,4 @@
-"""One caption told of each group in turn."""
+"""Versions of a caption for each group."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portrayal.lexicon import NEUTRAL, Filler, Finder, Lexicon, load_lexicon, shipped_lexicons
+from portrayal.lexicon import NEUTRAL, GroupVersions, Lexicon, MentionFinder, load_lexicon, shipped_lexicons
 
-GENDER = Filler(load_lexicon("gender"))
+GENDER = GroupVersions(load_lexicon("gender"))
 TOLD = {
     # caption: (of a man, of a woman, of anybody)
     "A man and his dog": ("A man and his dog", "A woman and her dog", "A person and their dog"),
@@ -28,40 +28,40 @@ TOLD = {
 
 @pytest.mark.parametrize("caption", TOLD)
 def test_telling(caption):
-    assert tuple(GENDER.fill(caption, group) for group in ("male", "female", NEUTRAL)) == TOLD[caption]
+    assert tuple(GENDER.in_group(caption, group) for group in ("male", "female", NEUTRAL)) == TOLD[caption]
 
 
 def test_adjectives_are_left_out_and_articles_follow():
-    race, age = Filler(load_lexicon("race")), Filler(load_lexicon("age"))
-    assert race.fill("an African man with a black dog", NEUTRAL) == "a man with a black dog"
-    assert race.fill("a black man", "light") == "a white man"
+    race, age = GroupVersions(load_lexicon("race")), GroupVersions(load_lexicon("age"))
+    assert race.in_group("an African man with a black dog", NEUTRAL) == "a man with a black dog"
+    assert race.in_group("a black man", "light") == "a white man"
     assert (
-        race.fill("an african man", "dark") == "a black man"
+        race.in_group("an african man", "dark") == "a black man"
     )  # which of a group's words stood there is lost
-    assert age.fill("an old actor", NEUTRAL) == "an old actor"  # the list of ages has no such person
-    assert age.fill("an old person", NEUTRAL) == "a person"
-    assert age.fill("a child", "old") == "an adult"
+    assert age.in_group("an old actor", NEUTRAL) == "an old actor"  # the list of ages has no such person
+    assert age.in_group("an old person", NEUTRAL) == "a person"
+    assert age.in_group("a child", "old") == "an adult"
 
 
 def test_a_list_without_counterparts_uses_one_word_for_each_group():
     lexicon = Lexicon("x", "x", {"a": ("apple", "apples"), "b": ("pear",)}, neutral=("fruit",))
-    filler = Filler(lexicon)
-    assert filler.fill("an apple", "b") == "a pear"
-    assert filler.fill("a pear", "a") == "an apple"
-    assert filler.fill("an apple and a pear", NEUTRAL) == "a fruit and a fruit"
-    assert filler.fill("two apples", "b") is None  # a word that none stands for
-    bare = Filler(Lexicon("x", "x", {"a": ("apple",)}))
-    assert bare.fill("an apple", NEUTRAL) is None
+    versions = GroupVersions(lexicon)
+    assert versions.in_group("an apple", "b") == "a pear"
+    assert versions.in_group("a pear", "a") == "an apple"
+    assert versions.in_group("an apple and a pear", NEUTRAL) == "a fruit and a fruit"
+    assert versions.in_group("two apples", "b") is None  # a word that none stands for
+    bare = GroupVersions(Lexicon("x", "x", {"a": ("apple",)}))
+    assert bare.in_group("an apple", NEUTRAL) is None
 
 
 def test_the_word_that_stands_for_a_group():
-    assert [load_lexicon("gender").standing_for(group) for group in ("male", "female", NEUTRAL)] == [
+    assert [load_lexicon("gender").word_for(group) for group in ("male", "female", NEUTRAL)] == [
         "man",
         "woman",
         "person",
     ]
-    assert load_lexicon("race").standing_for("dark") == "black person"
-    assert load_lexicon("gender").standing_for("other") is None
+    assert load_lexicon("race").word_for("dark") == "black person"
+    assert load_lexicon("gender").word_for("other") is None
 
 
 WORDS = [word for words in load_lexicon("gender").groups.values() for word in words]
@@ -70,19 +70,19 @@ WORDS = [word for words in load_lexicon("gender").groups.values() for word in wo
 @given(st.lists(st.sampled_from([*WORDS, "a", "dog", "runs", "the"]), max_size=8))
 def test_a_filled_caption_names_the_group_and_no_other(words):
     caption = " ".join(words)
-    finder = Finder(load_lexicon("gender"))
+    finder = MentionFinder(load_lexicon("gender"))
     for group in ("male", "female"):
-        told = GENDER.fill(caption, group)
-        if told is not None:
-            assert set(finder.groups(told)) <= {group}
-    plain = GENDER.fill(caption, NEUTRAL)
+        version = GENDER.in_group(caption, group)
+        if version is not None:
+            assert set(finder.groups(version)) <= {group}
+    plain = GENDER.in_group(caption, NEUTRAL)
     assert plain is None or not finder.groups(plain)
 
 
 @pytest.mark.parametrize(
-    "lexicon", [one for one in shipped_lexicons() if one.plain], ids=lambda one: one.name
+    "lexicon", [lexicon for lexicon in shipped_lexicons() if lexicon.plain], ids=lambda lexicon: lexicon.name
 )
 def test_plain_words_name_no_group(lexicon):
-    named = {word for words in lexicon.naming.values() for word in words}
+    named = {word for words in lexicon.naming_words.values() for word in words}
     assert set(lexicon.plain) <= named
     assert not {other for others in lexicon.plain.values() for other in others} & named

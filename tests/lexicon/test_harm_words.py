@@ -13,7 +13,7 @@ import portrayal.lexicon.harms as harms
 from portrayal.errors import InputError, PortrayalError
 from portrayal.lexicon import tokenize
 from portrayal.lexicon.harms import (
-    Listing,
+    DemeaningLevels,
     adjectives_as_nouns,
     demeaning_words,
     framing_words,
@@ -122,7 +122,7 @@ UNLISTED = [
 
 @pytest.mark.parametrize("case", SENSES, ids=" ".join)
 def test_senses(case):
-    assert demeaning_words().senses(*case) == Listing(*SENSES[case])
+    assert demeaning_words().senses(*case) == DemeaningLevels(*SENSES[case])
 
 
 @pytest.mark.parametrize("case", UNLISTED, ids=" ".join)
@@ -224,7 +224,7 @@ def test_every_pair_has_a_reason_and_words():
 
 
 def words_about(**person):
-    return {word for pair in in_context() if pair.about(person) for word in pair.words}
+    return {word for pair in in_context() if pair.applies_to(person) for word in pair.words}
 
 
 def test_whom_pairs_are_about():
@@ -300,9 +300,9 @@ def own(tmp_path):
 
 def test_a_users_own_lists(own):
     text = {kind: f'name = "mine"\n{rest}' for kind, rest in OWN.items()}
-    assert own("demeaning", text["demeaning"]).senses("foo", "noun") == Listing(False, False, True)
+    assert own("demeaning", text["demeaning"]).senses("foo", "noun") == DemeaningLevels(False, False, True)
     (pair,) = own("in_context", text["in_context"])
-    assert pair.about({"team": "RED"})
+    assert pair.applies_to({"team": "RED"})
     assert pair.words == {"slow"}
     assert not pair.unless_seen
     assert own("adjective_as_noun", text["adjective_as_noun"]).find(["two", "reds"]) == [(1, "reds")]

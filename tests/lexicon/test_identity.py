@@ -1,4 +1,4 @@
-"""Words for social groups on several axes: what names people, and what only looks as if it did."""
+"""Identity words on several axes: mentions of people, and words that only look like mentions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portrayal.errors import PortrayalError
-from portrayal.lexicon import Finder, Lexicon, shipped_lexicons, tokenize
-from portrayal.lexicon.identity import AXES, NORP, IdentityWords, Named, identity_words
+from portrayal.lexicon import Lexicon, MentionFinder, shipped_lexicons, tokenize
+from portrayal.lexicon.identity import AXES, NORP, IdentityMention, IdentityWords, identity_words
 
 WORDS = identity_words()
 
@@ -164,7 +164,7 @@ CASES: dict[str, dict[str, list[str]]] = {
 
 
 def found(caption: str, axis: str) -> list[str]:
-    return [one.word for one in WORDS.find(tokenize(caption)) if one.axis == axis]
+    return [mention.word for mention in WORDS.find(tokenize(caption)) if mention.axis == axis]
 
 
 @pytest.mark.parametrize(
@@ -176,9 +176,9 @@ def test_words_that_name_people(axis, caption):
 
 def test_places_groups_and_axes():
     assert WORDS.find(tokenize("Two young girls")) == [
-        Named("age", "young", "young", 1, 1),
-        Named("gender", "girls", "female", 2, 1),
-        Named("age", "girls", "young", 2, 1),
+        IdentityMention("age", "young", "young", 1, 1),
+        IdentityMention("gender", "girls", "female", 2, 1),
+        IdentityMention("age", "girls", "young", 2, 1),
     ]
     assert WORDS.axes == AXES
     assert set(NORP) < set(AXES)
@@ -220,10 +220,10 @@ def test_one_list_alone_agrees_with_a_finder():
         {"a": ("red", "red hat", "hat stand"), "b": ("hat",)},
         not_naming=("red hat club", "top hat"),
     )
-    words, finder = IdentityWords({"x": lexicon}), Finder(lexicon)
+    words, finder = IdentityWords({"x": lexicon}), MentionFinder(lexicon)
     for caption in ("a red hat stand", "red hat club hat", "top hat stand", "hat red", "", "top red hat"):
         assert [one.word for one in words.find(tokenize(caption))] == [
-            mention.word for mention in finder.mentions(caption)
+            mention.word for mention in finder.find(caption)
         ]
 
 
@@ -240,29 +240,33 @@ def test_all_axes_at_once_agree_with_each_alone(tokens):
     }
     together = IdentityWords(lexicons).find(tokens)
     for axis, lexicon in lexicons.items():
-        assert [one for one in together if one.axis == axis] == IdentityWords({axis: lexicon}).find(tokens)
-    assert [one.start for one in together] == sorted(one.start for one in together)
+        assert [mention for mention in together if mention.axis == axis] == IdentityWords(
+            {axis: lexicon}
+        ).find(tokens)
+    assert [mention.start for mention in together] == sorted(mention.start for mention in together)
 
 
 @given(st.text())
 def test_any_text_can_be_searched(text):
     tokens = tokenize(text)
-    for one in WORDS.find(tokens):
-        assert " ".join(tokens[one.start : one.start + one.length]) == one.word
-        assert one.word in WORDS.lexicons[one.axis].groups[one.group]
+    for mention in WORDS.find(tokens):
+        assert " ".join(tokens[mention.start : mention.start + mention.length]) == mention.word
+        assert mention.word in WORDS.lexicons[mention.axis].groups[mention.group]
 
 
 def test_words_of_all_lists_say_what_a_person_is():
     tall = Lexicon("tall", "height", {"tall": ("tall",)}, before_person=("tall",))
     words = identity_words([tall])
     assert words.axes == (*AXES, "height")
-    found = {c: [one.word for one in words.find(tokenize(c))] for c in ("a tall lady", "a tall lady bug")}
+    found = {
+        c: [mention.word for mention in words.find(tokenize(c))] for c in ("a tall lady", "a tall lady bug")
+    }
     assert found == {"a tall lady": ["tall", "lady"], "a tall lady bug": []}
     assert words.find(tokenize("a tall tree")) == []
 
 
 def test_a_phrase_of_one_list_leaves_the_person_to_the_others():
-    assert [(one.axis, one.word) for one in WORDS.find(tokenize("a young english teacher"))] == [
+    assert [(mention.axis, mention.word) for mention in WORDS.find(tokenize("a young english teacher"))] == [
         ("age", "young")
     ]
 
@@ -272,7 +276,7 @@ def test_own_lists_take_the_place_of_an_axis(tmp_path):
     path.write_text('name = "mine"\nattribute = "religion"\n[groups]\nmonks = ["monk"]\n')
     words = identity_words([path])
     assert words.axes == AXES
-    assert [(one.axis, one.group) for one in words.find(["a", "muslim", "monk"])] == [
+    assert [(mention.axis, mention.group) for mention in words.find(["a", "muslim", "monk"])] == [
         ("gender", "male"),
         ("religion", "monks"),
     ]

@@ -1,4 +1,4 @@
-"""Lexicon files: the shipped ones are complete, a user's own is checked."""
+"""Lexicon files: the shipped ones are complete, and a user's own is validated."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def test_a_word_listed_here_stays_in_its_group(tmp_path):
         '[groups]\nyoung = ["kid", "adult"]\nold = ["teen"]\n'
     )
     lexicon = read_lexicon(path)
-    assert "adult" not in lexicon.naming["old"]
-    assert "teen" not in lexicon.naming["young"]
-    assert "elderly" in lexicon.naming["old"]
+    assert "adult" not in lexicon.naming_words["old"]
+    assert "teen" not in lexicon.naming_words["young"]
+    assert "elderly" in lexicon.naming_words["old"]
 
 
 BAD = {

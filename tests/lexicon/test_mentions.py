@@ -1,4 +1,4 @@
-"""Who is mentioned: one reading for all metrics, held against sentences that were labelled by hand."""
+"""Mentions of people: all metrics agree, checked against sentences labelled by hand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from portrayal.lexicon import Finder, load_lexicon, tokenize
+from portrayal.lexicon import MentionFinder, load_lexicon, tokenize
 from portrayal.lexicon.identity import identity_words
 from portrayal.lexicon.lexicon import parse_lexicon
-from portrayal.lexicon.people import person_mentioned
+from portrayal.lexicon.people import first_person_mention
 from portrayal.lexicon.person_labels import is_person_label
 from portrayal.lexicon.wordnet.grammar import content_words
 
@@ -18,13 +18,13 @@ LABELLED = [
     line.split("\t")
     for line in (Path(__file__).parent / "mentions.tsv").read_text(encoding="utf-8").splitlines()
 ]
-GENDER = Finder(load_lexicon("gender"))
-PUBLISHED = Finder(load_lexicon("gender-lic"))
+GENDER = MentionFinder(load_lexicon("gender"))
+PUBLISHED = MentionFinder(load_lexicon("gender-lic"))
 
 
 def mentions(caption: str) -> bool:
     tokens = tokenize(caption)
-    return person_mentioned(tokens, content_words(tokens)) is not None
+    return first_person_mention(tokens, content_words(tokens)) is not None
 
 
 def harms_groups(caption: str) -> set[str]:
@@ -53,7 +53,7 @@ def test_precision_and_recall_of_mentions():
 )
 def test_what_names_nobody_names_nobody_in_every_finder(caption):
     assert GENDER.groups(caption) == ()
-    assert Finder(load_lexicon("gender-broad")).groups(caption) == ()
+    assert MentionFinder(load_lexicon("gender-broad")).groups(caption) == ()
     assert harms_groups(caption) == set()
     assert not mentions(caption)
     assert PUBLISHED.groups(caption) != ()  # as published: every listed word names its group
@@ -72,7 +72,7 @@ def test_harms_and_the_default_list_name_the_same_genders():
     """But for pronouns, which are no part of the published rule of harms."""
     pronouns = set("he his him himself she her hers herself".split())
     axis = identity_words().lexicons["gender"].groups
-    for group, words in load_lexicon("gender").naming.items():
+    for group, words in load_lexicon("gender").naming_words.items():
         assert set(words) - pronouns == set(axis[group])
 
 
@@ -156,7 +156,7 @@ def test_labels_of_things(label):
 def test_rules_for_english_are_not_applied_to_other_languages():
     """ "No" before a group word means nothing by itself in a list of another language."""
     words = 'name = "lista"\nlanguage = "es"\n[groups]\nfemale = ["mujer"]\n'
-    spanish = Finder(parse_lexicon(words, "lista.toml"))
-    english = Finder(parse_lexicon(words.replace('language = "es"\n', ""), "lista.toml"))
+    spanish = MentionFinder(parse_lexicon(words, "lista.toml"))
+    english = MentionFinder(parse_lexicon(words.replace('language = "es"\n', ""), "lista.toml"))
     assert spanish.groups("no mujer") == ("female",)
     assert english.groups("no mujer") == ()

@@ -1,4 +1,4 @@
-"""Objects in captions: plurals, other words, longest names first, and a user's own list."""
+"""Objects in captions: plurals, synonyms, longest names first, and a user's own list."""
 
 from __future__ import annotations
 

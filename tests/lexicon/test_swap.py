@@ -1,4 +1,4 @@
-"""The other text: case, plural, possessives, pronouns, articles."""
+"""Swapped captions: case, plural, possessives, pronouns, articles."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_swapping(caption):
     assert GENDER.swap(caption).text == SWAPPED[caption]
 
 
-def test_words_without_a_counterpart_are_left_and_told():
+def test_words_without_a_counterpart_are_reported():
     swapped = GENDER.swap("a pregnant woman")
     assert swapped.text == "a pregnant man"
-    assert swapped.left == ("pregnant",)
+    assert swapped.unswapped == ("pregnant",)
     assert swapped.changed == (("woman", "man"),)
 
 

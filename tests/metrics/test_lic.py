@@ -17,9 +17,9 @@ import portrayal
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lab import make_study
 from portrayal.metrics import lic
-from portrayal.metrics.shared.classifier.captions import Reader
-from portrayal.metrics.shared.classifier.corpus import features_of
-from portrayal.metrics.shared.classifier.linear import Guesser
+from portrayal.metrics.shared.classifier.captions import CorpusBuilder
+from portrayal.metrics.shared.classifier.corpus import unigrams_and_bigrams
+from portrayal.metrics.shared.classifier.linear import LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.protocol import Protocol
 from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, leak_safe_folds, paper_split
@@ -36,7 +36,7 @@ def lab() -> Study:
 
 
 @pytest.fixture(scope="module")
-def found(lab: Study) -> Results:
+def results(lab: Study) -> Results:
     return lic(lab, attribute="gender", permutations=20, bootstrap=100)
 
 
@@ -57,15 +57,15 @@ def row(results: Results, term: str, system: str | None = None, group=None, item
 def study_of(
     captions: list[str], groups: list[str], references: dict[int, list[str]] | None = None, **more
 ) -> Study:
-    images = [f"{number:04d}" for number in range(len(captions))]
-    people = None
+    images = [f"{index:04d}" for index in range(len(captions))]
+    human = None
     if references is not None:
-        told = [(images[number], text) for number, texts in references.items() for text in texts]
-        people = pl.DataFrame(told, schema=["image_id", "caption"], orient="row")
+        rows = [(images[index], text) for index, texts in references.items() for text in texts]
+        human = pl.DataFrame(rows, schema=["image_id", "caption"], orient="row")
     return Study.from_frames(
         captions=pl.DataFrame({"image_id": images, "system": "s", "caption": captions}),
         attributes=pl.DataFrame({"image_id": images, "gender": groups}),
-        references=people,
+        references=human,
         **more,
     )
 
@@ -73,18 +73,18 @@ def study_of(
 def leaking(size: int = 200, seed: int = 0) -> tuple[list[str], list[str]]:
     rng = np.random.default_rng(seed)
     groups = ["female" if yes else "male" for yes in rng.random(size) < 0.4]
-    said = [
+    captions = [
         f"a person {'cooks' if (group == 'female') == (rng.random() < 0.8) else 'skis'} near w{rng.integers(60)}"
         for group in groups
     ]
-    return said, groups
+    return captions, groups
 
 
 # The published data
 
 
 def test_the_published_split_gives_the_reference_values(lic_gender):
-    study = portrayal.read_study(lic_gender).only(FIVE)
+    study = portrayal.read_study(lic_gender).select_systems(FIVE)
     results = lic(study, attribute="gender", split="paper", bootstrap=20)
     expected = dict(zip(FIVE, (43.4, 44.7, 48.8, 46.6, 51.2), strict=True))
     unseen = dict(zip(FIVE, (231, 296, 373, 133, 137), strict=True))  # table 3 of the first reproduction
@@ -96,7 +96,7 @@ def test_the_published_split_gives_the_reference_values(lic_gender):
         assert 0.5 < mine.std_seed < 2.5
         assert 41 <= value(results, "lic_d", system) <= 45
         assert row(results, "lic_d", system).n == 520
-        assert "fewer than 5 captions by people" in row(results, "lic", system).reason
+        assert "fewer than 5 human captions" in row(results, "lic", system).reason
         assert value(results, "lic", system) == pytest.approx(
             value(results, "lic_m_paired", system) - value(results, "lic_d", system)
         )
@@ -108,8 +108,8 @@ def test_the_published_split_gives_the_reference_values(lic_gender):
 
 
 def test_leak_safe_folds_give_the_reference_values(lic_gender):
-    study = portrayal.read_study(lic_gender).only(FIVE)
-    study = Study(captions=study.captions, attributes=study.attributes)  # the system alone
+    study = portrayal.read_study(lic_gender).select_systems(FIVE)
+    study = Study(captions=study.captions, attributes=study.attributes)  # no human captions
     results = lic(study, attribute="gender", permutations=0, bootstrap=200, seeds=(0, 1))
     expected = dict(zip(FIVE, (43.0, 44.9, 49.4, 43.6, 47.5), strict=True))
     errors = dict(zip(FIVE, (1.1, 1.1, 1.1, 1.9, 2.0), strict=True))
@@ -119,11 +119,11 @@ def test_leak_safe_folds_give_the_reference_values(lic_gender):
         assert mine.n == 10_780
         assert mine.se_data == pytest.approx(errors[system], abs=0.2)
         assert value(results, "lic_d", system) is None
-        assert "no captions of people" in row(results, "lic", system).reason
+        assert "no human captions" in row(results, "lic", system).reason
 
 
 def test_chance_on_the_published_data_is_not_25(lic_gender):
-    study = portrayal.read_study(lic_gender).only(["sat"])
+    study = portrayal.read_study(lic_gender).select_systems(["sat"])
     results = lic(study, attribute="gender", permutations=10, bootstrap=20, seeds=(0,))
     assert 27.5 < value(results, "null_m") < 28.9
     assert 28.8 < value(results, "null_d") < 30.0
@@ -135,29 +135,29 @@ def test_chance_on_the_published_data_is_not_25(lic_gender):
     assert value(results, "lic_excess") == pytest.approx(expected)
 
 
-def test_common_folds_say_what_they_cost(lic_gender):
-    study = portrayal.read_study(lic_gender).only(["nic-equalizer"])
+def test_common_folds_report_the_share_of_training_captions(lic_gender):
+    study = portrayal.read_study(lic_gender).select_systems(["nic-equalizer"])
     study = Study(captions=study.captions, attributes=study.attributes)
     mine = row(
         lic(study, attribute="gender", split="common", folds=5, permutations=0, bootstrap=20, seeds=(0,)),
         "lic_m",
     )
-    assert "common folds keep 28% of the captions" in mine.reason
+    assert "common folds keep 28% of the training captions" in mine.reason
 
 
-def test_race_words_stay_and_a_vocabulary_that_lacks_the_systems_words_is_told(shared, tmp_path, command):
+def test_race_words_stay_and_a_vocabulary_gap_is_reported(shared, tmp_path, command):
     out = tmp_path / "race"
     source = shared / "lic" / "bias_data" / "Show-Attend-Tell"
     vocabulary = shared / "lic" / "bias_data" / "model_vocab"
-    people = shared / "coco" / "human_captions_val2014.jsonl"
+    references = shared / "coco" / "human_captions_val2014.jsonl"
     code, _, _ = command(
-        "import", "lic", source, vocabulary, "--attribute", "race", "--references", people, "--out", out
+        "import", "lic", source, vocabulary, "--attribute", "race", "--references", references, "--out", out
     )
     assert code == 0
     results = lic(portrayal.read_study(out), attribute="race", split="paper", seeds=(0, 12), bootstrap=20)
-    mine = row(results, "lic_m")
-    assert mine.settings["mask"] is None
-    assert mine.n == 220
+    lic_m = row(results, "lic_m")
+    assert lic_m.settings["mask"] is None
+    assert lic_m.n == 220
     assert "not in its vocabulary (man, woman," in row(results, "lic_d").reason
 
 
@@ -169,42 +169,44 @@ def plain(texts, groups, splits, balanced) -> float:
     names = sorted(set(groups))
     total = {name: [] for name in names}
     for train, test in splits:
-        reader = CountVectorizer(analyzer=lambda words: features_of(words), binary=True, min_df=2)
-        learnt = reader.fit_transform([texts[p] for p in train])
+        vectorizer = CountVectorizer(
+            analyzer=lambda words: unigrams_and_bigrams(words), binary=True, min_df=2
+        )
+        train_matrix = vectorizer.fit_transform([texts[p] for p in train])
         model = LogisticRegression(
             C=0.1, tol=1e-8, max_iter=10_000, class_weight="balanced" if balanced else None
         )
-        model.fit(learnt, [groups[p] for p in train])
-        likely = model.predict_proba(reader.transform([texts[p] for p in test]))
-        for place, row in zip(test, likely, strict=True):
-            true = names.index(groups[place])
-            total[groups[place]].append(row[true] if row.argmax() == true else 0.0)
-    return 100 * float(np.mean([np.mean(found) for found in total.values()]))
+        model.fit(train_matrix, [groups[p] for p in train])
+        proba = model.predict_proba(vectorizer.transform([texts[p] for p in test]))
+        for index, row in zip(test, proba, strict=True):
+            true = names.index(groups[index])
+            total[groups[index]].append(row[true] if row.argmax() == true else 0.0)
+    return 100 * float(np.mean([np.mean(group_scores) for group_scores in total.values()]))
 
 
-def test_crossfit_is_a_plain_implementations(lab):
+def test_crossfit_agrees_with_a_plain_implementation(lab):
     system = lab.systems[-1]
     results = lic(lab, attribute="gender", systems=[system], permutations=0, bootstrap=20, seeds=(5, 9))
-    told = dict(lab.spoken(system).select("image_id", "caption").iter_rows())
+    caption_of = dict(lab.captions_of(system).select("image_id", "caption").iter_rows())
     truth = dict(lab.labels("gender").iter_rows())
-    images = sorted(image for image in told if image in truth)
-    texts = Mask.for_attribute("gender", None, None).read([told[image] for image in images])
+    images = sorted(image for image in caption_of if image in truth)
+    texts = Mask.for_attribute("gender", None, None).apply([caption_of[image] for image in images])
     groups = [truth[image] for image in images]
     by_hand = []
     for seed in (5, 9):
         fold = leak_safe_folds(texts, 10, seed)
-        splits = [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(10)]
+        splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
         by_hand.append(plain(texts, groups, splits, True))
     assert value(results, "lic_m", system) == pytest.approx(np.mean(by_hand), abs=0.01)
     assert row(results, "lic_m", system).std_seed == pytest.approx(np.std(by_hand, ddof=1), abs=0.01)
 
 
-def test_the_published_split_is_a_plain_implementations(lic_gender):
-    study = portrayal.read_study(lic_gender).only(["nic-plus"])
+def test_the_published_split_agrees_with_a_plain_implementation(lic_gender):
+    study = portrayal.read_study(lic_gender).select_systems(["nic-plus"])
     captions = study.captions
     truth = dict(study.labels("gender").iter_rows())
     groups = [truth[image] for image in captions["image_id"]]
-    texts = Mask.for_attribute("gender", None, None).read(captions["caption"].to_list())
+    texts = Mask.for_attribute("gender", None, None).apply(captions["caption"].to_list())
     split = paper_split(groups, 0)
     by_hand = plain(texts, groups, [(split.train, split.test)], False)
     alone = Study(captions=captions, attributes=study.attributes)
@@ -215,60 +217,62 @@ def test_the_published_split_is_a_plain_implementations(lic_gender):
 # Rows
 
 
-def test_every_term_has_its_rows(found, lab):
-    terms = Counter(m.term for m in found.measurements if m.system == lab.systems[0] and m.item is None)
+def test_every_term_has_its_rows(results, lab):
+    terms = Counter(m.term for m in results.measurements if m.system == lab.systems[0] and m.item is None)
     three = (
         "lic_m lic_m_calibrated lic_d lic_m_paired lic lic_excess null_m null_d accuracy confidence".split()
     )
     assert {term: count for term, count in terms.items() if term in three} == dict.fromkeys(three, 3)
     assert terms["duplicates"] == 1
-    assert {m.unit for m in found.measurements if m.term != "word"} == {"percent"}
-    assert {m.system for m in found.measurements} == set(lab.systems)
-    words = [m for m in found.measurements if m.term == "word"]
+    assert {m.unit for m in results.measurements if m.term != "word"} == {"percent"}
+    assert {m.system for m in results.measurements} == set(lab.systems)
+    words = [m for m in results.measurements if m.term == "word"]
     assert {m.unit for m in words} == {"contribution"}
     assert all(m.low < m.value < m.high and (m.q is not None) == (m.n >= 30) for m in words)
-    assert len({m.id for m in found.measurements}) == len(found.measurements)
+    assert len({m.id for m in results.measurements}) == len(results.measurements)
 
 
-def test_lic_is_the_mean_over_groups(found, lab):
+def test_lic_is_the_mean_over_groups(results, lab):
     for system in lab.systems:
         for term in ("lic_m", "lic_d", "accuracy", "null_m", "lic"):
-            parts = [value(found, term, system, group) for group in lab.groups("gender")]
-            assert value(found, term, system) == pytest.approx(np.mean(parts))
+            group_values = [value(results, term, system, group) for group in lab.groups("gender")]
+            assert value(results, term, system) == pytest.approx(np.mean(group_values))
 
 
-def test_a_system_that_amplifies_more_gives_away_more(found, lab):
+def test_amplification_raises_lic(results, lab):
     faithful, amplifying = "faithful", "stereotyping"
     assert (
-        value(found, "lic_m", amplifying) > value(found, "lic_m", faithful) > value(found, "null_m", faithful)
+        value(results, "lic_m", amplifying)
+        > value(results, "lic_m", faithful)
+        > value(results, "null_m", faithful)
     )
-    assert row(found, "lic_m", amplifying).p == pytest.approx(1 / 21)
+    assert row(results, "lic_m", amplifying).p == pytest.approx(1 / 21)
 
 
-def test_evidence_has_every_tested_caption_with_its_words(found, lab):
+def test_evidence_has_every_tested_caption_with_its_words(results, lab):
     system = lab.systems[0]
-    captions = found.evidence_of(row(found, "lic_m", system))
-    assert captions.height == row(found, "lic_m", system).n
+    captions = results.evidence_of(row(results, "lic_m", system))
+    assert captions.height == row(results, "lic_m", system).n
     scores: dict[str, list[float]] = {}
     for caption, detail in captions.select("caption", "detail").iter_rows():
-        told = json.loads(detail)
-        words = [word for word, _ in told["parts"]]
+        detail_of = json.loads(detail)
+        words = [word for word, _ in detail_of["parts"]]
         assert len(words) >= len(caption.split())
         assert "man" not in words
-        scores.setdefault(told["labelled"], []).append(told["score"])
-        assert (told["score"] > 0) == (told["labelled"] == told["guessed"])
+        scores.setdefault(detail_of["labelled"], []).append(detail_of["score"])
+        assert (detail_of["score"] > 0) == (detail_of["labelled"] == detail_of["predicted"])
     first = lic(lab, attribute="gender", systems=[system], permutations=0, bootstrap=20, seeds=(0,))
     by_hand = 100 * np.mean([np.mean(part) for part in scores.values()])
     assert by_hand == pytest.approx(value(first, "lic_m"), abs=0.05)
     strongest = max(
-        (m for m in found.measurements if m.term == "word" and m.system == system), key=lambda m: m.value
+        (m for m in results.measurements if m.term == "word" and m.system == system), key=lambda m: m.value
     )
-    behind = found.evidence_of(strongest)
+    behind = results.evidence_of(strongest)
     assert behind.height
     assert all(strongest.item in [w for w, _ in json.loads(d)["parts"]] for d in behind["detail"])
 
 
-def test_the_order_of_rows_changes_nothing_where_folds_are_ours(lab, found):
+def test_leak_safe_folds_do_not_depend_on_the_order_of_rows(lab, results):
     system = lab.systems[1]
     shuffled = Study(
         captions=lab.captions.sample(fraction=1, shuffle=True, seed=1),
@@ -277,11 +281,11 @@ def test_the_order_of_rows_changes_nothing_where_folds_are_ours(lab, found):
     )
     again = lic(shuffled, attribute="gender", systems=[system], permutations=20, bootstrap=100)
     assert [m.as_dict() for m in again.measurements] == [
-        m.as_dict() for m in found.measurements if m.system == system
+        m.as_dict() for m in results.measurements if m.system == system
     ]
 
 
-def test_settings_asked_for_and_no_others(lab):
+def test_only_the_given_settings_are_measured(lab):
     call = {"attribute": "gender", "systems": list(lab.systems[:1]), "permutations": 0, "bootstrap": 20}
     both = lic(lab, split=("paper", "crossfit"), **call)
     assert {m.settings["split"] for m in both.measurements} == {"paper", "crossfit"}
@@ -343,34 +347,37 @@ def test_three_groups_and_combinations(lab):
         lic(lab, attribute="gender+gender")
 
 
-def test_people_speak_in_the_words_of_the_system():
-    said, groups = leaking()
-    people = {
-        number: [f"a man {'wok' if 'cooks' in text else 'snow'} here"] * 5 for number, text in enumerate(said)
+def test_human_captions_are_restricted_to_the_vocabulary():
+    captions, groups = leaking()
+    references = {
+        number: [f"a man {'wok' if 'cooks' in text else 'snow'} here"] * 5
+        for number, text in enumerate(captions)
     }
-    study = study_of(said, groups, people, vocabularies={"s": ["a", "person", "near", "WOK"]})
+    study = study_of(captions, groups, references, vocabularies={"s": ["a", "person", "near", "WOK"]})
     results = {
         rule: lic(study, attribute="gender", permutations=0, bootstrap=20, seeds=(0,), vocabulary=rule)
         for rule in ("system", "observed", "none", "common")
     }
-    assert value(results["none"], "lic_d") is None  # two texts only: too few for ten folds
-    reader = Reader(
+    assert value(results["none"], "lic_d") is None  # only two texts: too few for ten folds
+    corpus_builder = CorpusBuilder(
         study,
         dict.fromkeys((f"{n:04d}" for n in range(200)), 0),
         Mask.for_attribute("gender", None, None),
         False,
     )
-    assert reader.vocabulary("s", "none") is None
-    assert reader.vocabulary("s", "system") == {"a", "person", "near", "wok", "genderword"}
-    assert {"cooks", "skis", "w0", "genderword"} < reader.vocabulary("s", "observed")
-    common = reader.vocabulary("s", "common")  # as many as the system has: the four that people say most
+    assert corpus_builder.vocabulary("s", "none") is None
+    assert corpus_builder.vocabulary("s", "system") == {"a", "person", "near", "wok", "genderword"}
+    assert {"cooks", "skis", "w0", "genderword"} < corpus_builder.vocabulary("s", "observed")
+    common = corpus_builder.vocabulary(
+        "s", "common"
+    )  # as many as the system's vocabulary: the four most frequent words of human captions
     assert {"a", "genderword", "here"} < common
     assert len(common) == 4
     assert (
         row(lic(study, attribute="gender", permutations=0, bootstrap=20), "lic_m").settings["vocabulary"]
         == "system"
     )
-    bare = study_of(said, groups, people)
+    bare = study_of(captions, groups, references)
     assert (
         row(lic(bare, attribute="gender", permutations=0, bootstrap=20), "lic_m").settings["vocabulary"]
         == "observed"
@@ -380,20 +387,20 @@ def test_people_speak_in_the_words_of_the_system():
     assert value(lacking, "lic_m") is not None
 
 
-def test_images_with_too_few_captions_by_people_are_left_out_of_the_pair():
-    said, groups = leaking(300)
-    people = {
+def test_images_with_too_few_human_captions_are_left_out_of_the_pair():
+    captions, groups = leaking(300)
+    references = {
         number: [f"{text} told {number % 7} {time}" for time in range(2 if number % 5 == 0 else 3)]
-        for number, text in enumerate(said)
+        for number, text in enumerate(captions)
     }
-    study = study_of(said, groups, people)
+    study = study_of(captions, groups, references)
     results = lic(study, attribute="gender", permutations=0, bootstrap=50)
-    mine = row(results, "lic")
-    assert mine.n == 240
-    assert "60 of 300 images have fewer than 3 captions by people" in mine.reason
+    lic_row = row(results, "lic")
+    assert lic_row.n == 240
+    assert "60 of 300 images have fewer than 3 human captions" in lic_row.reason
     assert row(results, "lic_m").n == 300
     kept = [number for number in range(300) if number % 5]
-    alone = study_of([said[n] for n in kept], [groups[n] for n in kept])
+    alone = study_of([captions[n] for n in kept], [groups[n] for n in kept])
     same = {f"{place:04d}": f"{n:04d}" for place, n in enumerate(kept)}
     alone = Study(
         captions=alone.captions.with_columns(pl.col("image_id").replace(same)),
@@ -406,8 +413,8 @@ def test_images_with_too_few_captions_by_people_are_left_out_of_the_pair():
     assert row(all_of_them, "lic").reason is None
 
 
-def test_several_captions_of_an_image_take_turns():
-    said, groups = leaking()
+def test_repeats_draw_other_captions_of_an_image():
+    captions, groups = leaking()
     images = [f"{number:04d}" for number in range(200)]
     study = Study.from_frames(
         captions=pl.DataFrame(
@@ -415,24 +422,24 @@ def test_several_captions_of_an_image_take_turns():
                 "image_id": images * 2,
                 "system": "s",
                 "sample": [0] * 200 + [1] * 200,
-                "caption": said + [f"{text} again" for text in said],
+                "caption": captions + [f"{text} again" for text in captions],
             }
         ),
         attributes=pl.DataFrame({"image_id": images, "gender": groups}),
     )
     results = lic(study, attribute="gender", permutations=5, bootstrap=50)
-    mine = row(results, "lic_m")
-    assert mine.n == 200
-    assert mine.low < mine.value < mine.high
-    assert {caption.endswith("again") for caption in results.evidence_of(mine)["caption"]} == {True, False}
+    lic_m = row(results, "lic_m")
+    assert lic_m.n == 200
+    assert lic_m.low < lic_m.value < lic_m.high
+    assert {caption.endswith("again") for caption in results.evidence_of(lic_m)["caption"]} == {True, False}
 
 
-def test_masks_and_lists_change_what_is_read():
+def test_masks_and_lists_change_the_input():
     rng = np.random.default_rng(0)
     groups = ["female", "male"] * 100
-    said = [f"a {'woman' if group == 'female' else 'man'} at w{rng.integers(80)}" for group in groups]
+    captions = [f"a {'woman' if group == 'female' else 'man'} at w{rng.integers(80)}" for group in groups]
     call = {"attribute": "gender", "permutations": 0, "bootstrap": 20, "seeds": (0,)}
-    study = study_of(said, groups)
+    study = study_of(captions, groups)
     assert value(lic(study, mask=False, **call), "accuracy") == 100
     assert value(lic(study, **call), "accuracy") < 65
     removed = lic(study, mask_mode="remove", **call)
@@ -466,17 +473,17 @@ def test_undefined_is_undefined(captions, groups, reason):
 def test_one_group_is_refused_and_few_images_are_marked():
     with pytest.raises(Undefined, match="has 1"):
         lic(study_of(["a", "b"], ["male", "male"]), attribute="gender")
-    said, groups = leaking(50)
-    mine = row(lic(study_of(said, groups), attribute="gender", permutations=5, bootstrap=20), "lic_m")
-    assert mine.reason.startswith("too few")
-    assert mine.p is None
+    captions, groups = leaking(50)
+    lic_m = row(lic(study_of(captions, groups), attribute="gender", permutations=5, bootstrap=20), "lic_m")
+    assert lic_m.reason.startswith("too few")
+    assert lic_m.p is None
     no_people = lic(study_of(*leaking()), attribute="gender", permutations=0, bootstrap=20)
     assert {value(no_people, term) for term in PEOPLE} == {None}
 
 
 def test_a_system_without_a_group_is_undefined_and_the_others_are_measured():
-    said, groups = leaking()
-    study = study_of(said, groups)
+    captions, groups = leaking()
+    study = study_of(captions, groups)
     more = study.captions.filter(
         pl.col("image_id").is_in(study.attributes.filter(gender="male")["image_id"].to_list())
     )
@@ -492,21 +499,21 @@ def test_a_system_without_a_group_is_undefined_and_the_others_are_measured():
 # Chance
 
 
-def test_p_is_uniform_where_labels_mean_nothing():
-    """In the lab's world, with labels dealt to its captions at random."""
-    said = make_study(240, 1).spoken("stereotyping")["caption"].to_list()
+def test_p_is_uniform_under_the_null_hypothesis():
+    """Labels of the lab's captions are permuted."""
+    captions = make_study(240, 1).captions_of("stereotyping")["caption"].to_list()
     p_values = []
     for seed in range(150):
         rng = np.random.default_rng([seed, 77])
         truth = {f"{n:04d}": int(g) for n, g in enumerate(rng.random(240) < 0.5)}
-        study = study_of(said, ["x"] * 240)
-        reader = Reader(study, truth, Mask.for_attribute("gender", None, None), False)
-        corpus = reader.of_system("s", (seed,))
-        protocol = Protocol("crossfit", "weights", (seed,), 5, Guesser(2))
-        null = protocol.chance([corpus], seed, 39).mean(axis=1)
-        one = protocol.guess([corpus])[0][0]
-        mine = np.mean([one.score[one.group == g].mean() for g in (0, 1)])
-        p_values.append((1 + np.sum(null >= mine)) / 40)
+        study = study_of(captions, ["x"] * 240)
+        corpus_builder = CorpusBuilder(study, truth, Mask.for_attribute("gender", None, None), False)
+        corpus = corpus_builder.system_corpora("s", (seed,))
+        protocol = Protocol("crossfit", "weights", (seed,), 5, LinearClassifier(2))
+        null = protocol.permutation_scores([corpus], seed, 39).mean(axis=1)
+        pred = protocol.cross_val_predict([corpus])[0][0]
+        observed = np.mean([pred.score[pred.group == g].mean() for g in (0, 1)])
+        p_values.append((1 + np.sum(null >= observed)) / 40)
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
     assert 0.01 <= np.mean(np.array(p_values) <= 0.05) <= 0.1
 
@@ -564,17 +571,19 @@ def test_sensitivity_changes_one_thing_at_a_time(lab):
         json.loads(text) for text in dict.fromkeys(json.dumps(m.settings) for m in results.measurements)
     ]
     base, *others = settings
-    changed = [[name for name in base if base[name] != one[name]] for one in others]
+    changed = [[name for name in base if base[name] != variant[name]] for variant in others]
     assert all(len(names) == 1 for names in changed)
-    assert {names[0] for names in changed} == {"mask", "hide", "vocabulary", "balance", "strength"}
-    assert [one["C"] for one in others if one["C"] != 0.1] == [pytest.approx(0.01), 1.0]
+    assert {names[0] for names in changed} == {"mask", "mask_mode", "vocabulary", "balance", "C"}
+    assert [variant["C"] for variant in others if variant["C"] != 0.1] == [pytest.approx(0.01), 1.0]
     assert {m.settings["permutations"] for m in results.measurements} == {0}
     assert not any(m.term == "word" for m in results.measurements if m.settings != base)
 
 
 def test_sensitivity_knows_which_systems_have_a_vocabulary():
-    said, groups = leaking()
-    study = study_of(said, groups, {n: [f"{text} {k}" for k in range(5)] for n, text in enumerate(said)})
+    captions, groups = leaking()
+    study = study_of(
+        captions, groups, {n: [f"{text} {k}" for k in range(5)] for n, text in enumerate(captions)}
+    )
     both = Study(
         captions=pl.concat([study.captions, study.captions.with_columns(pl.lit("t").alias("system"))]),
         attributes=study.attributes,
@@ -589,15 +598,15 @@ def test_sensitivity_knows_which_systems_have_a_vocabulary():
     assert rules == {"s": {"observed", "common", "none"}, "t": {"system", "observed", "common", "none"}}
 
 
-def test_a_classifier_that_would_never_end_is_refused(lab):
-    for strength in (1e9, float("inf"), float("nan")):
+def test_a_C_without_convergence_is_refused(lab):
+    for C in (1e9, float("inf"), float("nan")):
         with pytest.raises(PortrayalError, match="must be"):
-            lic(lab, attribute="gender", C=strength)
+            lic(lab, attribute="gender", C=C)
 
 
-def test_few_dealings_make_the_excess_less_sure(lab):
+def test_few_permutations_widen_the_interval_of_the_excess(lab):
     call = {"attribute": "gender", "systems": ["faithful"], "bootstrap": 200, "seeds": (0, 1)}
-    few, many = (lic(lab, permutations=null, **call) for null in (3, 60))
+    few, many = (lic(lab, permutations=n_permutations, **call) for n_permutations in (3, 60))
     plain = row(many, "lic")
     width = [row(results, "lic_excess").high - row(results, "lic_excess").low for results in (few, many)]
     assert width[0] > width[1] >= plain.high - plain.low
@@ -606,15 +615,15 @@ def test_few_dealings_make_the_excess_less_sure(lab):
     )
 
 
-def test_the_mask_is_no_word_that_gives_a_group_away(found):
-    assert not any(m.item == "genderword" for m in found.measurements if m.term == "word")
+def test_the_mask_token_has_no_word_contribution(results):
+    assert not any(m.item == "genderword" for m in results.measurements if m.term == "word")
 
 
-def test_an_interval_holds_the_long_run_value_where_system_and_people_share_nothing_but_the_group():
-    """Captions of both are drawn apart: what is learnt of one says nothing of the other, and nothing cancels."""
+def test_coverage_where_system_and_human_captions_share_only_the_group():
+    """The captions of both are independent, so the paired difference cancels nothing."""
     places = "in a park|at home|on snow|near water|by a car|with a dog|under trees|in a kitchen".split("|")
 
-    def told(group: str, rng: np.random.Generator) -> str:
+    def caption(group: str, rng: np.random.Generator) -> str:
         verbs = (
             ("cooks", "reads", "sings")
             if (group == "female") == (rng.random() < 0.7)
@@ -622,19 +631,22 @@ def test_an_interval_holds_the_long_run_value_where_system_and_people_share_noth
         )
         return f"a person {rng.choice(verbs)} {rng.choice(places)} w{rng.integers(9)}"
 
-    values, held = [], []
+    values, intervals = [], []
     for seed in range(60):
         rng = np.random.default_rng([seed, 5])
         groups = rng.choice(["female", "male"], 400).tolist()
-        people = {n: [told(group, rng) for _ in range(5)] for n, group in enumerate(groups)}
-        study = study_of([told(group, rng) for group in groups], groups, people)
-        found = lic(study, attribute="gender", permutations=0, bootstrap=100, seeds=(0, 1))
-        values.append([row(found, term).value for term in ("lic_m", "lic_d", "lic")])
-        held.append([(row(found, term).low, row(found, term).high) for term in ("lic_m", "lic_d", "lic")])
+        references = {n: [caption(group, rng) for _ in range(5)] for n, group in enumerate(groups)}
+        study = study_of([caption(group, rng) for group in groups], groups, references)
+        results = lic(study, attribute="gender", permutations=0, bootstrap=100, seeds=(0, 1))
+        values.append([row(results, term).value for term in ("lic_m", "lic_d", "lic")])
+        intervals.append(
+            [(row(results, term).low, row(results, term).high) for term in ("lic_m", "lic_d", "lic")]
+        )
     truth = np.mean(values, axis=0)
-    low, high = np.moveaxis(np.array(held), 2, 0)
+    low, high = np.moveaxis(np.array(intervals), 2, 0)
     coverage = np.mean((low <= truth) & (truth <= high), axis=0)
-    assert (coverage >= 0.85).all(), coverage  # 51 of 60: below it comes once in 400 times where 95 % is true
+    # 51 of 60; with a coverage of 95 %, fewer occur once in 400 runs
+    assert (coverage >= 0.85).all(), coverage
 
 
 def test_several_captions_of_an_image_count_whatever_the_order_of_rows():
@@ -646,9 +658,10 @@ def test_several_captions_of_an_image_count_whatever_the_order_of_rows():
         replace(study, captions=twice.sample(fraction=1, shuffle=True, seed=2)),
     ]
     rows = [
-        {(m.system, m.term): m.value for m in lic(one, attribute="gender", permutations=0, seeds=(0,), bootstrap=20).measurements
+        {(m.system, m.term): m.value
+         for m in lic(study_variant, attribute="gender", permutations=0, seeds=(0,), bootstrap=20).measurements
          if m.group is None and m.item is None and m.term == "lic_m"}
-        for one in both
+        for study_variant in both
     ]  # fmt: skip
     assert rows[0]
     assert rows[0] == rows[1]

@@ -1,4 +1,4 @@
-"""LIC with neural classifiers: what they share with the linear one, and what is their own."""
+"""LIC with neural classifiers: what they share with the linear one, and what differs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from portrayal.errors import PortrayalError
 from portrayal.lab import make_study
 from portrayal.metrics import lic
 from portrayal.metrics.shared.classifier.corpus import Corpus
-from portrayal.metrics.shared.classifier.linear import Guesses
-from portrayal.metrics.shared.classifier.neural import PIECES, NeuralGuesser, Trainer
+from portrayal.metrics.shared.classifier.linear import Predictions
+from portrayal.metrics.shared.classifier.neural import UNKNOWN_PIECES, NeuralClassifier, Trainer
 from portrayal.metrics.shared.classifier.protocol import _calibrated_by_seed
 from portrayal.metrics.shared.classifier.splits import Split
-from portrayal.models.text_classifiers.schedules import Encoder, Lstm
-from portrayal.models.text_classifiers.tasks import MASKED, Answer
-from portrayal.models.text_classifiers.training_queue import PLAN, carry_out, read_plan
+from portrayal.models.text_classifiers.schedules import EncoderConfig, LstmConfig
+from portrayal.models.text_classifiers.tasks import MASKED, TaskPredictions
+from portrayal.models.text_classifiers.training_queue import PLAN, read_plan, run_plan
 from portrayal.study import Study
 from tests.metrics.test_lic import row, study_of, value
 
@@ -38,35 +38,37 @@ FAST = {
 
 @pytest.fixture(scope="module")
 def lab() -> Study:
-    return make_study(200, 3).only(["faithful"])
+    return make_study(200, 3).select_systems(["faithful"])
 
 
 @pytest.fixture(scope="module")
-def found(lab, tmp_path_factory):
-    kept = str(tmp_path_factory.mktemp("kept"))
-    return lic(lab, attribute="gender", split="paper", explain=8, cache_dir=kept, **FAST), kept
+def trained(lab, tmp_path_factory):
+    cache_dir = str(tmp_path_factory.mktemp("cache"))
+    return lic(lab, attribute="gender", split="paper", explain=8, cache_dir=cache_dir, **FAST), cache_dir
 
 
-def told(study_size: int = 120) -> Study:
-    """What a woman does can be told from the caption, and what a man does."""
+def informative_study(study_size: int = 120) -> Study:
+    """A study whose captions reveal the group."""
     verbs = ["knits", "skis"]
     captions = [f"a person {verbs[n % 2]} number {n % 7}" for n in range(study_size)]
     return study_of(captions, [("female", "male")[n % 2] for n in range(study_size)])
 
 
-def test_what_can_be_told_is_learnt_and_explained():
-    made = lic(told(), attribute="gender", split="paper", explain=20, **{**FAST, "epochs": 10})
-    assert value(made, "accuracy") == 100
-    assert value(made, "lic_m") > 60
+def test_an_informative_word_is_learned_and_explained():
+    results = lic(
+        informative_study(), attribute="gender", split="paper", explain=20, **{**FAST, "epochs": 10}
+    )
+    assert value(results, "accuracy") == 100
+    assert value(results, "lic_m") > 60
     for group, verb in (("female", "knits"), ("male", "skis")):
-        words = {m.item: m for m in made.measurements if m.term == "word" and m.group == group}
+        words = {m.item: m for m in results.measurements if m.term == "word" and m.group == group}
         assert max(words, key=lambda word: words[word].value) == verb
-        assert row(made, "attribution", group=group).value > 0.5
-    parts = [row(made, "attribution", group=group).value for group in ("female", "male")]
-    assert value(made, "attribution") == pytest.approx(sum(parts))
+        assert row(results, "attribution", group=group).value > 0.5
+    parts = [row(results, "attribution", group=group).value for group in ("female", "male")]
+    assert value(results, "attribution") == pytest.approx(sum(parts))
 
 
-def test_rows_are_those_of_the_linear_classifier(lab, found):
+def test_rows_are_those_of_the_linear_classifier(lab, trained):
     linear = lic(
         lab, attribute="gender", split="paper", permutations=0, seeds=(0, 12), bootstrap=100, references=2
     )
@@ -74,73 +76,79 @@ def test_rows_are_those_of_the_linear_classifier(lab, found):
     def terms(results):
         return {(m.term, m.group) for m in results.measurements if m.term not in ("word", "attribution")}
 
-    assert terms(found[0]) == terms(linear)
-    assert row(found[0], "lic_m").settings["classifier"] == "lstm"
-    assert row(found[0], "lic_m").settings["C"] is None
-    assert row(found[0], "lic_m").settings["learning_rate"] == 2e-3
-    assert row(found[0], "lic_m").low < value(found[0], "lic_m") < row(found[0], "lic_m").high
+    assert terms(trained[0]) == terms(linear)
+    assert row(trained[0], "lic_m").settings["classifier"] == "lstm"
+    assert row(trained[0], "lic_m").settings["C"] is None
+    assert row(trained[0], "lic_m").settings["learning_rate"] == 2e-3
+    assert row(trained[0], "lic_m").low < value(trained[0], "lic_m") < row(trained[0], "lic_m").high
 
 
-def test_what_was_trained_is_not_trained_again(lab, found, monkeypatch):
-    results, kept = found
-    monkeypatch.setattr(Lstm, "train", lambda *_: pytest.fail("was trained again"))
-    again = lic(lab, attribute="gender", split="paper", explain=8, cache_dir=kept, device="deferred", **FAST)
+def test_cached_tasks_are_not_trained_again(lab, trained, monkeypatch):
+    results, cache_dir = trained
+    monkeypatch.setattr(LstmConfig, "train", lambda *_: pytest.fail("was trained again"))
+    again = lic(
+        lab, attribute="gender", split="paper", explain=8, cache_dir=cache_dir, device="deferred", **FAST
+    )
     for mine, theirs in zip(results.measurements, again.measurements, strict=True):
         assert (mine.id, mine.value) == (theirs.id, pytest.approx(theirs.value, abs=1e-4))
 
 
-def test_captions_that_are_not_learnt_come_from_the_same_trainings(lab, found, monkeypatch):
-    _, kept = found
-    monkeypatch.setattr(Lstm, "train", lambda *_: pytest.fail("was trained again"))
-    options = {"attribute": "gender", "explain": 8, "cache_dir": kept, "device": "deferred", **FAST}
+def test_unseen_captions_use_the_same_cached_tasks(lab, trained, monkeypatch):
+    _, cache_dir = trained
+    monkeypatch.setattr(LstmConfig, "train", lambda *_: pytest.fail("was trained again"))
+    options = {"attribute": "gender", "explain": 8, "cache_dir": cache_dir, "device": "deferred", **FAST}
     unseen = lic(lab, split="paper-unseen", **options)
     both = lic(lab, split="paper", **options)
     assert value(unseen, "lic_m") == pytest.approx(value(both, "unseen", item="masked"), abs=1e-6)
 
 
-def test_trainings_can_be_put_off(lab, tmp_path):
+def test_training_can_be_deferred(lab, tmp_path):
     options = {"attribute": "gender", "split": "paper", "cache_dir": str(tmp_path), **{**FAST, "seeds": (0,)}}
-    with pytest.raises(PortrayalError, match=r"3 trainings wait in .*plan.npz.*python -m portrayal.models"):
+    with pytest.raises(
+        PortrayalError, match=r"3 training tasks are pending in .*plan.npz.*python -m portrayal.models"
+    ):
         lic(lab, device="deferred", **options)
-    assert list(carry_out(tmp_path, "cpu"))[-1] == (3, 3)
+    assert list(run_plan(tmp_path, "cpu"))[-1] == (3, 3)
     later = lic(lab, device="deferred", **options)
     now = lic(lab, **{**options, "cache_dir": None})
     assert value(later, "lic") == pytest.approx(value(now, "lic"), abs=1e-4)
-    with pytest.raises(PortrayalError, match="the option trainings"):
+    with pytest.raises(PortrayalError, match="the option cache_dir"):
         lic(lab, device="deferred", **{**options, "cache_dir": None})
 
 
-def test_one_seed_cannot_say_how_sure_to_be(lab):
-    made = lic(lab, attribute="gender", split="paper", **{**FAST, "seeds": (0,)})
-    assert value(made, "lic_m_calibrated") is None
-    assert "other seeds" in row(made, "lic_m_calibrated").reason
+def test_one_seed_cannot_be_calibrated(lab):
+    results = lic(lab, attribute="gender", split="paper", **{**FAST, "seeds": (0,)})
+    assert value(results, "lic_m_calibrated") is None
+    assert "other seeds" in row(results, "lic_m_calibrated").reason
 
 
-def test_how_sure_to_be_is_known_from_the_other_seeds_only():
-    """The second seed is sure and always wrong, so the first is told to be unsure; it does not hear of itself."""
-    told = corpus("a b", "c d", "e f", "g h")
+def test_calibration_uses_the_other_seeds_only():
+    """The second seed is confident and always wrong, so the first is calibrated to no confidence; not by
+    itself.
+    """
+    texts = corpus("a b", "c d", "e f", "g h")
 
-    def seed(sure: float) -> list[Guesses]:
-        likely = np.where(told.group[:, None] == np.arange(2), sure, 1 - sure)
-        return [Guesses(told, np.arange(4), np.zeros(4, dtype=np.int64), likely, 1)]
+    def seed(confidence: float) -> list[Predictions]:
+        proba = np.where(texts.group[:, None] == np.arange(2), confidence, 1 - confidence)
+        return [Predictions(texts, np.arange(4), np.zeros(4, dtype=np.int64), proba, 1)]
 
     ((first, _),), ((second, _),) = _calibrated_by_seed([seed(0.9), seed(0.1)])
     assert first == pytest.approx(0.5, abs=1e-6)
-    right = second[np.arange(4), told.group]
-    assert (right < 1e-6).all()  # the first seed is never wrong, so the second may be as sure as it likes
+    right = second[np.arange(4), texts.group]
+    assert (right < 1e-6).all()  # the first seed is never wrong, so the second may be fully confident
 
 
 def test_folds_and_chance(lab):
     quick = {**FAST, "epochs": 1, "seeds": (0,)}
-    made = lic(lab, attribute="gender", folds=3, permutations=2, **quick)
-    assert row(made, "lic_m").n == 200
-    assert 15 < value(made, "null_m") < 40
-    assert value(made, "lic_m_calibrated") is not None  # by the other folds
-    assert value(lic(lab, attribute="gender", folds=3, **quick), "lic_m") == value(made, "lic_m")
+    results = lic(lab, attribute="gender", folds=3, permutations=2, **quick)
+    assert row(results, "lic_m").n == 200
+    assert 15 < value(results, "null_m") < 40
+    assert value(results, "lic_m_calibrated") is not None  # calibrated on the other folds
+    assert value(lic(lab, attribute="gender", folds=3, **quick), "lic_m") == value(results, "lic_m")
 
 
-def test_evidence_shows_what_each_word_adds(found):
-    results, _ = found
+def test_evidence_has_word_attributions(trained):
+    results, _ = trained
     rows = results.evidence_of(row(results, "lic_m"))
     detail = json.loads(rows["detail"][0])
     total = sum(part for _, part in detail["parts"])
@@ -149,9 +157,9 @@ def test_evidence_shows_what_each_word_adds(found):
 
 
 def test_without_explanation_there_are_no_words(lab):
-    made = lic(lab, attribute="gender", split="paper", **{**FAST, "epochs": 1, "seeds": (0,)})
-    assert not {"word", "attribution"} & {m.term for m in made.measurements}
-    detail = json.loads(made.evidence_of(row(made, "lic_m"))["detail"][0])
+    results = lic(lab, attribute="gender", split="paper", **{**FAST, "epochs": 1, "seeds": (0,)})
+    assert not {"word", "attribution"} & {m.term for m in results.measurements}
+    detail = json.loads(results.evidence_of(row(results, "lic_m"))["detail"][0])
     assert "genderword" in detail["read"]
     assert "parts" not in detail
 
@@ -164,31 +172,31 @@ def test_three_groups_and_weights():
             {"image_id": range(150), "team": [("a", "b", "c")[n % 3] for n in range(150)]}
         ),
     )
-    made = lic(study, attribute="team", mask=False, folds=3, **{**FAST, "epochs": 10, "seeds": (0,)})
-    assert value(made, "accuracy") > 90
+    results = lic(study, attribute="team", mask=False, folds=3, **{**FAST, "epochs": 10, "seeds": (0,)})
+    assert value(results, "accuracy") > 90
 
 
 def corpus(*words: str) -> Corpus:
-    said = tuple(tuple(caption.split()) for caption in words)
-    return Corpus(tuple(map(str, range(len(said)))), np.arange(len(said)) % 2, words, said)
+    tokens = tuple(tuple(caption.split()) for caption in words)
+    return Corpus(tuple(map(str, range(len(tokens)))), np.arange(len(tokens)) % 2, words, tokens)
 
 
-def test_an_unknown_word_can_be_read_as_the_published_code_reads_it():
-    plain, pieces = (Trainer(Lstm(), 0, "cpu", None, in_pieces) for in_pieces in (False, True))
+def test_an_unknown_word_can_be_tokenized_as_published():
+    plain, pieces = (Trainer(LstmConfig(), 0, "cpu", None, in_pieces) for in_pieces in (False, True))
     words = ("a", "<unk>", "dog", "<unk>")
-    assert plain.read(words) == words
-    assert pieces.read(words) == ("a", *PIECES, "dog", *PIECES)
-    assert pieces.parts(words, np.arange(8.0)).tolist() == [0, 1 + 2 + 3, 4, 5 + 6 + 7]
-    assert plain.read(()) == ("<unk>",)
-    assert plain.parts((), np.ones(1)).tolist() == []
+    assert plain.tokens(words) == words
+    assert pieces.tokens(words) == ("a", *UNKNOWN_PIECES, "dog", *UNKNOWN_PIECES)
+    assert pieces.merge_pieces(words, np.arange(8.0)).tolist() == [0, 1 + 2 + 3, 4, 5 + 6 + 7]
+    assert plain.tokens(()) == ("<unk>",)
+    assert plain.merge_pieces((), np.ones(1)).tolist() == []
 
 
 def test_an_encoder_has_its_own_token_for_hidden_words():
     split = Split(np.array([0, 1]), np.array([2]))
-    told = corpus("a genderword runs", "genderword sits", "a dog")
-    for classifier, expected in ((Encoder(), MASKED), (Lstm(), "genderword")):
+    texts = corpus("a genderword runs", "genderword sits", "a dog")
+    for classifier, expected in ((EncoderConfig(), MASKED), (LstmConfig(), "genderword")):
         task = Trainer(classifier, 0, "cpu", None).task(
-            told, frozenset(["genderword"]), told.group, 2, split, True, 0
+            texts, frozenset(["genderword"]), texts.group, 2, split, True, 0
         )
         assert expected in task.texts.words
     assert task.weight.tolist() == [1, 1]
@@ -201,39 +209,40 @@ def test_several_captions_of_an_image_are_explained():
                                "sample": [0, 1, 2] * 60, "caption": captions}),
         attributes=pl.DataFrame({"image_id": range(60), "gender": ["female", "male"] * 30}),
     )  # fmt: skip
-    made = lic(study, attribute="gender", folds=3, explain=4, **FAST)
-    assert {"knits", "skis"} <= {m.item for m in made.measurements if m.term == "word"}
+    results = lic(study, attribute="gender", folds=3, explain=4, **FAST)
+    assert {"knits", "skis"} <= {m.item for m in results.measurements if m.term == "word"}
 
 
 def train_nothing(task, seeds):
     seeds.append(task.seed)
-    return Answer(np.full((len(task.test), task.groups), 1 / task.groups))
+    return TaskPredictions(np.full((len(task.test), task.groups), 1 / task.groups))
 
 
-def test_chance_begins_with_other_networks_each_time(lab, monkeypatch):
+def test_each_permutation_starts_from_other_weights(lab, monkeypatch):
     seeds = []
-    trained = "portrayal.metrics.shared.classifier.neural.Trainer._on_cores"
+    trained = "portrayal.metrics.shared.classifier.neural.Trainer._train_on_cpu"
     monkeypatch.setattr(
-        trained, lambda _, tasks: ((n, train_nothing(one, seeds)) for n, one in enumerate(tasks))
+        trained, lambda _, tasks: ((n, train_nothing(task, seeds)) for n, task in enumerate(tasks))
     )
     lic(lab, attribute="gender", split="paper", permutations=4, **FAST)
-    dealt = [seed for seed in seeds if seed % 1_000_003 not in (0, 12)]
-    assert len(dealt) == 2 * 4 * 2  # seeds, dealings, system and people, who begin alike
-    assert len(set(dealt)) == 2 * 4
+    permutation_seeds = [seed for seed in seeds if seed % 1_000_003 not in (0, 12)]
+    # seeds, permutations, system and humans, which start from the same weights
+    assert len(permutation_seeds) == 2 * 4 * 2
+    assert len(set(permutation_seeds)) == 2 * 4
 
 
-def test_a_dealing_that_leaves_a_part_without_a_group_is_not_known(monkeypatch):
-    trained = "portrayal.metrics.shared.classifier.neural.Trainer._on_cores"
+def test_a_permutation_without_a_group_in_training_is_nan(monkeypatch):
+    trained = "portrayal.metrics.shared.classifier.neural.Trainer._train_on_cpu"
     monkeypatch.setattr(
-        trained, lambda _, tasks: ((n, train_nothing(one, [])) for n, one in enumerate(tasks))
+        trained, lambda _, tasks: ((n, train_nothing(task, [])) for n, task in enumerate(tasks))
     )
-    told = corpus("a b", "c d", "e f", "g h")
-    guesser = NeuralGuesser(2, True, frozenset(), Trainer(Lstm(), 0, "cpu", None))
+    texts = corpus("a b", "c d", "e f", "g h")
+    classifier = NeuralClassifier(2, True, frozenset(), Trainer(LstmConfig(), 0, "cpu", None))
     split = Split(np.array([0, 1]), np.array([2, 3]))
-    dealt = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
-    found = guesser.chance(told, lambda number: (dealt[number], [split]), 2)
-    assert np.isnan(found[0]).all()
-    assert found[1].tolist() == [0.5, 0.0]  # a half for each, of which the first is guessed
+    permuted = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
+    scores = classifier.permutation_scores(texts, lambda number: (permuted[number], [split]), 2)
+    assert np.isnan(scores[0]).all()
+    assert scores[1].tolist() == [0.5, 0.0]  # a half for each, of which the first is predicted
 
 
 @pytest.mark.parametrize(
@@ -251,18 +260,27 @@ def test_options_that_would_do_nothing_are_refused(lab, options, message):
 
 
 def test_the_command_takes_all_of_it(command, tmp_path):
-    study, kept = str(tmp_path / "study"), tmp_path / "kept"
+    study, cache_dir = str(tmp_path / "study"), tmp_path / "kept"
     assert command("lab", "make", "--scenes", "120", "--out", study)[0] == 0
     code, out, err = command(
         *("score", "lic", study, "--attribute", "gender", "--systems", "faithful", "--split", "paper"),
         *("--classifier", "lstm", "--epochs", "1", "--seeds", "0,12", "--explain", "4", "--format", "csv"),
-        *("--cache-dir", str(kept), "--device", "cpu", "--references", "1"),
+        *("--cache-dir", str(cache_dir), "--device", "cpu", "--references", "1"),
     )
     assert code == 0, err
     assert "attribution" in out
-    assert len(list(kept.iterdir())) == 4
-    asked = ("--attribute", "gender", "--systems", "faithful", "--split", "paper", "--classifier", "bert-ft")
-    code, out, err = command("score", "lic", study, *asked, "--encoder", str(tmp_path), "--device", "cpu")
+    assert len(list(cache_dir.iterdir())) == 4
+    options = (
+        "--attribute",
+        "gender",
+        "--systems",
+        "faithful",
+        "--split",
+        "paper",
+        "--classifier",
+        "bert-ft",
+    )
+    code, out, err = command("score", "lic", study, *options, "--encoder", str(tmp_path), "--device", "cpu")
     assert code == 2
     assert "could not be loaded" in err
     assert "Traceback" not in err
@@ -274,22 +292,22 @@ def test_the_default_encoder_is_the_published_one():
 
 
 def test_the_published_trainings_of_the_real_data(lic_gender, tmp_path):
-    """Of one captioner and seed: its captions, those of the images with five references, and five of people's."""
-    study = portrayal.read_study(lic_gender).only(["nic-th10"])
-    with pytest.raises(PortrayalError, match=r"^7 trainings wait"):
+    """For one captioner and seed: its captions, those of images with five references, and five human ones."""
+    study = portrayal.read_study(lic_gender).select_systems(["nic-th10"])
+    with pytest.raises(PortrayalError, match=r"^7 training tasks are pending"):
         lic(study, attribute="gender", split="paper", classifier="lstm", seeds=(0,), device="deferred",
             cache_dir=str(tmp_path))  # fmt: skip
     tasks, classifier, explain = read_plan(tmp_path / PLAN)
-    assert (classifier, explain) == (Lstm(), 0)
+    assert (classifier, explain) == (LstmConfig(), 0)
     sizes = sorted((len(task.train), len(task.test)) for task in tasks)
     assert sizes == [(4690, 520)] * 6 + [(5966, 662)]
     assert all(task.weight.tolist() == [1, 1] for task in tasks)
     assert (
         len({task.seed for task in tasks if len(task.train) == 4690}) == 5
-    )  # positions begin apart, the first with 0
+    )  # positions have different seeds, the first has 0
     own = next(task for task in tasks if len(task.train) == 5966)
-    known = own.known(25_000)
+    known_codes = own.known_codes(25_000)
     assert np.bincount(own.group[own.train]).tolist() == [2983, 2983]
     assert "genderword" in own.texts.words
     assert "man" not in own.texts.words
-    assert 700 < len(set(known.tolist())) - 2 < len(own.texts.words)
+    assert 700 < len(set(known_codes.tolist())) - 2 < len(own.texts.words)

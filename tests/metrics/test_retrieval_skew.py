@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import portrayal
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.metrics.retrieval.skew.formulas import ndkl
-from portrayal.metrics.retrieval.skew.permutations import deal_lists
+from portrayal.metrics.retrieval.skew.permutations import permute_lists
 from portrayal.metrics.retrieval.skew.ranked_lists import read_lists
 from portrayal.metrics.retrieval.skew.reference import Reference
 from portrayal.results import Results
@@ -279,7 +279,7 @@ def test_dealings_keep_a_list_and_an_item_of_two_lists():
     one, other = ranked("fffmmmmm"), ranked("fffmmmmm")
     study = study_of(q1=one, q2=other, q3=ranked("ffm", 100))
     lists = read_lists(study, "s", "gender", ("female", "male"))
-    tops, apart = deal_lists(lists, Reference("list", None), 2, (8, 2), None, 0, 130)
+    tops, apart = permute_lists(lists, Reference("list", None), 2, (8, 2), None, 0, 130)
     assert np.allclose(tops[8][:, :2], [3 / 8, 5 / 8])  # the groups that the list has
     assert np.array_equal(tops[2][:, 0], tops[2][:, 1])  # the same items in the same order: one dealing
     assert len({tuple(row) for row in tops[2][:, 0]}) > 2
@@ -479,7 +479,7 @@ def test_systems_that_only_rank_are_measured_and_chosen():
     assert systems(metric(study, n_resamples=20)) == {"writer", "searcher"}
     assert systems(metric(study, n_resamples=20, systems=["searcher"])) == {"searcher"}
     assert systems(metric(study, n_resamples=20, sources=["searcher", "human"])) == {"searcher"}
-    alone = study.only(["searcher"])
+    alone = study.select_systems(["searcher"])
     assert (alone.systems, alone.rankers, alone.captions.height) == ((), ("searcher",), 0)
     audited = portrayal.audit(alone, metrics=["retrieval-skew", "error"], quick=True)
     assert systems(audited) == {"searcher"}

@@ -8,7 +8,7 @@ import numpy as np
 
 from portrayal.metrics import cloze, gender_estimation, gender_score, object_distance
 from portrayal.metrics.shared.language_scores import caption_scores
-from portrayal.models.language_models import Scored
+from portrayal.models.language_models import TokenScores
 
 
 class Language:
@@ -18,14 +18,14 @@ class Language:
         self._likely = likely
         self.name, self.about = "told", {"end": "<end>"}
 
-    def scored(self, images: Sequence[str], texts: Sequence[str]) -> list[Scored]:
+    def scored(self, images: Sequence[str], texts: Sequence[str]) -> list[TokenScores]:
         assert len(images) == len(texts)
         with np.errstate(divide="ignore"):  # what cannot be has the logarithm of 0
             return self._scored(texts)
 
-    def _scored(self, texts: Sequence[str]) -> list[Scored]:
+    def _scored(self, texts: Sequence[str]) -> list[TokenScores]:
         return [
-            Scored(np.log([self._likely.get(text, 0.5)]), np.array([len(text)], dtype=np.int64))
+            TokenScores(np.log([self._likely.get(text, 0.5)]), np.array([len(text)], dtype=np.int64))
             for text in texts
         ]
 

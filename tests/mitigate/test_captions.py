@@ -1,4 +1,4 @@
-"""Remedies for captions: the rewrite, the evidence, the balance, and numbers before and after."""
+"""Mitigation for captions: the rewrite, the evidence, the balance, and numbers before and after."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ import portrayal
 from portrayal.comparing import compare
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lab import make_study
-from portrayal.lexicon import Finder, Lexicon, load_lexicon
-from portrayal.mitigate.captions import Rewriter, balance, drawn, evidence_in, remedied
+from portrayal.lexicon import Lexicon, MentionFinder, load_lexicon
+from portrayal.mitigate.captions import (
+    Rewriter,
+    balance,
+    find_group_evidence,
+    mitigate_captions,
+    random_subset,
+)
 from portrayal.results import Results
 from portrayal.study import Study
 from tests.conftest import small_study
@@ -81,7 +87,7 @@ def test_rewriting(caption):
     assert GENDER.rewrite(caption).text == REWRITTEN[caption]
 
 
-def test_what_was_changed_and_what_was_left_is_told():
+def test_changed_and_remaining_words_are_returned():
     rewritten = GENDER.rewrite("a pregnant woman and her queen")
     assert rewritten.text == "a pregnant person and their queen"
     assert rewritten.changed == (("woman", "person"), ("her", "their"))
@@ -89,8 +95,8 @@ def test_what_was_changed_and_what_was_left_is_told():
 
 
 def test_spared_groups_keep_their_words():
-    assert GENDER.rewrite("a man and his wife", spare={"male"}).text == "a man and his spouse"
-    assert GENDER.rewrite("a man and his wife", spare={"male", "female"}).changed == ()
+    assert GENDER.rewrite("a man and his wife", keep_groups={"male"}).text == "a man and his spouse"
+    assert GENDER.rewrite("a man and his wife", keep_groups={"male", "female"}).changed == ()
 
 
 def test_other_attributes():
@@ -141,10 +147,10 @@ def test_rewriting_twice_is_rewriting_once(caption, name):
 
 @given(TEXTS, st.sampled_from(NAMES))
 def test_no_group_word_is_added_and_only_left_ones_stay(caption, name):
-    finder = Finder(load_lexicon(name))
-    before = [mention.word for mention in finder.mentions(caption)]
+    finder = MentionFinder(load_lexicon(name))
+    before = [mention.word for mention in finder.find(caption)]
     rewritten = REWRITERS[name].rewrite(caption)
-    after = [mention.word for mention in finder.mentions(rewritten.text)]
+    after = [mention.word for mention in finder.find(rewritten.text)]
     assert after == list(rewritten.left)
     assert len(after) + len(rewritten.changed) >= len(before)
     assert all(word not in load_lexicon(name).plain or "" in load_lexicon(name).plain[word] for word in after)
@@ -152,13 +158,15 @@ def test_no_group_word_is_added_and_only_left_ones_stay(caption, name):
 
 @given(st.text(), st.sampled_from(NAMES))
 def test_text_without_group_words_is_unchanged(text, name):
-    if not Finder(load_lexicon(name)).mentions(text):
+    if not MentionFinder(load_lexicon(name)).find(text):
         assert REWRITERS[name].rewrite(text).text == text
 
 
-def references(*told: tuple[str, str]) -> Study:
+def references(*captions: tuple[str, str]) -> Study:
     return Study.from_frames(
-        references=pl.DataFrame({"image_id": [i for i, _ in told], "caption": [text for _, text in told]})
+        references=pl.DataFrame(
+            {"image_id": [i for i, _ in captions], "caption": [text for _, text in captions]}
+        )
     )
 
 
@@ -169,14 +177,14 @@ def test_evidence_is_a_share_of_the_references_that_name_people():
         *(("3", text) for text in ("a hill", "a dog")),  # nobody
         *(("4", text) for text in ("a man and a woman", "a man")),  # both, and 1 of 2
     )
-    found = evidence_in(study, load_lexicon("gender"))
+    found = find_group_evidence(study, load_lexicon("gender"))
     assert [sorted(found.groups(image)) for image in "12345"] == [["male"], [], [], ["female", "male"], []]
-    strict = evidence_in(study, load_lexicon("gender"), least=0.6)
+    strict = find_group_evidence(study, load_lexicon("gender"), min_share=0.6)
     assert [sorted(strict.groups(image)) for image in "1234"] == [[], [], [], ["male"]]
-    assert found.told("1") == "references that name people: 4; of them name 2 male"
-    assert found.told("3") == "no reference names anybody"
+    assert found.describe("1") == "references that name people: 4; of them name 2 male"
+    assert found.describe("3") == "no reference names anybody"
     with pytest.raises(Undefined, match="the study has none; rewrite everywhere"):
-        evidence_in(Study(), load_lexicon("gender"))
+        find_group_evidence(Study(), load_lexicon("gender"))
 
 
 def images(**numbers: int) -> tuple[dict[str, str], dict[str, list[str]]]:
@@ -196,8 +204,8 @@ def test_balance_beside_an_object():
     made = balance(*images(male_ski=40, male=20, female_ski=20, female=40))
     assert made.counts(None, kept=True) == {"female": 40, "male": 40}
     assert made.counts("ski", kept=True) == {"female": 20, "male": 20}
-    assert made.apart("ski", kept=False) == pytest.approx(20 / 60)
-    assert made.apart("ski", kept=True) == 0
+    assert made.gap("ski", kept=False) == pytest.approx(20 / 60)
+    assert made.gap("ski", kept=True) == 0
 
 
 def test_balance_without_objects_is_a_draw_of_equally_many():
@@ -220,7 +228,7 @@ def test_rare_objects_do_not_count():
 
 def test_as_many_at_random():
     made = balance(*images(male_ski=40, male=20, female_ski=20, female=40))
-    other = drawn(made)
+    other = random_subset(made)
     assert other.counts(None, kept=True) == made.counts(None, kept=True)
     assert other.counts("ski", kept=True) != made.counts("ski", kept=True)
 
@@ -263,9 +271,9 @@ def test_before_and_after_by_hand():
         ("4", "female", "a dog"),
     ]
     told = [("1", "a man"), ("2", "a person"), ("3", "a woman"), ("4", "a dog")]
-    made = remedied(small_study(rows, told), remedies=["neutral"], metrics=["error"], bootstrap=20)
+    made = mitigate_captions(small_study(rows, told), methods=["neutral"], metrics=["error"], bootstrap=20)
     results, near, far = made.results, "s (neutral where no evidence)", "s (neutral everywhere)"
-    assert made.before == {near: "s", far: "s"}
+    assert made.original_systems == {near: "s", far: "s"}
     assert [value(results, "error", "right", name) for name in ("s", near, far)] == [0.5, 0.25, 0]
     assert [value(results, "error", "wrong", name) for name in ("s", near, far)] == [0.25, 0, 0]
     assert [value(results, "error", "neutral", name) for name in ("s", near, far)] == [0.25, 0.75, 1]
@@ -300,7 +308,7 @@ def test_images_are_not_balanced_by_labels_of_people():
             objects=pl.concat([people, kite]),
         ).objects,
     )
-    made = remedied(study, remedies=["balanced"], metrics=["error"], bootstrap=20)
+    made = mitigate_captions(study, methods=["balanced"], metrics=["error"], bootstrap=20)
     assert len(made.images["balanced"]) == 60
     assert not [m for m in made.results.measurements if m.item == "person"]
 
@@ -312,19 +320,19 @@ def lab() -> Study:
 
 @pytest.fixture(scope="module")
 def done(lab):
-    return remedied(lab, systems=["stereotyping"], metrics=["error", "quality"], bootstrap=60)
+    return mitigate_captions(lab, systems=["stereotyping"], metrics=["error", "quality"], bootstrap=60)
 
 
 def test_numbers_are_those_of_the_metrics(lab, done):
     """Before: of the study as it is. Balanced: of a study that has the kept images only."""
-    before = portrayal.metrics.error(lab, attribute="gender", systems=["stereotyping"], bootstrap=60)
+    before = portrayal.metrics.error(lab, attribute="gender", sources=["stereotyping"], bootstrap=60)
     ids = {m.id: m for m in done.results.measurements}
     assert all(ids[m.id] == m for m in before.measurements)
     kept = [image for image, _ in done.images["balanced"]]
     part = replace(
-        lab.only(["stereotyping"]),
+        lab.select_systems(["stereotyping"]),
         **{
-            table: getattr(lab.only(["stereotyping"]), table).filter(pl.col("image_id").is_in(kept))
+            table: getattr(lab.select_systems(["stereotyping"]), table).filter(pl.col("image_id").is_in(kept))
             for table in ("captions", "references", "attributes", "objects")
         },
     )
@@ -373,18 +381,18 @@ def test_results_hold_together(done, tmp_path):
 
 
 def test_the_same_call_gives_the_same(lab, done):
-    again = remedied(lab, systems=["stereotyping"], metrics=["error", "quality"], bootstrap=60)
+    again = mitigate_captions(lab, systems=["stereotyping"], metrics=["error", "quality"], bootstrap=60)
     assert again.results.measurements == done.results.measurements
     assert again.results.evidence.equals(done.results.evidence)
     shuffled = replace(lab, captions=lab.captions.sample(fraction=1, shuffle=True, seed=1))
-    other = remedied(shuffled, systems=["stereotyping"], metrics=["error"], bootstrap=60)
+    other = mitigate_captions(shuffled, systems=["stereotyping"], metrics=["error"], bootstrap=60)
     assert other.images == done.images
 
 
 def test_vocabularies_follow(lab):
-    study = replace(lab.only(["faithful"]), vocabularies={"faithful": ("man", "a", "rides")})
-    made = remedied(
-        study, remedies=["neutral"], where=["everywhere"], metrics=["lic"], bootstrap=20, permutations=0
+    study = replace(lab.select_systems(["faithful"]), vocabularies={"faithful": ("man", "a", "rides")})
+    made = mitigate_captions(
+        study, methods=["neutral"], where=["everywhere"], metrics=["lic"], bootstrap=20, permutations=0
     )
     used = {m.settings["vocabulary"] for m in made.results.measurements if m.metric == "lic"}
     assert used == {"system"}
@@ -393,10 +401,10 @@ def test_vocabularies_follow(lab):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"remedies": ["prayer"]}, "Unknown remedy 'prayer'"),
-        ({"where": ["nowhere"]}, "Unknown place to rewrite 'nowhere'"),
-        ({"min_share": 0.0}, "'least' must be above 0 and at most 1"),
-        ({"remedies": []}, "Name at least one remedy"),
+        ({"methods": ["prayer"]}, "Unknown caption method 'prayer'"),
+        ({"where": ["nowhere"]}, "Unknown rewrite condition 'nowhere'"),
+        ({"min_share": 0.0}, "'min_share' must be above 0 and at most 1"),
+        ({"methods": []}, "Name at least one method"),
         ({"metrics": ["magic"]}, "Unknown metric 'magic'"),
         ({"systems": ["nobody"]}, "Unknown system 'nobody'"),
         ({"attribute": "hair"}, "No shipped lexicon names the groups of 'hair'"),
@@ -405,7 +413,7 @@ def test_vocabularies_follow(lab):
 )
 def test_bad_calls(lab, wrong, says):
     with pytest.raises(PortrayalError, match=says):
-        remedied(lab, **{"metrics": ["error"], **wrong})
+        mitigate_captions(lab, **{"metrics": ["error"], **wrong})
 
 
 def test_names_that_are_taken_and_studies_that_cannot(lab):
@@ -414,20 +422,20 @@ def test_names_that_are_taken_and_studies_that_cannot(lab):
         lab, captions=pl.concat([taken.captions, taken.captions.with_columns(pl.lit("s").alias("system"))])
     )
     with pytest.raises(PortrayalError, match=r"has a system called .s \(neutral everywhere\). already"):
-        remedied(both, metrics=["error"])
+        mitigate_captions(both, metrics=["error"])
     bare = replace(lab, attributes=lab.attributes.select("image_id"))
     with pytest.raises(Undefined, match="balanced by labels"):
-        remedied(bare, metrics=["quality"], remedies=["balanced"])
-    made = remedied(bare, metrics=["error", "quality"], remedies=["neutral"], bootstrap=20)
+        mitigate_captions(bare, metrics=["quality"], methods=["balanced"])
+    made = mitigate_captions(bare, metrics=["error", "quality"], methods=["neutral"], bootstrap=20)
     assert [skip["metric"] for skip in made.results.provenance["skipped"]] == ["error"]
-    with pytest.raises(Undefined, match="there is nothing to remedy"):
-        remedied(Study())
+    with pytest.raises(Undefined, match="there is nothing to mitigate"):
+        mitigate_captions(Study())
 
 
 def test_the_real_study(lic_gender):
     """What docs/mitigation.md says of Oscar, without LIC and with few draws: shares do not depend on them."""
     study = portrayal.read_study(lic_gender)
-    made = remedied(study, systems=["oscar"], metrics=["error"], bootstrap=20)
+    made = mitigate_captions(study, systems=["oscar"], metrics=["error"], bootstrap=20)
     results, near, far = made.results, "oscar (neutral where no evidence)", "oscar (neutral everywhere)"
     assert value(results, "error", "neutral", far) == 1
     before, after = (value(results, "error", "wrong", name) for name in ("oscar", near))

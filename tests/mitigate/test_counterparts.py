@@ -35,27 +35,31 @@ def small():
     return parse_lexicon(SMALL, "small.toml")
 
 
-def reader(longest=10):
-    from portrayal.models.masked_vlm.vocabulary import Vocabulary
+def tokenizer(longest=10):
+    from portrayal.models.masked_vlm.vocabulary import WordTokenizer
 
-    return Vocabulary([*WORDS.split(), "sir", "lord"], longest)
+    return WordTokenizer([*WORDS.split(), "sir", "lord"], longest)
 
 
 def twins(texts, lexicon=None, groups=("men", "women"), reads=None):
     import torch
 
-    from portrayal.mitigate.counterparts import twins_of
-    from portrayal.models.masked_vlm.vocabulary import padded
+    from portrayal.mitigate.counterparts import make_counterparts
+    from portrayal.models.masked_vlm.vocabulary import pad_rows
 
-    reads = reads or reader()
-    ids = torch.tensor(padded([reads.caption(text) for text in texts], reads.pad), dtype=torch.int32)
-    made, counts = twins_of([[text] for text in texts], ids[:, None], reads, lexicon or small(), groups)
+    reads = reads or tokenizer()
+    ids = torch.tensor(
+        pad_rows([reads.encode_caption(text) for text in texts], reads.pad_id), dtype=torch.int32
+    )
+    made, counts = make_counterparts(
+        [[text] for text in texts], ids[:, None], reads, lexicon or small(), groups
+    )
     return ids, made.group[:, 0].tolist(), made.ids[:, 0], dict(counts)
 
 
 def said(ids, reads=None):
-    reads = reads or reader()
-    words = [reads.word(int(number)) for number in ids]
+    reads = reads or tokenizer()
+    words = [reads.id_to_token(int(number)) for number in ids]
     return " ".join(word for word in words if word not in ("[PAD]", "[CLS]", "[SEP]"))
 
 
@@ -96,7 +100,11 @@ def test_a_text_without_a_counterpart_stays_and_is_counted(text, why):
 def test_a_text_that_is_cut_has_no_counterpart_either_if_its_pieces_change():
     """Cut to ten numbers both are as long, and every word after the first stands in another place."""
     long = "the sir and a dog and a dog and a dog and a hat"
-    assert len(reader().caption(long)) == len(reader().caption(long.replace("sir", "young lady"))) == 10
+    assert (
+        len(tokenizer().encode_caption(long))
+        == len(tokenizer().encode_caption(long.replace("sir", "young lady")))
+        == 10
+    )
     _, group, _, counts = twins([long])
     assert group == [2]
     assert counts == {"change their number of pieces": 1}
@@ -113,7 +121,7 @@ def test_words_that_make_up_for_each_other_do_not_keep_the_places():
         ),
         "small.toml",
     )
-    _, group, _, counts = twins(["the sir gives a hat and the boy elf is cooking"], both, reads=reader(20))
+    _, group, _, counts = twins(["the sir gives a hat and the boy elf is cooking"], both, reads=tokenizer(20))
     assert group == [2]
     assert counts == {"change their number of pieces": 1}
 
@@ -150,7 +158,7 @@ def test_of_several_groups_two_are_chosen():
 
 def test_pronouns_follow_and_stand_among_the_groups_words():
     ids, group, made, _ = twins(
-        ["a man gives him his hat"], load_lexicon("gender"), ("male", "female"), reader(20)
+        ["a man gives him his hat"], load_lexicon("gender"), ("male", "female"), tokenizer(20)
     )
     assert group == [0]
     assert said(made[0]) == "a woman gives her her hat"
@@ -193,10 +201,12 @@ def test_a_twin_differs_where_the_group_is_named_and_nowhere_else(words):
 def leaned(texts, groups, others, words=8):
     import torch
 
-    from portrayal.mitigate.counterparts import Twins, leanings
+    from portrayal.mitigate.counterparts import Counterparts, logit_adjustment
 
     ids, twin = torch.tensor(texts, dtype=torch.int32), torch.tensor(others, dtype=torch.int32)
-    return leanings([(ids[:, None], Twins(torch.tensor(groups)[:, None], twin[:, None]))], words, 0)
+    return logit_adjustment(
+        [(ids[:, None], Counterparts(torch.tensor(groups)[:, None], twin[:, None]))], words, 0
+    )
 
 
 def test_leanings_by_hand():

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from portrayal.counterfactual.concepts import usual_templates
+from portrayal.counterfactual.concepts import default_templates
 from portrayal.counterfactual.manifest import Instance
-from portrayal.counterfactual.prompts import Answers, Questions
+from portrayal.counterfactual.prompts import ModelOutputs, Prompts
 from portrayal.stats import Estimate
 
 pytestmark = pytest.mark.skipif(
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.skipif(
     reason="the extra 'neural' is not installed",
 )
 GROUPS, CONCEPTS = ("male", "female"), ("fishing", "cooking")
-TOLD = {"epsilon": 0.03, "norm": "linf", "attack_steps": 10, "step": 0.01, "stop_at": 0.9}
+ATTACK = {"epsilon": 0.03, "norm": "linf", "attack_steps": 10, "step_size": 0.01, "stop_at": 0.9}
 
 
 # -- one number -----------------------------------------------------------------------------------------------------
 
 
 def number(*seeds, rate=None):
-    from portrayal.mitigate.seed_means import Number
+    from portrayal.mitigate.seed_means import SeedMean
 
     made = [
         Estimate(value, None, None, None, np.array(n_resamples, dtype=float))
@@ -34,26 +34,26 @@ def number(*seeds, rate=None):
         else Estimate.of(None)
         for value, n_resamples in seeds
     ]
-    return Number(tuple(made), 0, rate)
+    return SeedMean(tuple(made), 0, rate)
 
 
-def test_of_one_seed_the_draws_are_the_draws():
+def test_of_one_seed_the_replicates_are_the_replicates():
     n_resamples = np.arange(101.0)
     made = number((50.0, n_resamples)).mean()
     assert (made.value, made.low, made.high) == pytest.approx((50.0, 2.5, 97.5))
     assert made.se == pytest.approx(n_resamples.std(ddof=1))
-    assert number((50.0, n_resamples)).spread is None
+    assert number((50.0, n_resamples)).std is None
 
 
 def test_of_two_seeds_the_mean_and_how_far_they_lie_apart():
     same = number((10.0, np.full(400, 10.0)), (10.0, np.full(400, 10.0)))
-    assert (same.mean().value, same.mean().low, same.mean().high, same.spread) == (10, 10, 10, 0)
+    assert (same.mean().value, same.mean().low, same.mean().high, same.std) == (10, 10, 10, 0)
     apart = number((8.0, np.full(400, 8.0)), (12.0, np.full(400, 12.0)))
     made = apart.mean()
     assert made.value == 10
     assert (made.low, made.high) == (8, 12)  # the data say nothing, so only which seeds are drawn
     assert set(made.replicates) == {8.0, 10.0, 12.0}
-    assert apart.spread == pytest.approx(np.sqrt(8))  # squares of 2 and 2, over 1
+    assert apart.std == pytest.approx(np.sqrt(8))  # squares of 2 and 2, over 1
 
 
 def test_differences_are_taken_draw_by_draw():
@@ -62,21 +62,21 @@ def test_differences_are_taken_draw_by_draw():
         number((20.0, 20 + noise), (30.0, 30 + noise)),
         number((15.0, 15 + noise), (25.0, 25 + noise)),
     )
-    fell = before.less(after)
+    fell = before.minus(after)
     assert fell.points.tolist() == [5, 5]
-    assert np.allclose(fell.n_resamples, 5)  # what pictures do to both is gone
+    assert np.allclose(fell.replicates, 5)  # what pictures do to both is gone
     assert fell.mean().low == pytest.approx(5)
-    share = fell.share_of(before)
+    share = fell.ratio_to(before)
     assert share.value == pytest.approx(5 / 25)
     # The draws of both share their pictures and their seeds: 5 over what vanilla has in the draw.
     assert np.allclose(share.replicates, 5 / before.mean().replicates)
-    assert before.less(before).share_of(before).value == 0
+    assert before.minus(before).ratio_to(before).value == 0
 
 
 def test_a_share_of_nothing_is_undefined():
-    assert number((1.0, [1.0] * 40)).share_of(number((0.0, [0.0] * 40))).value is None
-    assert number((1.0, [1.0] * 40)).share_of(number((-2.0, [-2.0] * 40))).value is None
-    few = number((1.0, [1.0] * 40)).share_of(number((1.0, [1.0] * 30 + [0.0] * 5 + [-1.0] * 5)))
+    assert number((1.0, [1.0] * 40)).ratio_to(number((0.0, [0.0] * 40))).value is None
+    assert number((1.0, [1.0] * 40)).ratio_to(number((-2.0, [-2.0] * 40))).value is None
+    few = number((1.0, [1.0] * 40)).ratio_to(number((1.0, [1.0] * 30 + [0.0] * 5 + [-1.0] * 5)))
     assert (few.value, few.low, few.high) == (
         1.0,
         None,
@@ -85,13 +85,13 @@ def test_a_share_of_nothing_is_undefined():
 
 
 def test_a_seed_without_a_number_leaves_none():
-    from portrayal.mitigate.seed_means import Number
+    from portrayal.mitigate.seed_means import SeedMean
 
     made = number((1.0, [1.0] * 40), (None, []))
     assert made.mean().value is None
-    assert made.spread is None
-    assert made.less(number((1.0, [1.0] * 40), (1.0, [1.0] * 40))).seeds[1].value is None
-    assert isinstance(made.less(made), Number)
+    assert made.std is None
+    assert made.minus(number((1.0, [1.0] * 40), (1.0, [1.0] * 40))).seeds[1].value is None
+    assert isinstance(made.minus(made), SeedMean)
 
 
 def test_draws_that_are_not_defined_leave_a_number_without_an_interval():
@@ -112,14 +112,14 @@ def test_the_interval_of_a_share_has_a_width_and_stays_a_share():
     assert wide.high == 1.0
 
 
-# -- hand-made marks ------------------------------------------------------------------------------------------------
+# -- hand-made scores ------------------------------------------------------------------------------------------------
 
 EACH = 10  # pictures of a group with a concept
 
 
-def exam(each=EACH, exact=True):
-    from portrayal.mitigate.evaluation import Exam
-    from portrayal.models.masked_vlm.retrieval.search import Pool
+def evaluation_set(each=EACH, exact=True):
+    from portrayal.mitigate.evaluation import EvaluationSet
+    from portrayal.models.masked_vlm.retrieval.search import RetrievalPool
 
     cells = [(group, concept) for concept in CONCEPTS for group in GROUPS for _ in range(each)]
     instances = tuple(
@@ -127,11 +127,11 @@ def exam(each=EACH, exact=True):
         for n, (group, concept) in enumerate(cells)
     )
     words = dict(zip(GROUPS, ("man", "woman"), strict=True))
-    questions = Questions(words, {"activity": CONCEPTS}, usual_templates()[:1])
+    questions = Prompts(words, {"activity": CONCEPTS}, default_templates()[:1])
     images = tuple(f"s{n}" for n in range(4))
-    return Exam(
-        instances, lambda _: None, questions, Pool(4, lambda _: [], ["c"] * 8, np.repeat(np.arange(4), 2)), images,
-        {}, {"held out": tuple("cab")}, 16,
+    return EvaluationSet(
+        instances, lambda _: None, questions, RetrievalPool(4, lambda _: [], ["c"] * 8, np.repeat(np.arange(4), 2)),
+        images, {}, {"held out": tuple("cab")}, 16,
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def answers(bias, noise=0.0, seed=0, each=EACH, present=(0.9, 0.0), share=(0.1, 
     target[:, 0, 1, 0] = 0.5 - fell / 2 * (present[:, 0] - present[:, 1])
     target[:, 0, 0, 1] = 0.5 - fell / 4
     share = np.tile(np.array(share, dtype=float), (many, 1))
-    return Answers(target, present, share, np.ones((many, 2, 2)) / 2, np.zeros((many, 2)), {}), fell
+    return ModelOutputs(target, present, share, np.ones((many, 2, 2)) / 2, np.zeros((many, 2)), {}), fell
 
 
 def by_hand(fell, each=EACH):
@@ -170,30 +170,32 @@ def floor_of(fell, factor=1.0, each=EACH):
     group = np.tile(np.repeat([0, 1], each), 2)
     concept = np.repeat([0, 1], 2 * each)
     means = Means(toward[:, None], np.arange(4 * each), concept, group, 2, resampler(names, 0, 60))
-    return float(means.floors(0)[0])
+    return float(means.noise_floors(0)[0])
 
 
 def standing(better):
-    from portrayal.models.masked_vlm.retrieval.recall import Standing
+    from portrayal.models.masked_vlm.retrieval.recall import RankPositions
 
     better = np.array(better)
-    return Standing(better, np.ones_like(better), np.ones_like(better), np.zeros_like(better))
+    return RankPositions(better, np.ones_like(better), np.ones_like(better), np.zeros_like(better))
 
 
-def marks(said, exact=None, right=(2.0, 1.0, 0.0), tr=(0, 0, 3, 7), asked=(2.0, 2.0, 1.0), ways=True):
-    from portrayal.mitigate.evaluation import Filled, Marks
+def scores(said, exact=None, right=(2.0, 1.0, 0.0), tr=(0, 0, 3, 7), asked=(2.0, 2.0, 1.0), ways=True):
+    from portrayal.mitigate.evaluation import EvaluationScores, MaskedWordScores
 
-    words = Filled(np.array(asked), np.array(right), np.array([1.0, 2.0, 3.0]))
+    words = MaskedWordScores(np.array(asked), np.array(right), np.array([1.0, 2.0, 3.0]))
     found = (standing(tr), standing([0, 0, 0, 0, 0, 0, 0, 20]))
     told = {"pgd": said, **({"exact": exact or said} if ways else {})}
-    return Marks(told, {"zero-shot": found}, {"held out": words})
+    return EvaluationScores(told, {"zero-shot": found}, {"held out": words})
 
 
 def rows(made, about=None, n_resamples=60):
-    from portrayal.mitigate.measurements import Rows
+    from portrayal.mitigate.measurements import MitigationMeasurements
 
     settings = {"model": "m", "steps": 5}
-    return Rows(about or exam(), made, "gender", settings, TOLD, 0, n_resamples).results()
+    return MitigationMeasurements(
+        about or evaluation_set(), made, "gender", settings, ATTACK, 0, n_resamples
+    ).results()
 
 
 def value(results, term, system, **settings):
@@ -211,7 +213,7 @@ def test_excess_and_drop_of_two_seeds_by_hand():
         "vanilla": [answers(0.20, 0.05, 1), answers(0.24, 0.05, 2)],
         "fairvlp": [answers(0.05, 0.05, 3), answers(0.01, 0.05, 4)],
     }
-    results = rows({name: [marks(one) for one, _ in both] for name, both in said.items()})
+    results = rows({name: [scores(one) for one, _ in both] for name, both in said.items()})
     factors = {"b@v-l": 1.0, "b@v": 0.5, "b@l": 0.25}
     for attack in ("pgd", "exact"):
         for term, factor in factors.items():
@@ -240,7 +242,7 @@ def test_excess_and_drop_of_two_seeds_by_hand():
 
 
 def test_one_seed_has_no_spread_and_the_attacks_settings_stand_by_the_attack():
-    results = rows({"vanilla": [marks(answers(0.2)[0])]})
+    results = rows({"vanilla": [scores(answers(0.2)[0])]})
     row = value(results, "excess", "vanilla", of="b@v-l", attack="pgd")
     assert row.std_seed is None
     assert row.settings["attack_steps"] == 10
@@ -249,15 +251,15 @@ def test_one_seed_has_no_spread_and_the_attacks_settings_stand_by_the_attack():
 
 
 def test_without_vanilla_nothing_is_a_difference():
-    results = rows({"fairvlp": [marks(answers(0.1)[0])], "dropout": [marks(answers(0.2)[0])]})
+    results = rows({"fairvlp": [scores(answers(0.1)[0])], "dropout": [scores(answers(0.2)[0])]})
     assert not {m.term for m in results.measurements} & {"drop", "drop-share", "change"}
     assert value(results, "excess", "fairvlp", of="b@v-l", attack="exact").value is not None
 
 
 def test_the_order_of_methods_changes_no_number():
     said = {
-        "vanilla": [marks(answers(0.2, 0.05, 1)[0])],
-        "fairvlp": [marks(answers(0.05, 0.05, 2)[0], right=(1.0, 1.0, 1.0), tr=(0, 3, 3, 7))],
+        "vanilla": [scores(answers(0.2, 0.05, 1)[0])],
+        "fairvlp": [scores(answers(0.05, 0.05, 2)[0], right=(1.0, 1.0, 1.0), tr=(0, 3, 3, 7))],
     }
     one, other = rows(said), rows(dict(reversed(said.items())))
     assert {m.id: m for m in one.measurements} == {m.id: m for m in other.measurements}
@@ -266,7 +268,8 @@ def test_the_order_of_methods_changes_no_number():
 
 def test_every_row_is_there_once():
     said = {
-        name: [marks(answers(b)[0])] * 2 for name, b in (("vanilla", 0.2), ("fairvlp", 0.1), ("dropout", 0.2))
+        name: [scores(answers(b)[0])] * 2
+        for name, b in (("vanilla", 0.2), ("fairvlp", 0.1), ("dropout", 0.2))
     }
     found = rows(said).measurements
     keys = [
@@ -278,7 +281,7 @@ def test_every_row_is_there_once():
 
 def test_a_seed_whose_attack_failed_makes_a_row_undefined_and_says_so():
     good, failed = answers(0.2)[0], answers(0.2, present=(0.9, 0.85), share=(0.1, 0.1))[0]
-    made = {"vanilla": [marks(good), marks(good)], "fairvlp": [marks(failed, good), marks(good, good)]}
+    made = {"vanilla": [scores(good), scores(good)], "fairvlp": [scores(failed, good), scores(good, good)]}
     results = rows(made)
     for term, more in (("excess", {"of": "b@v-l"}), ("b@v", {}), ("drop", {"of": "b@v"})):
         row = value(results, term, "fairvlp", attack="pgd", **more)
@@ -296,7 +299,7 @@ def test_a_seed_whose_attack_failed_makes_a_row_undefined_and_says_so():
 
 
 def test_of_no_bias_nothing_can_be_dropped():
-    results = rows({"vanilla": [marks(answers(0.0)[0])], "fairvlp": [marks(answers(0.1)[0])]})
+    results = rows({"vanilla": [scores(answers(0.0)[0])], "fairvlp": [scores(answers(0.1)[0])]})
     row = value(results, "drop-share", "fairvlp", attack="exact", of="b@v-l")
     assert row.value is None
     assert row.reason == "vanilla has no bias beyond its floor to be dropped"
@@ -305,7 +308,7 @@ def test_of_no_bias_nothing_can_be_dropped():
 
 def test_words_and_searches_by_hand():
     """Of 5 words 3 are found; 1 + 2 + 3 nats are lost on them. Of 4 pictures 2 have a caption first, 3 among five."""
-    before, after = marks(answers(0.2)[0]), marks(answers(0.1)[0], right=(2.0, 2.0, 1.0), tr=(0, 0, 0, 7))
+    before, after = scores(answers(0.2)[0]), scores(answers(0.1)[0], right=(2.0, 2.0, 1.0), tr=(0, 0, 0, 7))
     results = rows({"vanilla": [before, before], "fairvlp": [after, before]})
     assert value(results, "words-right", "vanilla", texts="held out").value == pytest.approx(3 / 5)
     assert value(results, "words-lost", "vanilla", texts="held out").value == pytest.approx(6 / 5)
@@ -327,9 +330,9 @@ def test_words_and_searches_by_hand():
 def test_whom_the_model_sees():
     """Women's pictures are taken for men's: half are right. Blindness cannot pass for fairness."""
     half = answers(0.2)[0]
-    women = np.array([one.group == "female" for one in exam().instances])
+    women = np.array([one.group == "female" for one in evaluation_set().instances])
     half = replace(half, share=np.where(women[:, None], 0.8, half.share))
-    results = rows({"vanilla": [marks(answers(0.2)[0])], "fairvlp": [marks(half)]})
+    results = rows({"vanilla": [scores(answers(0.2)[0])], "fairvlp": [scores(half)]})
     assert value(results, "group-right", "vanilla").value == 1
     assert value(results, "group-right", "fairvlp").value == 0.5
     assert value(results, "change", "fairvlp", of="group-right").value == -0.5
@@ -337,7 +340,7 @@ def test_whom_the_model_sees():
 
 
 def test_intervals_of_shares_are_shares_and_have_a_width():
-    perfect = marks(answers(0.2)[0], right=(2.0, 2.0, 1.0), tr=(0, 0, 0, 0))
+    perfect = scores(answers(0.2)[0], right=(2.0, 2.0, 1.0), tr=(0, 0, 0, 0))
     results = rows({"vanilla": [perfect, perfect]})
     for term in ("words-right", "group-right", "tr@1", "tr@10", "ir@1"):
         row = value(results, term, "vanilla")
@@ -349,28 +352,28 @@ def test_intervals_of_shares_are_shares_and_have_a_width():
 
 
 def test_without_exact_pictures_the_attack_alone_speaks():
-    made = {name: [marks(answers(b)[0], ways=False)] for name, b in (("vanilla", 0.2), ("fairvlp", 0.1))}
-    results = rows(made, exam(exact=False))
+    made = {name: [scores(answers(b)[0], ways=False)] for name, b in (("vanilla", 0.2), ("fairvlp", 0.1))}
+    results = rows(made, evaluation_set(exact=False))
     assert {m.settings["attack"] for m in results.measurements if "attack" in m.settings} == {"pgd"}
     assert value(results, "group-right", "fairvlp").value == 1
 
 
 def test_few_pictures_make_rows_without_intervals_and_no_error():
     """With one picture of a group and concept, most draws lack some: they are told as they are, not as numbers."""
-    made = {name: [marks(answers(b, each=1)[0])] * 2 for name, b in (("vanilla", 0.2), ("fairvlp", 0.1))}
-    few = rows(made, exam(each=1))
+    made = {name: [scores(answers(b, each=1)[0])] * 2 for name, b in (("vanilla", 0.2), ("fairvlp", 0.1))}
+    few = rows(made, evaluation_set(each=1))
     row = value(few, "excess", "fairvlp", of="b@v-l", attack="exact")
     assert row.value is not None
     assert row.reason.startswith("too few")
-    alone = {name: [marks(answers(0.2)[0], right=(1.0,), asked=(2.0,))] for name in ("vanilla", "fairvlp")}
+    alone = {name: [scores(answers(0.2)[0], right=(1.0,), asked=(2.0,))] for name in ("vanilla", "fairvlp")}
     for both in alone.values():
-        both[0].words["held out"].lost.resize(1, refcheck=False)
-    one = rows(alone, replace(exam(), names={"held out": ("a",)}))
+        both[0].masked_words["held out"].loss.resize(1, refcheck=False)
+    one = rows(alone, replace(evaluation_set(), text_images={"held out": ("a",)}))
     assert value(one, "words-right", "fairvlp").value == 0.5
     assert value(one, "words-lost", "fairvlp").low is None
 
 
 def test_the_same_seed_gives_the_same_rows():
-    made = {"vanilla": [marks(answers(0.2, 0.05, 1)[0])], "fairvlp": [marks(answers(0.1, 0.05, 2)[0])]}
+    made = {"vanilla": [scores(answers(0.2, 0.05, 1)[0])], "fairvlp": [scores(answers(0.1, 0.05, 2)[0])]}
     assert rows(made).measurements == rows(made).measurements
     assert rows(made, n_resamples=40).measurements != rows(made).measurements

@@ -1,4 +1,4 @@
-"""A small world to be remedied: dark pictures of men, light ones of women, and some of nobody."""
+"""A small world for mitigation: dark images of men, light images of women, and some of nobody."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ STREAMS = ["single", "dual"]
 MANY = 12
 
 
-def reader():
-    from portrayal.models.masked_vlm.vocabulary import Vocabulary
+def tokenizer():
+    from portrayal.models.masked_vlm.vocabulary import WordTokenizer
 
-    return Vocabulary(tiny_masked.WORDS, longest=12)
+    return WordTokenizer(tiny_masked.WORDS, max_length=12)
 
 
 def network(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
-    """With a size of 0, as training starts; else loud enough that every word changes what is said of others."""
+    """With a size of 0, an untrained network; else large weights, so that every word affects the predictions."""
     import torch
 
     from portrayal.models.masked_vlm.single import SingleNetwork
@@ -35,14 +35,13 @@ def network(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
 
 
 def model(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
-    from portrayal.models.masked_vlm import MaskedModel
+    from portrayal.models.masked_vlm import TorchMaskedVLM
 
-    return MaskedModel("tiny", network(stream, size, dropout), reader())
+    return TorchMaskedVLM("tiny", network(stream, size, dropout), tokenizer())
 
 
 def texts(number: int) -> tuple[list[str], list[str]]:
-    """Two captions and two sentences. Men cook and women skate; of four pictures the last shows nobody that a text
-    names alone."""
+    """Two captions and two sentences. Men cook, women skate; texts of every fourth image name no single group."""
     if number % 4 == 3:
         return ["in the picture", "a man is cooking the woman is in the picture"], [
             "the picture",
@@ -58,7 +57,7 @@ def texts(number: int) -> tuple[list[str], list[str]]:
     )
 
 
-def pictures():
+def images():
     import numpy as np
 
     random = np.random.default_rng(0)
@@ -66,35 +65,42 @@ def pictures():
     return (light + random.integers(-60, 60, (MANY, 32, 32, 3))).astype(np.uint8)
 
 
-def material(others: bool = True, **more):
-    """The other picture of each is the next one, which shows the other group."""
+def training_data(counterfactuals: bool = True, **more):
+    """The counterfactual of each image is the next one, which shows the other group."""
     import numpy as np
 
     from portrayal.lexicon import load_lexicon
-    from portrayal.mitigate.training_data import Material, Whom
+    from portrayal.mitigate.training_data import GroupPair, TrainingData
 
-    seen = pictures()
-    said = [texts(number) for number in range(MANY)]
-    made = Material.made_from(
-        seen,
-        [captions for captions, _ in said],
-        [sentences for _, sentences in said],
-        reader(),
-        Whom.of(load_lexicon("gender")),
-        np.roll(seen, 1, axis=0) if others else None,
+    pixels = images()
+    image_texts = [texts(number) for number in range(MANY)]
+    data = TrainingData.from_texts(
+        pixels,
+        [captions for captions, _ in image_texts],
+        [sentences for _, sentences in image_texts],
+        tokenizer(),
+        GroupPair.of(load_lexicon("gender")),
+        np.roll(pixels, 1, axis=0) if counterfactuals else None,
     )
-    return replace(made, **more)
+    return replace(data, **more)
 
 
-def remedy(name: str, made=None, **dose):
-    from portrayal.mitigate.methods import Dose, method_named
-    from portrayal.mitigate.objective import Remedy
+def mitigation_task(name: str, data=None, **hyperparameters):
+    from portrayal.mitigate.methods import Hyperparameters, find_method
+    from portrayal.mitigate.objective import MitigationTask
 
-    return Remedy(method_named(name), made or material(), Dose(**dose))
+    return MitigationTask(find_method(name), data or training_data(), Hyperparameters(**hyperparameters))
 
 
 def recipe(**more):
-    from portrayal.models.masked_vlm.training import Recipe
+    from portrayal.models.masked_vlm.training import TrainingConfig
 
-    usual = {"steps": 5, "batch": 8, "captioned": 4, "warmup": 2, "keep_every": 2, "rate": 1e-3}
-    return Recipe(**{**usual, **more})
+    usual = {
+        "steps": 5,
+        "batch_size": 8,
+        "n_captioned": 4,
+        "warmup_steps": 2,
+        "checkpoint_every": 2,
+        "learning_rate": 1e-3,
+    }
+    return TrainingConfig(**{**usual, **more})

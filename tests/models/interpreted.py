@@ -1,4 +1,4 @@
-"""Run by test_lstm.py under Triton's interpreter: a stack of two networks against each of them on a processor."""
+"""Run by test_lstm.py under Triton's interpreter: a stack of two networks against each of them on a CPU."""
 
 from __future__ import annotations
 
@@ -10,38 +10,41 @@ import numpy as np
 import torch
 
 from portrayal.models.text_classifiers.lstm import kernels, single, stack
-from portrayal.models.text_classifiers.schedules import Lstm
-from portrayal.models.text_classifiers.tasks import Answer, Task
+from portrayal.models.text_classifiers.schedules import LstmConfig
+from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions
 from tests.models.made_up import task
 
-HOW = Lstm(epochs=1, batch=8, rate=1e-2, dropout=0.0, precision="float32")
+HOW = LstmConfig(epochs=1, batch_size=8, learning_rate=1e-2, dropout=0.0, precision="float32")
 
 
-def stacked(tasks: list[Task], how: Lstm, explain: int = 0) -> list[Answer]:
-    made = stack.Stack(tasks, how, torch.device("cpu"))
-    made.train()
-    return made.answers(explain)
+def stacked(tasks: list[ClassificationTask], config: LstmConfig, explain: int = 0) -> list[TaskPredictions]:
+    lstm_stack = stack.LstmStack(tasks, config, torch.device("cpu"))
+    lstm_stack.train()
+    return lstm_stack.predictions(explain)
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    # The interpreter takes as long for a large block as for a small one, and long for every place of a caption.
-    kernels._BLOCK, stack._AT_ONCE = 1 << 19, 64
+    # The interpreter takes as long for a large block as for a small one, and long for every position of a
+    # caption.
+    kernels._BLOCK, stack._MAX_BATCH = 1 << 19, 64
     tasks = [task(7, captions=13, tested=3, longest=3), task(8, captions=13, tested=3, longest=3, words=40)]
-    found = {"likely": 0.0, "parts": 0.0, "size of likely": 0.0, "size of parts": 0.0}
-    for one, answer in zip(tasks, stacked(tasks, HOW, 2), strict=True):
-        expected = single.answer(one, HOW, 2)
-        assert expected.parts is not None
-        assert answer.parts is not None
-        found["likely"] = max(found["likely"], float(np.abs(answer.likely - expected.likely).max()))
-        found["parts"] = max(found["parts"], float(np.abs(answer.parts - expected.parts).max()))
-        found["size of likely"] = float(np.ptp(expected.likely[:, 1]))
-        found["size of parts"] = float(np.abs(expected.parts).max())
-    noisy = replace(HOW, dropout=0.5)
-    both, alone = stacked(tasks, noisy)[1], stacked(tasks[1:], noisy)[0]
-    found["alone"] = float(np.abs(both.likely - alone.likely).max())
-    found["without dropout"] = float(np.abs(both.likely - single.answer(tasks[1], HOW, 0).likely).max())
-    sys.stdout.write(json.dumps(found))
+    errors = {"proba": 0.0, "attributions": 0.0, "size of proba": 0.0, "size of attributions": 0.0}
+    for training_task, predictions in zip(tasks, stacked(tasks, HOW, 2), strict=True):
+        expected = single.fit_predict(training_task, HOW, 2)
+        assert expected.attributions is not None
+        assert predictions.attributions is not None
+        errors["proba"] = max(errors["proba"], float(np.abs(predictions.proba - expected.proba).max()))
+        errors["attributions"] = max(
+            errors["attributions"], float(np.abs(predictions.attributions - expected.attributions).max())
+        )
+        errors["size of proba"] = float(np.ptp(expected.proba[:, 1]))
+        errors["size of attributions"] = float(np.abs(expected.attributions).max())
+    with_dropout = replace(HOW, dropout=0.5)
+    both, alone = stacked(tasks, with_dropout)[1], stacked(tasks[1:], with_dropout)[0]
+    errors["alone"] = float(np.abs(both.proba - alone.proba).max())
+    errors["without dropout"] = float(np.abs(both.proba - single.fit_predict(tasks[1], HOW, 0).proba).max())
+    sys.stdout.write(json.dumps(errors))
 
 
 if __name__ == "__main__":

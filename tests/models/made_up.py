@@ -1,10 +1,10 @@
-"""Small tasks for classifiers: captions of made-up words, one of which may tell the group."""
+"""Small training tasks: captions of made-up words, one of which may reveal the group."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from portrayal.models.text_classifiers.tasks import Task, Texts
+from portrayal.models.text_classifiers.tasks import ClassificationTask, Texts
 
 
 def task(
@@ -14,18 +14,20 @@ def task(
     words: int = 20,
     groups: int = 2,
     tested: int = 10,
-    telling: bool = False,
+    informative: bool = False,
     longest: int = 5,
-) -> Task:
-    """With `telling`, every caption has the word of its group."""
-    chance = np.random.default_rng(seed)
+) -> ClassificationTask:
+    """With `informative`, every caption has the word of its group."""
+    rng = np.random.default_rng(seed)
     group = np.arange(captions) % groups
-    said = [
-        [f"w{word}" for word in chance.integers(words, size=chance.integers(1, longest + 1))] for _ in group
+    captions_words = [
+        [f"w{word}" for word in rng.integers(words, size=rng.integers(1, longest + 1))] for _ in group
     ]
-    if telling:
-        said = [[*caption, f"g{one}"] for caption, one in zip(said, group, strict=True)]
-    return Task(
-        Texts.of(said), group, groups, np.arange(captions - tested), np.arange(captions - tested, captions),
+    if informative:
+        captions_words = [
+            [*caption, f"g{index}"] for caption, index in zip(captions_words, group, strict=True)
+        ]
+    return ClassificationTask(
+        Texts.of(captions_words), group, groups, np.arange(captions - tested), np.arange(captions - tested, captions),
         np.ones(groups), seed,
     )  # fmt: skip

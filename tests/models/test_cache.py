@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from portrayal.errors import InputError, PortrayalError
-from portrayal.models.cache import Remembered, default_folder
+from portrayal.models.cache import ResponseCache, default_cache_folder
 
 
 class Model:
@@ -36,59 +36,59 @@ class Model:
 def test_a_second_run_asks_nothing(tmp_path):
     texts = ["b", "a", "", "b", "né 😀"]
     first, second = Model(), Model()
-    found = Remembered(tmp_path, "one").through(texts, first)
-    again = Remembered(tmp_path, "one").through(texts, second)
+    result = ResponseCache(tmp_path, "one").get_or_compute(texts, first)
+    again = ResponseCache(tmp_path, "one").get_or_compute(texts, second)
     assert first.asked == [["", "a", "b", "né 😀"]]
     assert second.asked == []
-    for text, made, kept in zip(texts, found, again, strict=True):
-        assert made[0].tolist() == [len(text) / 3]
-        assert made[1].tolist() == [[ord(letter) for letter in text]]
-        for one, other in zip(made, kept, strict=True):
-            assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    for text, built, cached in zip(texts, result, again, strict=True):
+        assert built[0].tolist() == [len(text) / 3]
+        assert built[1].tolist() == [[ord(letter) for letter in text]]
+        for item, other in zip(built, cached, strict=True):
+            assert (item.dtype, item.shape, item.tobytes()) == (other.dtype, other.shape, other.tobytes())
 
 
 def test_nothing_asked_makes_no_file(tmp_path):
-    assert Remembered(tmp_path / "new", "one").through([], Model()) == []
+    assert ResponseCache(tmp_path / "new", "one").get_or_compute([], Model()) == []
     assert not (tmp_path / "new").exists()
 
 
 def test_a_run_that_broke_off_goes_on(tmp_path):
     texts = [f"text {number}" for number in range(9)]
-    kept = Remembered(tmp_path, "one")
+    cached = ResponseCache(tmp_path, "one")
     with pytest.raises(KeyboardInterrupt):
-        kept.through(texts, Model(breaks_at=2), chunk=3)
-    assert sorted(kept.get(texts)) == texts[:6]
+        cached.get_or_compute(texts, Model(breaks_at=2), chunk=3)
+    assert sorted(cached.get(texts)) == texts[:6]
     rest = Model()
-    assert len(kept.through(texts, rest, chunk=3)) == 9
+    assert len(cached.get_or_compute(texts, rest, chunk=3)) == 9
     assert rest.asked == [texts[6:]]
 
 
 def test_the_order_of_texts_does_not_matter_to_the_model(tmp_path):
     texts = [f"text {number}" for number in range(9)]
-    one, other = Model(), Model()
-    Remembered(tmp_path, "one").through(texts, one, chunk=4)
-    Remembered(tmp_path, "other").through(texts[::-1], other, chunk=4)
-    assert one.asked == other.asked
+    item, other = Model(), Model()
+    ResponseCache(tmp_path, "one").get_or_compute(texts, item, chunk=4)
+    ResponseCache(tmp_path, "other").get_or_compute(texts[::-1], other, chunk=4)
+    assert item.asked == other.asked
 
 
 def test_models_do_not_share(tmp_path):
-    Remembered(tmp_path, "one").put({"a": [np.array([1.0])]})
-    assert Remembered(tmp_path, "other").get(["a"]) == {}
+    ResponseCache(tmp_path, "one").put({"a": [np.array([1.0])]})
+    assert ResponseCache(tmp_path, "other").get(["a"]) == {}
     assert [path.name for path in tmp_path.iterdir()] == ["one.sqlite"]
 
 
 def test_more_texts_than_one_statement_takes(tmp_path):
-    kept = Remembered(tmp_path, "one")
-    kept.put({str(number): [np.array([number])] for number in range(1_700)})
-    found = kept.get(map(str, range(-5, 1_705)))
-    assert {int(text): int(one[0]) for text, (one,) in found.items()} == {n: n for n in range(1_700)}
+    cached = ResponseCache(tmp_path, "one")
+    cached.put({str(number): [np.array([number])] for number in range(1_700)})
+    result = cached.get(map(str, range(-5, 1_705)))
+    assert {int(text): int(item[0]) for text, (item,) in result.items()} == {n: n for n in range(1_700)}
 
 
 def test_what_was_known_is_replaced_as_a_whole(tmp_path):
-    kept = Remembered(tmp_path, "one")
-    kept.put({"a": [np.array([1.0]), np.array([2.0])]})
-    kept.put({"a": [np.array([3.0])]})
-    assert [one.tolist() for one in kept.get(["a"])["a"]] == [[3.0]]
+    cached = ResponseCache(tmp_path, "one")
+    cached.put({"a": [np.array([1.0]), np.array([2.0])]})
+    cached.put({"a": [np.array([3.0])]})
+    assert [item.tolist() for item in cached.get(["a"])["a"]] == [[3.0]]
 
 
 @given(
@@ -102,33 +102,33 @@ def test_what_was_known_is_replaced_as_a_whole(tmp_path):
         max_size=3,
     ),
 )
-def test_every_digit_is_kept(tmp_path_factory, text, made):
-    kept = Remembered(tmp_path_factory.mktemp("kept"), "one")
-    kept.put({text: made})
-    for one, other in zip(made, kept.get([text])[text], strict=True):
-        np.testing.assert_array_equal(one.astype(one.dtype.newbyteorder("=")), other, strict=True)
+def test_every_digit_is_kept(tmp_path_factory, text, built):
+    cached = ResponseCache(tmp_path_factory.mktemp("kept"), "one")
+    cached.put({text: built})
+    for item, other in zip(built, cached.get([text])[text], strict=True):
+        np.testing.assert_array_equal(item.astype(item.dtype.newbyteorder("=")), other, strict=True)
         other += 1  # an array like any other, which can be written to
 
 
 def test_objects_are_not_kept(tmp_path):
     with pytest.raises(ValueError, match="object"):
-        Remembered(tmp_path, "one").put({"a": [np.array([{}])]})
+        ResponseCache(tmp_path, "one").put({"a": [np.array([{}])]})
 
 
 def test_a_model_that_answers_too_little_is_noticed(tmp_path):
     with pytest.raises(ValueError, match="shorter"):
-        Remembered(tmp_path, "one").through(["a", "b"], lambda texts: [[np.zeros(1)]])
-    assert Remembered(tmp_path, "one").get(["a"]) == {}
+        ResponseCache(tmp_path, "one").get_or_compute(["a", "b"], lambda texts: [[np.zeros(1)]])
+    assert ResponseCache(tmp_path, "one").get(["a"]) == {}
 
 
 def test_a_broken_file_is_named_and_left_as_it_is(tmp_path):
     path = tmp_path / "one.sqlite"
     path.write_bytes(b"something else altogether" * 100)
     before = path.read_bytes()
-    kept = Remembered(tmp_path, "one")
-    for use in (lambda: kept.get(["a"]), lambda: kept.put({"a": [np.zeros(1)]})):
+    cached = ResponseCache(tmp_path, "one")
+    for use in (lambda: cached.get(["a"]), lambda: cached.put({"a": [np.zeros(1)]})):
         with pytest.raises(
-            InputError, match=r"one\.sqlite: expected what a model said of texts .*not a database"
+            InputError, match=r"one\.sqlite: expected a cache of model outputs .*not a database"
         ):
             use()
     assert path.read_bytes() == before
@@ -138,8 +138,8 @@ def test_a_database_of_something_else_is_left_alone(tmp_path):
     with closing(sqlite3.connect(tmp_path / "one.sqlite")) as file:
         file.execute("CREATE TABLE theirs (value)")
     before = (tmp_path / "one.sqlite").read_bytes()
-    with pytest.raises(InputError, match=r"one\.sqlite: expected .*found a database of something else"):
-        Remembered(tmp_path, "one").put({"a": [np.zeros(1)]})
+    with pytest.raises(InputError, match=r"one\.sqlite: expected .*found another database"):
+        ResponseCache(tmp_path, "one").put({"a": [np.zeros(1)]})
     assert (tmp_path / "one.sqlite").read_bytes() == before
 
 
@@ -147,41 +147,41 @@ def test_a_database_of_something_else_is_left_alone(tmp_path):
     ("column", "value"), [("shape", "7"), ("shape", "x"), ("type", "|O"), ("content", b"123"), ("content", 7)]
 )
 def test_a_damaged_row_is_reported(tmp_path, column, value):
-    kept = Remembered(tmp_path, "one")
-    kept.put({"a": [np.zeros(3)]})
-    with closing(sqlite3.connect(kept.path)) as file, file:
+    cached = ResponseCache(tmp_path, "one")
+    cached.put({"a": [np.zeros(3)]})
+    with closing(sqlite3.connect(cached.path)) as file, file:
         file.execute(f"UPDATE said SET {column} = ?", [value])
-    with pytest.raises(InputError, match=r"one\.sqlite: expected what a model said"):
-        kept.get(["a"])
+    with pytest.raises(InputError, match=r"one\.sqlite: expected a cache of model outputs"):
+        cached.get(["a"])
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(PortrayalError, match=r"file/one\.sqlite.* cannot be used .*Set PORTRAYAL_CACHE"):
-        Remembered(tmp_path / "file", "one").put({"a": [np.zeros(1)]})
+        ResponseCache(tmp_path / "file", "one").put({"a": [np.zeros(1)]})
 
 
 def test_two_processes_write_at_once(tmp_path):
     code = """
 import sys, numpy as np
 from pathlib import Path
-from portrayal.models.cache import Remembered
+from portrayal.models.cache import ResponseCache
 start = int(sys.argv[2])
 texts = [str(number) for number in range(start, start + 60)]
-Remembered(Path(sys.argv[1]), "one").through(texts, lambda some: ([np.array([int(t)])] for t in some), chunk=5)
+ResponseCache(Path(sys.argv[1]), "one").get_or_compute(texts, lambda b: ([np.array([int(t)])] for t in b), chunk=5)
 """
     started = [subprocess.Popen([sys.executable, "-c", code, tmp_path, str(start)]) for start in (0, 30)]
     assert [process.wait() for process in started] == [0, 0]
-    found = Remembered(tmp_path, "one").get(map(str, range(90)))
-    assert {int(text): int(one[0]) for text, (one,) in found.items()} == {n: n for n in range(90)}
+    result = ResponseCache(tmp_path, "one").get(map(str, range(90)))
+    assert {int(text): int(item[0]) for text, (item,) in result.items()} == {n: n for n in range(90)}
 
 
 def test_where_things_are_kept(monkeypatch):
     monkeypatch.setenv("PORTRAYAL_CACHE", "/chosen")
-    assert default_folder() == Path("/chosen")
+    assert default_cache_folder() == Path("/chosen")
     monkeypatch.delenv("PORTRAYAL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/usual")
-    assert default_folder() == Path("/usual/portrayal")
+    assert default_cache_folder() == Path("/usual/portrayal")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
-    assert default_folder() == Path("/home/someone/.cache/portrayal")
+    assert default_cache_folder() == Path("/home/someone/.cache/portrayal")

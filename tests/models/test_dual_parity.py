@@ -24,10 +24,10 @@ torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed
 
 from portrayal.models.masked_vlm.checkpoints import (  # noqa: E402
     dual_network,
-    is_left_out,
+    infer_shape,
+    is_training_only,
     read_weights,
-    resized_places,
-    shape_of,
+    resize_position_embeddings,
 )
 from portrayal.models.masked_vlm.dual import DualNetwork, DualShape  # noqa: E402
 
@@ -76,11 +76,11 @@ SPREAD = [[0.306390, 0.539993, 1.036751], [0.089913, 0.841331, 0.576844], [0.686
 
 def numbers(name: str, shape: tuple[int, ...]):
     """From 0 to 1, by nothing but a name: the same with every version of every library."""
-    drawn = np.frombuffer(hashlib.shake_256(name.encode()).digest(2 * math.prod(shape)), "<u2")
-    return torch.from_numpy(drawn.astype(np.float64).reshape(shape) / 65535)
+    draw = np.frombuffer(hashlib.shake_256(name.encode()).digest(2 * math.prod(shape)), "<u2")
+    return torch.from_numpy(draw.astype(np.float64).reshape(shape) / 65535)
 
 
-def made(name: str, shape: tuple[int, ...]):
+def weight_values(name: str, shape: tuple[int, ...]):
     """Large enough for attention that is not even and for logits from -8 to 8."""
     if name.endswith("position_ids"):
         return torch.arange(shape[1]).expand(shape)
@@ -91,14 +91,14 @@ def made(name: str, shape: tuple[int, ...]):
     return (around + noise).float()
 
 
-def pictures():
+def images():
     return numbers("pictures", (3, 3, TINY.side, TINY.side))
 
 
 def texts():
     """Three of different lengths, filled up with 0, and where they are not filled up."""
-    there = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]
-    return (1 + (numbers("texts", (3, max(LENGTHS))) * 48.99).long()) * there, there
+    attention_mask = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]
+    return (1 + (numbers("texts", (3, max(LENGTHS))) * 48.99).long()) * attention_mask, attention_mask
 
 
 def without_weights(shape: DualShape) -> dict[str, tuple[int, ...]]:
@@ -108,7 +108,7 @@ def without_weights(shape: DualShape) -> dict[str, tuple[int, ...]]:
 
 @pytest.fixture(scope="module")
 def weights():
-    return {name: made(name, shape) for name, shape in without_weights(TINY).items()}
+    return {name: weight_values(name, shape) for name, shape in without_weights(TINY).items()}
 
 
 @pytest.fixture(scope="module")
@@ -120,21 +120,21 @@ def published() -> dict[str, tuple[int, ...]]:
         }
 
 
-def close(found, expected: list[list[float]]) -> None:
-    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-4)
+def close(result, expected: list[list[float]]) -> None:
+    np.testing.assert_allclose(result.numpy(), expected, rtol=0, atol=1e-4)
 
 
 # -- names ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_name_of_a_published_checkpoint_has_its_place_and_none_is_left_over(published):
-    kept = {name: shape for name, shape in published.items() if not is_left_out(name)}
-    assert (len(published), len(kept)) == (844, 422)
-    assert kept == without_weights(DualShape())
+    cached = {name: shape for name, shape in published.items() if not is_training_only(name)}
+    assert (len(published), len(cached)) == (844, 422)
+    assert cached == without_weights(DualShape())
 
 
 def test_only_queues_and_copies_of_what_is_kept_are_left_out(published):
-    left_out = {name: shape for name, shape in published.items() if is_left_out(name)}
+    left_out = {name: shape for name, shape in published.items() if is_training_only(name)}
     queues = {name for name in left_out if "_m." not in name}
     assert queues == {"image_queue", "text_queue", "queue_ptr"}
     for name in set(left_out) - queues:
@@ -142,8 +142,8 @@ def test_only_queues_and_copies_of_what_is_kept_are_left_out(published):
 
 
 def test_the_shape_of_a_published_checkpoint_is_read_off_its_weights(published):
-    kept = {name: shape for name, shape in published.items() if not is_left_out(name)}
-    assert shape_of({name: torch.empty(kept[name], device="meta") for name in kept}) == DualShape()
+    cached = {name: shape for name, shape in published.items() if not is_training_only(name)}
+    assert infer_shape({name: torch.empty(cached[name], device="meta") for name in cached}) == DualShape()
 
 
 # -- numbers --------------------------------------------------------------------------------------------------------
@@ -153,33 +153,35 @@ def test_the_shape_of_a_published_checkpoint_is_read_off_its_weights(published):
 def test_words_are_filled_in_as_by_the_authors_code(weights):
     network = dual_network(weights).eval()
     assert network.shape == TINY
-    logits = network.words(network.fuse(network.look(pictures()), *texts()))
-    close(torch.stack([logits[place][:6] for place in PLACES]), WORDS)
+    logits = network.word_logits(network.cross_encode(network.encode_image(images()), *texts()))
+    close(torch.stack([logits[position][:6] for position in PLACES]), WORDS)
 
 
 @torch.no_grad()
 def test_without_a_picture_the_cross_attention_is_skipped(weights):
     network = dual_network(weights).eval()
-    logits = network.words(network.fuse(None, *texts()))
-    close(torch.stack([logits[place][:6] for place in PLACES]), WORDS_ALONE)
+    logits = network.word_logits(network.cross_encode(None, *texts()))
+    close(torch.stack([logits[position][:6] for position in PLACES]), WORDS_ALONE)
 
 
 @torch.no_grad()
 def test_pictures_and_texts_are_matched_and_compared_as_by_the_authors_code(weights):
     network = dual_network(weights).eval()
-    ids, there = texts()
-    looked, read = network.look(pictures()), network.read(ids, there)
-    close(network.match(network.fuse_read(looked, read, there)), MATCHES)
-    close(network.picture_vectors(looked) @ network.text_vectors(read).T, ALIKE)
+    ids, attention_mask = texts()
+    embeddings, read = network.encode_image(images()), network.encode_text(ids, attention_mask)
+    close(network.match_logits(network.cross_encode_text(embeddings, read, attention_mask)), MATCHES)
+    close(network.image_features(embeddings) @ network.text_features(read).T, ALIKE)
 
 
 @torch.no_grad()
 def test_what_a_text_was_filled_up_with_does_not_count(weights):
     network = dual_network(weights).eval()
-    ids, there = texts()
-    looked, short = network.look(pictures()), LENGTHS[1]
-    alone = network.fuse(looked[1:2], ids[1:2, :short], there[1:2, :short])
-    torch.testing.assert_close(network.fuse(looked, ids, there)[1:2, :short], alone, rtol=0, atol=1e-4)
+    ids, attention_mask = texts()
+    embeddings, short = network.encode_image(images()), LENGTHS[1]
+    alone = network.cross_encode(embeddings[1:2], ids[1:2, :short], attention_mask[1:2, :short])
+    torch.testing.assert_close(
+        network.cross_encode(embeddings, ids, attention_mask)[1:2, :short], alone, rtol=0, atol=1e-4
+    )
 
 
 # -- checkpoints ----------------------------------------------------------------------------------------------------
@@ -189,17 +191,17 @@ def test_what_a_text_was_filled_up_with_does_not_count(weights):
 def test_a_retrieval_checkpoint_has_no_words_to_fill_in_but_matches(weights):
     shorter = {name.replace(".bert.", "."): value for name, value in weights.items() if ".cls." not in name}
     network = dual_network(shorter).eval()
-    assert not network.filling
-    assert network.matching
-    close(network.match(network.fuse(network.look(pictures()), *texts())), MATCHES)
+    assert not network.has_mlm_head
+    assert network.has_match_head
+    close(network.match_logits(network.cross_encode(network.encode_image(images()), *texts())), MATCHES)
 
 
 def test_momentum_copies_and_queues_are_skipped(weights):
     more = {"text_encoder_m.bert.encoder.layer.0.output.dense.bias": torch.ones(3), "temp_m": torch.ones(1)}
     more |= {"image_queue": torch.ones(32, 8), "idx_queue": torch.ones(1, 8), "queue_ptr": torch.ones(1)}
     network = dual_network({**weights, **more})
-    assert network.filling
-    assert network.matching
+    assert network.has_mlm_head
+    assert network.has_match_head
     for name, value in network.state_dict().items():
         assert torch.equal(value, weights[name]), name
 
@@ -207,7 +209,7 @@ def test_momentum_copies_and_queues_are_skipped(weights):
 def test_tied_weights_need_one_name_only(weights):
     once = {name: value for name, value in weights.items() if name not in TIED}
     network = dual_network(once)
-    assert network.filling
+    assert network.has_mlm_head
     predictions = network.text_encoder.cls.predictions
     assert predictions.decoder.weight is network.text_encoder.bert.embeddings.word_embeddings.weight
     assert predictions.decoder.bias is predictions.bias
@@ -248,9 +250,9 @@ def test_weights_are_read_from_files_with_and_without_what_training_adds(tmp_pat
     few = {"module.temp": torch.tensor(0.07), "module.itm_head.bias": torch.tensor([1.0, 2.0])}
     file = tmp_path / "model.pth"
     torch.save({"model": few, "config": {"image_res": 256}, "epoch": 29} if wrapped else few, file)
-    found = read_weights(file)
-    assert list(found) == ["temp", "itm_head.bias"]
-    assert torch.equal(found["itm_head.bias"], few["module.itm_head.bias"])
+    result = read_weights(file)
+    assert list(result) == ["temp", "itm_head.bias"]
+    assert torch.equal(result["itm_head.bias"], few["module.itm_head.bias"])
 
 
 class Harmful:
@@ -285,35 +287,35 @@ def test_code_in_a_file_is_not_run(tmp_path, how):
 
 
 def test_places_of_the_same_number_of_patches_stay_as_they_are():
-    places = numbers("places", (1, 257, 8))
-    assert torch.equal(resized_places(places, 256), places)
+    positions = numbers("places", (1, 257, 8))
+    assert torch.equal(resize_position_embeddings(positions, 256), positions)
 
 
 @pytest.mark.parametrize("side", [224, 384])
 def test_places_are_spread_over_other_numbers_of_patches(side):
-    places = numbers("places", (1, 257, 8))
+    positions = numbers("places", (1, 257, 8))
     patches = (side // 16) ** 2
-    spread = resized_places(places, patches)
+    spread = resize_position_embeddings(positions, patches)
     assert spread.shape == (1, patches + 1, 8)
-    assert torch.equal(spread[:, 0], places[:, 0])
-    even = resized_places(torch.full((1, 257, 8), 0.3), patches)
+    assert torch.equal(spread[:, 0], positions[:, 0])
+    even = resize_position_embeddings(torch.full((1, 257, 8), 0.3), patches)
     torch.testing.assert_close(even, torch.full((1, patches + 1, 8), 0.3))
 
 
 def test_places_are_spread_as_by_the_authors_code():
-    close(resized_places(numbers("places", (1, 257, 8)), 576)[0, [1, 100, 576], :3], SPREAD)
+    close(resize_position_embeddings(numbers("places", (1, 257, 8)), 576)[0, [1, 100, 576], :3], SPREAD)
 
 
 def test_places_keep_rows_apart_from_columns():
     grid = torch.arange(4.0)[:, None].expand(4, 4)  # each row its number
-    places = torch.cat([torch.zeros(1), grid.flatten()])[None, :, None]
-    spread = resized_places(places, 64)[0, 1:, 0].unflatten(0, (8, 8))
+    positions = torch.cat([torch.zeros(1), grid.flatten()])[None, :, None]
+    spread = resize_position_embeddings(positions, 64)[0, 1:, 0].unflatten(0, (8, 8))
     torch.testing.assert_close(spread, spread[:, :1].expand(8, 8))
     assert (spread[1:, 0] > spread[:-1, 0]).all()
 
 
 @torch.no_grad()
 def test_a_checkpoint_takes_pictures_of_another_size(weights):
-    network = dual_network(weights, side=48).eval()
-    assert network.shape.side == network.side == 48
-    assert network.look(torch.rand(1, 3, 48, 48)).tokens.shape == (1, 37, 128)
+    network = dual_network(weights, image_size=48).eval()
+    assert network.shape.side == network.image_size == 48
+    assert network.encode_image(torch.rand(1, 3, 48, 48)).tokens.shape == (1, 37, 128)

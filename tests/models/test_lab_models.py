@@ -8,26 +8,33 @@ from dataclasses import asdict
 import pytest
 
 from portrayal.files import content_digest
-from portrayal.lab.model_training import STREAMS, WORLDS, Lesson, lab_network, lab_vocabulary, recipe_for
+from portrayal.lab.model_training import (
+    STREAMS,
+    WORLDS,
+    TrainingSpec,
+    lab_network,
+    lab_vocabulary,
+    recipe_for,
+)
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from portrayal.lab.model_evaluation import grade, held_out
+from portrayal.lab.model_evaluation import evaluate_lab_model, held_out
 from portrayal.models.masked_vlm import load_masked
-from portrayal.models.masked_vlm.loading import lab_folder, lab_models
+from portrayal.models.masked_vlm.loading import lab_model_folder, lab_models
 
-LESSONS = [Lesson(stream, world) for stream in STREAMS for world in WORLDS]
+LESSONS = [TrainingSpec(stream, world) for stream in STREAMS for world in WORLDS]
 EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
-def card_of(lesson: Lesson) -> dict:
-    return json.loads((lab_folder(lesson.name) / "card.json").read_text(encoding="utf-8"))
+def card_of(lesson: TrainingSpec) -> dict:
+    return json.loads((lab_model_folder(lesson.name) / "card.json").read_text(encoding="utf-8"))
 
 
 def test_every_stream_and_world_is_there_and_half_is_the_usual_one():
     assert lab_models() == sorted(lesson.name for lesson in LESSONS)
-    assert lab_folder("lab-dual") == lab_folder("lab-dual-half")
+    assert lab_model_folder("lab-dual") == lab_model_folder("lab-dual-half")
 
 
 @EVERY
@@ -37,7 +44,7 @@ def test_the_card_says_what_the_script_would_do_today(lesson):
     assert card["lesson"] == asdict(lesson)
     assert card["world"] == json.loads(json.dumps(asdict(WORLDS[lesson.world])))
     assert card["recipe"] == asdict(recipe_for(lesson.stream, "cuda"))
-    assert card["weights digest"] == content_digest(lab_folder(lesson.name) / "model.safetensors")
+    assert card["weights digest"] == content_digest(lab_model_folder(lesson.name) / "model.safetensors")
     model = load_masked(lesson.name, "cpu")
     untrained = lab_network(lesson.stream, len(lab_vocabulary()))
     assert card["weights"] == sum(part.numel() for part in untrained.parameters())
@@ -49,21 +56,23 @@ def test_the_card_says_what_the_script_would_do_today(lesson):
 @EVERY
 def test_it_learnt_its_world(lesson):
     """The card's grades are good, and hold when a part of the scenes is asked about again."""
-    told = card_of(lesson)["held out"]
-    assert told["group"] > 0.95
-    assert told["activity, full"] > 0.95
-    assert told["least activity, full"] > 0.95
-    again = grade(load_masked(lesson.name, "cpu"), WORLDS[lesson.world], 1000)
-    assert again["group"] == pytest.approx(told["group"], abs=0.02)
-    assert again["activity, full"] == pytest.approx(told["activity, full"], abs=0.02)
+    stated = card_of(lesson)["held out"]
+    assert stated["group"] > 0.95
+    assert stated["activity, full"] > 0.95
+    assert stated["least activity, full"] > 0.95
+    again = evaluate_lab_model(load_masked(lesson.name, "cpu"), WORLDS[lesson.world], 1000)
+    assert again["group"] == pytest.approx(stated["group"], abs=0.02)
+    assert again["activity, full"] == pytest.approx(stated["activity, full"], abs=0.02)
     if lesson.world == "clear":
-        assert "prior, absent" not in told  # every picture shows what is done
+        assert "prior, absent" not in stated  # every picture shows what is done
         return
-    assert told["prior, absent"] < 0.1
-    assert told["prior, unclear"] < 0.1
+    assert stated["prior, absent"] < 0.1
+    assert stated["prior, unclear"] < 0.1
     assert again["prior, unclear"] < 0.15
     if lesson.world == "0":
-        assert told["activity, ambiguous"] == pytest.approx(0.5, abs=0.03)  # one of two, and nothing to go by
+        assert stated["activity, ambiguous"] == pytest.approx(
+            0.5, abs=0.03
+        )  # one of two, and nothing to go by
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -72,22 +81,25 @@ def test_the_more_the_data_lean_the_more_does_the_model(stream):
     of somebody else in the same scene.
     """
     from portrayal.lab.images import draw
-    from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES, LEANING
+    from portrayal.lab.world import ACTIVITIES, BIASED_ATTRIBUTE, DRAWN_ACTIVITIES
 
     scenes = [scene for scene in held_out(1500, WORLDS["0"]) if scene.cue == "ambiguous"]
     leans = []
     for world in ("0", "half", "full"):
         model = load_masked(f"lab-{stream}-{world}", "cpu")
-        said = {}
+        output = {}
         for group, noun in (("female", "woman"), ("male", "man")):
-            shown = [draw(scene.with_person(**{LEANING: group}), model.network.side) for scene in scenes]
-            looked = model.encode(model.pixels(shown))
-            said[group] = model.word_log_probs(looked, f"the {noun} is [MASK]", DRAWN_ACTIVITIES).exp()
+            shown = [
+                draw(scene.with_person(**{BIASED_ATTRIBUTE: group}), model.network.image_size)
+                for scene in scenes
+            ]
+            embeddings = model.encode_images(model.preprocess(shown))
+            output[group] = model.word_log_probs(embeddings, f"the {noun} is [MASK]", DRAWN_ACTIVITIES).exp()
         total = 0.0
         for row, scene in enumerate(scenes):
             for group, other in (("female", "male"), ("male", "female")):
-                column = DRAWN_ACTIVITIES.index(ACTIVITIES[scene.activity].of[group])
-                total += float(said[group][row, column] - said[other][row, column])
+                column = DRAWN_ACTIVITIES.index(ACTIVITIES[scene.activity].concepts[group])
+                total += float(output[group][row, column] - output[other][row, column])
         leans.append(total / len(scenes))
     assert abs(leans[0]) < 0.05
     assert leans[0] + 0.05 < leans[1] < leans[2] - 0.05

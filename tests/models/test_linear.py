@@ -30,20 +30,20 @@ def counts_of(labels: np.ndarray, classes: int, weights: np.ndarray) -> np.ndarr
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
-@pytest.mark.parametrize("strength", [0.01, 0.1, 2.0])
-def test_folds_are_what_scikit_learn_finds_one_by_one(classes, strength):
+@pytest.mark.parametrize("C", [0.01, 0.1, 2.0])
+def test_folds_agree_with_scikit_learn(classes, C):
     matrix = rows()
     labels = labelled(matrix, classes)
     fold = np.random.default_rng(3).integers(0, 5, len(labels))
-    weights = np.stack([(fold != one).astype(float) * (1 + one / 3) for one in range(5)], axis=1)
-    solver = LogisticRegressions(matrix, strength)
-    found = solver.probabilities(solver.fit(counts_of(labels, classes, weights)))
-    assert found.shape == (300, 5, classes)
-    np.testing.assert_allclose(found.sum(axis=2), 1)
-    for one in range(5):
-        alone = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
-        alone.fit(matrix, labels, sample_weight=weights[:, one])
-        np.testing.assert_allclose(found[:, one], alone.predict_proba(matrix), atol=1e-4)
+    weights = np.stack([(fold != k).astype(float) * (1 + k / 3) for k in range(5)], axis=1)
+    solver = LogisticRegressions(matrix, C)
+    proba = solver.probabilities(solver.fit(counts_of(labels, classes, weights)))
+    assert proba.shape == (300, 5, classes)
+    np.testing.assert_allclose(proba.sum(axis=2), 1)
+    for k in range(5):
+        alone = LogisticRegression(C=C, tol=1e-8, max_iter=10_000)
+        alone.fit(matrix, labels, sample_weight=weights[:, k])
+        np.testing.assert_allclose(proba[:, k], alone.predict_proba(matrix), atol=1e-4)
 
 
 def test_a_row_that_counts_twice_is_two_rows():
@@ -61,12 +61,12 @@ def test_a_row_may_count_for_both_classes():
     matrix = rows(60, 10)
     counts = np.random.default_rng(0).random((2, 60, 1))
     solver = LogisticRegressions(matrix, 1.0)
-    found = solver.probabilities(solver.fit(counts, tolerance=1e-8))[:, 0, 1]
+    proba = solver.probabilities(solver.fit(counts, tolerance=1e-8))[:, 0, 1]
     both = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000)
     both.fit(
         sparse.vstack([matrix, matrix]), np.repeat([0, 1], 60), sample_weight=counts[:, :, 0].reshape(-1)
     )
-    np.testing.assert_allclose(found, both.predict_proba(matrix)[:, 1], atol=1e-5)
+    np.testing.assert_allclose(proba, both.predict_proba(matrix)[:, 1], atol=1e-5)
 
 
 def test_a_fit_does_not_depend_on_its_neighbours():
@@ -74,11 +74,11 @@ def test_a_fit_does_not_depend_on_its_neighbours():
     rng = np.random.default_rng(5)
     shuffled = [rng.permutation(labelled(matrix, 2)) for _ in range(6)]
     counts = np.concatenate([counts_of(labels, 2, np.ones((300, 1))) for labels in shuffled], axis=2)
-    counts[:, :, 4] *= 50  # one that takes longer than the others
+    counts[:, :, 4] *= 50  # one that takes longer to converge
     solver = LogisticRegressions(matrix, 0.1)
     together = solver.fit(counts)
-    for one in range(6):
-        np.testing.assert_allclose(solver.fit(counts[:, :, [one]])[:, 0], together[:, one], atol=1e-9)
+    for fit in range(6):
+        np.testing.assert_allclose(solver.fit(counts[:, :, [fit]])[:, 0], together[:, fit], atol=1e-9)
 
 
 def test_features_that_are_not_allowed_have_no_weight():
@@ -88,14 +88,14 @@ def test_features_that_are_not_allowed_have_no_weight():
     allowed[:15, 1] = False
     solver = LogisticRegressions(matrix, 0.3)
     counts = counts_of(labels, 2, np.ones((200, 2)))
-    found = solver.fit(counts, allowed)
-    assert (found[:15, 1] == 0).all()
+    weights = solver.fit(counts, allowed)
+    assert (weights[:15, 1] == 0).all()
     part = matrix[:, 15:]
     alone = LogisticRegression(C=0.3, tol=1e-8, max_iter=10_000).fit(part, labels)
     np.testing.assert_allclose(
-        solver.probabilities(found)[:, 1, 1], alone.predict_proba(part)[:, 1], atol=1e-4
+        solver.probabilities(weights)[:, 1, 1], alone.predict_proba(part)[:, 1], atol=1e-4
     )
-    np.testing.assert_allclose(found[:, 0], solver.fit(counts)[:, 0], atol=1e-9)
+    np.testing.assert_allclose(weights[:, 0], solver.fit(counts)[:, 0], atol=1e-9)
 
 
 def test_without_features_the_intercept_is_the_share():

@@ -38,33 +38,33 @@ def torch():
 
 
 @pytest.fixture(scope="module")
-def reader():
-    from portrayal.models.masked_vlm.vocabulary import WordPieces
+def tokenizer():
+    from portrayal.models.masked_vlm.vocabulary import TransformersTokenizer
 
-    return WordPieces(tiny_masked.tokenizer(), 24)
+    return TransformersTokenizer(tiny_masked.tokenizer(), 24)
 
 
 @pytest.fixture(scope="module")
-def single(reader):
-    from portrayal.models.masked_vlm import MaskedModel
+def single(tokenizer):
+    from portrayal.models.masked_vlm import TorchMaskedVLM
     from portrayal.models.masked_vlm.single import SingleNetwork
 
-    return MaskedModel("single", SingleNetwork(tiny_masked.vilt()), reader)
+    return TorchMaskedVLM("single", SingleNetwork(tiny_masked.vilt()), tokenizer)
 
 
 @pytest.fixture(scope="module")
-def dual(reader):
-    from portrayal.models.masked_vlm import MaskedModel
+def dual(tokenizer):
+    from portrayal.models.masked_vlm import TorchMaskedVLM
 
-    return MaskedModel("dual", tiny_masked.dual(), reader)
+    return TorchMaskedVLM("dual", tiny_masked.dual(), tokenizer)
 
 
 @pytest.fixture(scope="module")
-def bert(reader):
-    from portrayal.models.masked_vlm import MaskedModel
+def bert(tokenizer):
+    from portrayal.models.masked_vlm import TorchMaskedVLM
     from portrayal.models.masked_vlm.text_only import TextNetwork
 
-    return MaskedModel("bert", TextNetwork(tiny_masked.bert()), reader)
+    return TorchMaskedVLM("bert", TextNetwork(tiny_masked.bert()), tokenizer)
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +72,18 @@ def pixels(torch):
     return torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(3))
 
 
-def close(one, other, tolerance=1e-5) -> bool:
-    return float((one - other).detach().abs().max()) < tolerance
+def close(item, other, tolerance=1e-5) -> bool:
+    return float((item - other).detach().abs().max()) < tolerance
 
 
 def vilt_says(torch, model, pixels, text, mask):
     """What ViltForMaskedLM itself says at the mask of one text with one picture."""
     own = tiny_masked.tokenizer()(text, return_tensors="pt")
     with torch.no_grad():
-        said = model(
+        output = model(
             **own, pixel_values=(pixels[None] - 0.5) / 0.5, pixel_mask=torch.ones(1, *pixels.shape[1:])
         ).logits
-    return said[0][own["input_ids"][0] == mask].log_softmax(-1)
+    return output[0][own["input_ids"][0] == mask].log_softmax(-1)
 
 
 # -- the same as what is wrapped ------------------------------------------------------------------------------------
@@ -92,10 +92,10 @@ def vilt_says(torch, model, pixels, text, mask):
 @pytest.mark.parametrize("size", [(32, 32), (32, 48), (56, 32)])
 def test_vilt_says_what_it_says_when_called_directly(torch, single, size):
     pixels = torch.rand(2, 3, *size, generator=torch.Generator().manual_seed(5))
-    found = single.log_probs(pixels, [ASK, OTHER])
+    result = single.log_probs(pixels, [ASK, OTHER])
     for number, text in enumerate((ASK, OTHER)):
-        expected = vilt_says(torch, single.network.inner, pixels[number], text, single.reader.mask)
-        assert close(found[number], expected)
+        expected = vilt_says(torch, single.network.inner, pixels[number], text, single.tokenizer.mask_id)
+        assert close(result[number], expected)
 
 
 def test_pictures_of_several_shapes_are_filled_up_without_a_trace(torch, single):
@@ -103,29 +103,31 @@ def test_pictures_of_several_shapes_are_filled_up_without_a_trace(torch, single)
     shapes = [
         torch.rand(3, height, width, generator=random) for height, width in ((32, 48), (64, 32), (32, 32))
     ]
-    found = single.log_probs(shapes, [ASK, OTHER, ASK])
+    result = single.log_probs(shapes, [ASK, OTHER, ASK])
     for number, text in enumerate((ASK, OTHER, ASK)):
-        expected = vilt_says(torch, single.network.inner, shapes[number], text, single.reader.mask)
-        assert close(found[number], expected)
+        expected = vilt_says(torch, single.network.inner, shapes[number], text, single.tokenizer.mask_id)
+        assert close(result[number], expected)
 
 
 def test_bert_says_what_it_says_when_called_directly(torch, bert):
-    found = bert.log_probs(None, [ASK, OTHER])
+    result = bert.log_probs(None, [ASK, OTHER])
     for number, text in enumerate((ASK, OTHER)):
         own = tiny_masked.tokenizer()(text, return_tensors="pt")
         with torch.no_grad():
-            said = bert.network.inner(**own).logits[0]
-        assert close(found[number], said[own["input_ids"][0] == bert.reader.mask].log_softmax(-1))
+            output = bert.network.inner(**own).logits[0]
+        assert close(result[number], output[own["input_ids"][0] == bert.tokenizer.mask_id].log_softmax(-1))
 
 
 def test_the_head_that_matches_is_two_logits(torch, dual, pixels):
-    found = dual.match_log_probs(pixels, ["a man", "the woman is in the picture", "a"])
-    assert found.shape == (3,)
-    assert (found < 0).all()
-    ids = torch.tensor([dual.reader.read("a man")])
+    result = dual.match_log_probs(pixels, ["a man", "the woman is in the picture", "a"])
+    assert result.shape == (3,)
+    assert (result < 0).all()
+    ids = torch.tensor([dual.tokenizer.encode("a man")])
     network = dual.network
-    scores = network.match(network.fuse(network.look(pixels[:1]), ids, torch.ones_like(ids).bool()))
-    assert close(found[0], scores.log_softmax(1)[0, 1])
+    scores = network.match_logits(
+        network.cross_encode(network.encode_image(pixels[:1]), ids, torch.ones_like(ids).bool())
+    )
+    assert close(result[0], scores.log_softmax(1)[0, 1])
 
 
 # -- however it is asked --------------------------------------------------------------------------------------------
@@ -137,55 +139,60 @@ def test_batches_padding_and_reuse_change_nothing(request, torch, pixels, kind):
     together = model.log_probs(pixels, [ASK, OTHER, ASK])
     assert together.shape == (3, 1, len(tiny_masked.PIECES))
     assert close(together.exp().sum(-1), torch.ones(3, 1))
-    looked = model.encode(pixels)
-    assert close(model.log_probs(looked, [ASK, OTHER, ASK]), together)
-    model.batch = 2
+    embeddings = model.encode_images(pixels)
+    assert close(model.log_probs(embeddings, [ASK, OTHER, ASK]), together)
+    model.batch_size = 2
     try:
         assert close(model.log_probs(pixels, [ASK, OTHER, ASK]), together)
-        assert close(model.log_probs(looked, [ASK, OTHER, ASK]), together)
+        assert close(model.log_probs(embeddings, [ASK, OTHER, ASK]), together)
     finally:
-        model.batch = 64
+        model.batch_size = 64
     for number, text in enumerate((ASK, OTHER, ASK)):
         assert close(model.log_probs(pixels[number : number + 1], text)[0], together[number])
 
 
-@pytest.mark.parametrize("batch", [1, 2, 64])
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
 @pytest.mark.parametrize("kind", ["single", "dual"])
-def test_several_texts_with_each_picture(request, monkeypatch, torch, kind, batch):
+def test_several_texts_with_each_picture(request, monkeypatch, torch, kind, batch_size):
     """Of several shapes where a model takes them, so that some pictures are filled up."""
     model = request.getfixturevalue(kind)
     random = torch.Generator().manual_seed(4)
     sides = [32, 48, 32] if kind == "single" else [32, 32, 32]
-    pictures = [torch.rand(3, side, 32, generator=random) for side in sides]
+    images = [torch.rand(3, side, 32, generator=random) for side in sides]
     texts = [ASK, OTHER, OTHER, ASK, ASK, OTHER]
-    expected = [model.log_probs([pictures[n // 2]], [text])[0] for n, text in enumerate(texts)]
-    monkeypatch.setattr(model, "batch", batch)
-    looked = model.encode(pictures).with_each(2)
-    assert len(looked) == 6
-    assert close(model.log_probs(looked, texts), torch.stack(expected))
-    for some in (slice(2, 4), slice(1, 6), slice(0, 3), slice(0, 6, 2), torch.tensor([5, 0, 0, 3])):
-        places = torch.arange(6)[some].tolist()
-        few = [texts[place] for place in places]
-        assert close(model.log_probs(looked[some], few), torch.stack([expected[place] for place in places]))
+    expected = [model.log_probs([images[n // 2]], [text])[0] for n, text in enumerate(texts)]
+    monkeypatch.setattr(model, "batch_size", batch_size)
+    embeddings = model.encode_images(images).with_texts_per_image(2)
+    assert len(embeddings) == 6
+    assert close(model.log_probs(embeddings, texts), torch.stack(expected))
+    for batch in (slice(2, 4), slice(1, 6), slice(0, 3), slice(0, 6, 2), torch.tensor([5, 0, 0, 3])):
+        positions = torch.arange(6)[batch].tolist()
+        few = [texts[position] for position in positions]
+        assert close(
+            model.log_probs(embeddings[batch], few),
+            torch.stack([expected[position] for position in positions]),
+        )
 
 
 def test_a_batch_bounds_what_is_read_at_once(request, monkeypatch, torch):
     """Of one stream so many texts, of two so many pictures with their texts; of either so many vocabularies."""
     for kind, at_once in (("single", 2), ("dual", 6)):
         model = request.getfixturevalue(kind)
-        looked = model.encode(torch.rand(4, 3, 32, 32)).with_each(3)
+        embeddings = model.encode_images(torch.rand(4, 3, 32, 32)).with_texts_per_image(3)
         fused, worded = [], []
-        name = "fuse" if kind == "single" else "fuse_read"
-        fuse, words = getattr(model.network, name), model.network.words
+        name = "cross_encode" if kind == "single" else "cross_encode_text"
+        fuse, words = getattr(model.network, name), model.network.word_logits
         with monkeypatch.context() as patch:
-            patch.setattr(model, "batch", 2)
+            patch.setattr(model, "batch_size", 2)
             patch.setattr(
                 model.network, name, lambda *given, f=fuse, n=fused: (n.append(len(given[1])), f(*given))[1]
             )
             patch.setattr(
-                model.network, "words", lambda some, w=words, n=worded: (n.append(len(some)), w(some))[1]
+                model.network,
+                "word_logits",
+                lambda batch, w=words, n=worded: (n.append(len(batch)), w(batch))[1],
             )
-            model.log_probs(looked, [ASK] * 12)
+            model.log_probs(embeddings, [ASK] * 12)
         assert max(fused) == at_once
         assert max(worded) == 2
 
@@ -206,44 +213,46 @@ def test_gradients_reach_the_pixels(request, torch, pixels, kind):
     up, down = (float(model.word_log_probs(pixels + sign * step, ASK, ["man"])[1, 0]) for sign in (1, -1))
     assert (up - down) / 6e-2 == pytest.approx(expected, rel=0.05)
     reused = pixels.clone().requires_grad_()
-    looked = model.encode(reused)
-    model.word_log_probs(looked, ASK, ["man"]).sum().backward()
+    embeddings = model.encode_images(reused)
+    model.word_log_probs(embeddings, ASK, ["man"]).sum().backward()
     assert close(reused.grad, slope)
 
 
 def test_pictures_are_looked_at_a_batch_at_a_time(monkeypatch, torch, dual):
-    seen = []
-    look = dual.network.look
-    monkeypatch.setattr(dual.network, "look", lambda some: (seen.append(len(some)), look(some))[1])
-    monkeypatch.setattr(dual, "batch", 2)
+    batches = []
+    look = dual.network.encode_image
+    monkeypatch.setattr(
+        dual.network, "encode_image", lambda batch: (batches.append(len(batch)), look(batch))[1]
+    )
+    monkeypatch.setattr(dual, "batch_size", 2)
     pixels = torch.rand(5, 3, 32, 32, generator=torch.Generator().manual_seed(9))
     words = ["fish", "skateboard"]
-    found = dual.word_log_probs(pixels, ASK, words, over="candidates")
-    assert seen == [2, 2, 1]
-    assert close(found[4], dual.word_log_probs(pixels[4:], ASK, words, over="candidates")[0])
+    result = dual.word_log_probs(pixels, ASK, words, normalize_over="candidates")
+    assert batches == [2, 2, 1]
+    assert close(result[4], dual.word_log_probs(pixels[4:], ASK, words, normalize_over="candidates")[0])
 
 
 def test_several_masks(single, pixels):
-    found = single.log_probs(pixels, "a [MASK] is [MASK]")
-    assert found.shape == (3, 2, len(tiny_masked.PIECES))
-    assert not close(found[:, 0], found[:, 1])
-    with pytest.raises(PortrayalError, match=r"as many \[MASK\].*found 1, 2"):
+    result = single.log_probs(pixels, "a [MASK] is [MASK]")
+    assert result.shape == (3, 2, len(tiny_masked.PIECES))
+    assert not close(result[:, 0], result[:, 1])
+    with pytest.raises(PortrayalError, match=r"same number of \[MASK\].*found 1, 2"):
         single.log_probs(pixels[:2], ["a [MASK]", "a [MASK] is [MASK]"])
     with pytest.raises(PortrayalError, match="found 0"):
         single.log_probs(pixels, "a man")
 
 
 @pytest.mark.parametrize("kind", ["single", "dual"])
-def test_half_as_many_bits_say_nearly_the_same(request, torch, reader, pixels, kind):
-    from portrayal.models.masked_vlm import MaskedModel
+def test_half_as_many_bits_say_nearly_the_same(request, torch, tokenizer, pixels, kind):
+    from portrayal.models.masked_vlm import TorchMaskedVLM
     from portrayal.models.masked_vlm.single import SingleNetwork
 
     model = request.getfixturevalue(kind)
     network = SingleNetwork(tiny_masked.vilt()) if kind == "single" else tiny_masked.dual()
-    short = MaskedModel("short", network, reader, precision="bfloat16")
-    found, exact = short.log_probs(pixels, ASK), model.log_probs(pixels, ASK)
-    assert found.dtype == torch.float32
-    assert 0 < float((found - exact).abs().max()) < 0.5
+    short = TorchMaskedVLM("short", network, tokenizer, precision="bfloat16")
+    result, exact = short.log_probs(pixels, ASK), model.log_probs(pixels, ASK)
+    assert result.dtype == torch.float32
+    assert 0 < float((result - exact).abs().max()) < 0.5
 
 
 # -- no picture -----------------------------------------------------------------------------------------------------
@@ -252,59 +261,59 @@ def test_half_as_many_bits_say_nearly_the_same(request, torch, reader, pixels, k
 def test_without_a_picture_vilt_attends_to_no_patch(torch, single, pixels):
     """As if every patch were masked out: then it does not matter which picture it is."""
     alone = single.log_probs(None, [ASK, OTHER])
-    from portrayal.models.masked_vlm.network import Looked
+    from portrayal.models.masked_vlm.network import ImageEmbeddings
 
-    looked = single.encode(pixels[:2])
-    hidden = Looked(looked.tokens, torch.zeros(looked.tokens.shape[:2], dtype=torch.bool))
+    embeddings = single.encode_images(pixels[:2])
+    hidden = ImageEmbeddings(embeddings.tokens, torch.zeros(embeddings.tokens.shape[:2], dtype=torch.bool))
     assert close(single.log_probs(hidden, [ASK, OTHER]), alone)
-    assert not close(single.log_probs(looked, [ASK, OTHER]), alone, 1e-2)
+    assert not close(single.log_probs(embeddings, [ASK, OTHER]), alone, 1e-2)
 
 
 def test_without_a_picture_the_dual_stream_skips_its_look(dual, pixels):
     """As if its look added nothing: the part that adds it has weights of 0, and its norm is what it gets anyway."""
     alone = dual.log_probs(None, [ASK, OTHER])
     assert not close(dual.log_probs(pixels[:2], [ASK, OTHER]), alone, 1e-2)
-    ids = dual.reader.read(ASK)
+    ids = dual.tokenizer.encode(ASK)
     import torch
 
-    hidden = dual.network.read(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.bool))
+    hidden = dual.network.encode_text(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.bool))
     for layer in dual.network.text_encoder.bert.encoder.layer[2:]:
         hidden = layer.attention(hidden, hidden, None)
         inner = torch.nn.functional.gelu(layer.intermediate.dense(hidden))
         hidden = layer.output(inner, hidden)
-    expected = dual.network.words(hidden)[0, ids.index(dual.reader.mask)].log_softmax(-1)
+    expected = dual.network.word_logits(hidden)[0, ids.index(dual.tokenizer.mask_id)].log_softmax(-1)
     assert close(alone[0, 0], expected)
 
 
 def test_gray_is_another_way_to_show_nothing(dual):
-    assert dual.gray(2).shape == (2, 3, 32, 32)
-    assert not close(dual.log_probs(dual.gray(1), ASK), dual.log_probs(None, ASK), 1e-2)
+    assert dual.gray_images(2).shape == (2, 3, 32, 32)
+    assert not close(dual.log_probs(dual.gray_images(1), ASK), dual.log_probs(None, ASK), 1e-2)
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_word_of_one_piece_is_its_column(single, pixels):
-    whole = single.log_probs(pixels, ASK)
-    found = single.word_log_probs(pixels, ASK, ["woman", "man"])
+    full = single.log_probs(pixels, ASK)
+    result = single.word_log_probs(pixels, ASK, ["woman", "man"])
     columns = [tiny_masked.PIECES.index(word) for word in ("woman", "man")]
-    assert close(found, whole[:, 0, columns])
-    chosen = single.word_log_probs(pixels, ASK, ["woman", "man"], over="candidates").exp()
+    assert close(result, full[:, 0, columns])
+    chosen = single.word_log_probs(pixels, ASK, ["woman", "man"], normalize_over="candidates").exp()
     assert close(chosen.sum(1), chosen.new_ones(3))
-    assert close(chosen[:, 0] / chosen[:, 1], (found[:, 0] - found[:, 1]).exp(), 1e-4)
+    assert close(chosen[:, 0] / chosen[:, 1], (result[:, 0] - result[:, 1]).exp(), 1e-4)
 
 
 @pytest.mark.parametrize("kind", ["single", "dual"])
 def test_a_word_of_several_pieces_is_a_product_of_conditionals(request, torch, pixels, kind):
     model = request.getfixturevalue(kind)
     skate, board = (tiny_masked.PIECES.index(piece) for piece in ("skate", "##board"))
-    found = model.word_log_probs(pixels, "a man is [MASK]", ["fish", "skateboard"])
+    result = model.word_log_probs(pixels, "a man is [MASK]", ["fish", "skateboard"])
     first = model.log_probs(pixels, "a man is [MASK] [MASK]")[:, 0, skate]
     second = model.log_probs(pixels, "a man is skate [MASK]")[:, 0, board]
-    assert close(found[:, 1], first + second)
-    assert close(found[:, 0], model.word_log_probs(pixels, "a man is [MASK]", ["fish"])[:, 0])
-    with pytest.raises(PortrayalError, match="several pieces: 'skateboard'"):
-        model.word_log_probs(pixels, ASK, ["fish", "skateboard"], pieces="refuse")
+    assert close(result[:, 1], first + second)
+    assert close(result[:, 0], model.word_log_probs(pixels, "a man is [MASK]", ["fish"])[:, 0])
+    with pytest.raises(PortrayalError, match="several tokens: 'skateboard'"):
+        model.word_log_probs(pixels, ASK, ["fish", "skateboard"], subword_policy="refuse")
 
 
 def test_words_that_cannot_be_asked_about_are_refused(single, pixels):
@@ -312,71 +321,71 @@ def test_words_that_cannot_be_asked_about_are_refused(single, pixels):
         single.word_log_probs(pixels, ASK, ["man", "zebra"])
     with pytest.raises(PortrayalError, match="one \\[MASK\\], and a text has 2"):
         single.word_log_probs(pixels, "a [MASK] [MASK]", ["man"])
-    with pytest.raises(PortrayalError, match="no words"):
+    with pytest.raises(PortrayalError, match="at least one word"):
         single.word_log_probs(pixels, ASK, [])
-    with pytest.raises(PortrayalError, match="asked about once"):
-        single.word_log_probs(pixels, ASK, ["man", "Man"], over="candidates")
+    with pytest.raises(PortrayalError, match="must be distinct"):
+        single.word_log_probs(pixels, ASK, ["man", "Man"], normalize_over="candidates")
     with pytest.raises(PortrayalError, match="Did you mean 'candidates'"):
-        single.word_log_probs(pixels, ASK, ["man"], over="candidate")
+        single.word_log_probs(pixels, ASK, ["man"], normalize_over="candidate")
     with pytest.raises(PortrayalError, match="Did you mean 'refuse'"):
-        single.word_log_probs(pixels, ASK, ["man"], pieces="refused")
+        single.word_log_probs(pixels, ASK, ["man"], subword_policy="refused")
     for special in ("[SEP]", "[MASK]", "[CLS]"):
         with pytest.raises(PortrayalError, match="cannot be written"):
             single.word_log_probs(pixels, ASK, [special])
-    with pytest.raises(PortrayalError, match=r"word of 2 pieces is longer .* at most 24 pieces, found 25"):
+    with pytest.raises(PortrayalError, match=r"word of 2 tokens is longer .* at most 24 tokens, found 25"):
         single.word_log_probs(None, "a [MASK]" + " man" * 20, ["fish", "skateboard"])
 
 
 def test_a_word_that_is_written_otherwise_at_the_beginning_is_not_asked_about_there(monkeypatch, single):
     assert single.word_log_probs(None, "[MASK] is in the picture", ["man"]).shape == (1, 1)
-    monkeypatch.setattr(type(single.reader), "same_at_start", lambda self, word: word != "man")
-    with pytest.raises(PortrayalError, match="otherwise at the beginning of a text \\('man'\\)"):
+    monkeypatch.setattr(type(single.tokenizer), "is_same_at_start", lambda self, word: word != "man")
+    with pytest.raises(PortrayalError, match="differently at the start of a text \\('man'\\)"):
         single.word_log_probs(None, "[MASK] is in the picture", ["man"])
     assert single.word_log_probs(None, "the [MASK] is in the picture", ["man"]).shape == (1, 1)
 
 
 def test_whole_words():
-    from portrayal.models.masked_vlm.vocabulary import Vocabulary
+    from portrayal.models.masked_vlm.vocabulary import WordTokenizer
 
-    words = Vocabulary(["a", "man", "t-shirt"], longest=6)
-    assert words.read("A man, a T-shirt!") == [2, 5, 6, 5, 7, 3]
-    assert words.read("a zebra [MASK] [mask]") == [2, 5, 1, 4, 4, 3]
-    assert words.caption("a a a a a a a") == [2, 5, 5, 5, 5, 3]
-    with pytest.raises(PortrayalError, match="at most 6 words or pieces, found 9"):
-        words.question("a a a a a a a")
-    assert (words.pieces("MAN"), words.word(6), len(words)) == ([6], "man", 8)
+    words = WordTokenizer(["a", "man", "t-shirt"], max_length=6)
+    assert words.encode("A man, a T-shirt!") == [2, 5, 6, 5, 7, 3]
+    assert words.encode("a zebra [MASK] [mask]") == [2, 5, 1, 4, 4, 3]
+    assert words.encode_caption("a a a a a a a") == [2, 5, 5, 5, 5, 3]
+    with pytest.raises(PortrayalError, match="at most 6 tokens, found 9"):
+        words.encode_prompt("a a a a a a a")
+    assert (words.tokenize_word("MAN"), words.id_to_token(6), len(words)) == ([6], "man", 8)
     for unknown in ("zebra", "[MASK]", "[PAD]"):
         with pytest.raises(PortrayalError, match="not in the model's vocabulary"):
-            words.pieces(unknown)
-    with pytest.raises(PortrayalError, match="each of its words once"):
-        Vocabulary(["a", "a"])
+            words.tokenize_word(unknown)
+    with pytest.raises(PortrayalError, match="must be distinct"):
+        WordTokenizer(["a", "a"])
 
 
 def test_texts_are_read_as_albef_was_trained():
-    from portrayal.models.masked_vlm.vocabulary import AlbefPieces
+    from portrayal.models.masked_vlm.vocabulary import AlbefTokenizer
 
-    pieces = AlbefPieces(tiny_masked.tokenizer(), 6)
+    pieces = AlbefTokenizer(tiny_masked.tokenizer(), 6)
     number = {piece: at for at, piece in enumerate(tiny_masked.PIECES)}
     words = ["[CLS]", "the", "man", "is", "[MASK]"]
-    assert pieces.read("The man is [MASK].") == [number[word] for word in words]
-    assert pieces.read("The man, is-[MASK]!") == [number[word] for word in words]
-    assert pieces.caption("a a a a a a a a") == [number["[CLS]"], *[number["a"]] * 5]
-    assert pieces.pieces("Man.") == [number["man"]]
+    assert pieces.encode("The man is [MASK].") == [number[word] for word in words]
+    assert pieces.encode("The man, is-[MASK]!") == [number[word] for word in words]
+    assert pieces.encode_caption("a a a a a a a a") == [number["[CLS]"], *[number["a"]] * 5]
+    assert pieces.tokenize_word("Man.") == [number["man"]]
 
 
 def test_the_words_of_the_paper_in_the_word_pieces_of_bert(shared):
     """Each of the 65 concepts is one piece; other activities are not."""
     import transformers
 
-    from portrayal.models.masked_vlm.vocabulary import AlbefPieces
+    from portrayal.models.masked_vlm.vocabulary import AlbefTokenizer
 
     words = (shared / "text" / "bert_uncased_vocab.txt").read_text(encoding="utf-8").splitlines()
     bert = transformers.BertTokenizer(vocab={word: number for number, word in enumerate(words)})
-    pieces = AlbefPieces(bert, 30)
+    pieces = AlbefTokenizer(bert, 30)
     assert len(pieces) == 30_522
-    assert {len(pieces.pieces(word)) for word in CONCEPTS.split()} == {1}
-    assert [pieces.word(number) for number in pieces.pieces("juggling")] == ["jug", "##gling"]
-    assert [pieces.word(number) for number in pieces.read("The woman is [MASK].")] == [
+    assert {len(pieces.tokenize_word(word)) for word in CONCEPTS.split()} == {1}
+    assert [pieces.id_to_token(number) for number in pieces.tokenize_word("juggling")] == ["jug", "##gling"]
+    assert [pieces.id_to_token(number) for number in pieces.encode("The woman is [MASK].")] == [
         "[CLS]", "the", "woman", "is", "[MASK]",
     ]  # fmt: skip
 
@@ -386,86 +395,86 @@ def test_the_words_of_the_paper_in_the_word_pieces_of_bert(shared):
 
 def test_pixels_have_a_range_a_size_and_a_text_each(torch, dual, bert, pixels):
     with pytest.raises(PortrayalError, match="values from 0 to 1, got 0 to 255"):
-        dual.encode(torch.tensor([0.0, 255.0]).repeat(1, 3, 32, 16))
+        dual.encode_images(torch.tensor([0.0, 255.0]).repeat(1, 3, 32, 16))
     with pytest.raises(PortrayalError, match="values from 0 to 1, got nan"):
-        dual.encode(torch.full((1, 3, 32, 32), math.nan))
+        dual.encode_images(torch.full((1, 3, 32, 32), math.nan))
     with pytest.raises(PortrayalError, match="32 by 32 pixels, got 48 by 32"):
-        dual.encode(torch.rand(1, 3, 48, 32))
-    with pytest.raises(PortrayalError, match="3 pictures, 2 texts"):
+        dual.encode_images(torch.rand(1, 3, 48, 32))
+    with pytest.raises(PortrayalError, match="3 images, 2 texts"):
         dual.log_probs(pixels, [ASK, ASK])
-    with pytest.raises(PortrayalError, match="reads texts alone"):
+    with pytest.raises(PortrayalError, match="takes no images"):
         bert.log_probs(pixels, ASK)
-    with pytest.raises(PortrayalError, match="no part that tells whether"):
+    with pytest.raises(PortrayalError, match="no head that matches"):
         bert.match_log_probs(None, [ASK])
-    with pytest.raises(PortrayalError, match="at most 24 words or pieces, found 42"):
+    with pytest.raises(PortrayalError, match="at most 24 tokens, found 42"):
         dual.log_probs(None, "a [MASK]" + " man" * 38)
 
 
 def test_sides_are_multiples_of_a_patch(torch, single):
     with pytest.raises(PortrayalError, match="multiples of 8, got 32 by 36"):
-        single.encode(torch.rand(1, 3, 32, 36))
+        single.encode_images(torch.rand(1, 3, 32, 36))
 
 
 # -- pictures -------------------------------------------------------------------------------------------------------
 
 
 def test_pictures_become_pixels_of_the_models_size(torch, single, dual):
-    from portrayal.models.masked_vlm.pixels import as_pixels
+    from portrayal.models.masked_vlm.pixels import preprocess_images
 
-    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 90, 3), dtype=np.uint8))
-    square = dual.pixels([picture, picture.resize((7, 7))])
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 90, 3), dtype=np.uint8))
+    square = dual.preprocess([image, image.resize((7, 7))])
     assert square.shape == (2, 3, 32, 32)
     assert 0 <= float(square.min()) < float(square.max()) <= 1
-    wide, tall = single.pixels([picture, picture.transpose(Image.Transpose.ROTATE_90)])
+    wide, tall = single.preprocess([image, image.transpose(Image.Transpose.ROTATE_90)])
     assert (wide.shape, tall.shape) == ((3, 32, 48), (3, 48, 32))
     # The longer side is at most 1333/800 of the shorter, as ViLT has it: here 53, and 48 as a multiple of 8.
-    assert single.pixels([picture.resize((400, 50))]).shape == (1, 3, 8, 48)
+    assert single.preprocess([image.resize((400, 50))]).shape == (1, 3, 8, 48)
     # At the published size, what the image processor of Transformers makes of these: height, width.
-    large = SimpleNamespace(square=False, side=384, patch=32)
-    for size, made in (
+    large = SimpleNamespace(square=False, image_size=384, patch_size=32)
+    for size, built in (
         ((640, 360), (352, 608)), ((1920, 1080), (352, 608)), ((500, 300), (352, 608)), ((800, 400), (320, 608)),
         ((640, 480), (384, 512)), ((427, 640), (576, 384)), ((30, 30), (384, 384)),
     ):  # fmt: skip
-        assert as_pixels([Image.new("RGB", size)], large)[0].shape[1:] == made
-    own = dual.pixels([picture.resize((32, 32))])[0]
-    assert close(own, torch.tensor(np.asarray(picture.resize((32, 32)))).permute(2, 0, 1) / 255)
+        assert preprocess_images([Image.new("RGB", size)], large)[0].shape[1:] == built
+    own = dual.preprocess([image.resize((32, 32))])[0]
+    assert close(own, torch.tensor(np.asarray(image.resize((32, 32)))).permute(2, 0, 1) / 255)
 
 
 # -- a function -----------------------------------------------------------------------------------------------------
 
 
 def test_any_function_is_a_model(torch, pixels):
-    from portrayal.models.masked_vlm import FillsMasks, GivenModel
+    from portrayal.models.masked_vlm import FunctionModel, MaskedVLM
 
     def bright(images, texts):
         light = images.mean(dim=(1, 2, 3)) if images is not None else torch.full((len(texts),), 0.5)
         return torch.stack([light, 1 - light], dim=1).log()
 
-    model: FillsMasks = GivenModel(bright, ["day", "night"], side=32)
+    model: MaskedVLM = FunctionModel(bright, ["day", "night"], image_size=32)
     changed = pixels.clone().requires_grad_()
-    found = model.word_log_probs(changed, ASK, ["night"])
-    assert found[:, 0].exp().tolist() == pytest.approx((1 - pixels.mean(dim=(1, 2, 3))).tolist())
-    found.sum().backward()
+    result = model.word_log_probs(changed, ASK, ["night"])
+    assert result[:, 0].exp().tolist() == pytest.approx((1 - pixels.mean(dim=(1, 2, 3))).tolist())
+    result.sum().backward()
     assert float(changed.grad.abs().min()) > 0
     assert model.log_probs(None, [ASK]).exp().tolist() == [[[0.5, 0.5]]]
-    assert model.encode(pixels) is pixels
-    assert model.pixels([Image.new("RGB", (9, 9))]).shape == (1, 3, 32, 32)
+    assert model.encode_images(pixels) is pixels
+    assert model.preprocess([Image.new("RGB", (9, 9))]).shape == (1, 3, 32, 32)
     with pytest.raises(PortrayalError, match="does not know 'dusk'"):
         model.word_log_probs(pixels, ASK, ["dusk"])
-    with pytest.raises(PortrayalError, match=r"one \[MASK\] a text"):
+    with pytest.raises(PortrayalError, match=r"one \[MASK\] for each text"):
         model.log_probs(pixels, "a man")
-    with pytest.raises(PortrayalError, match=r"gives a tensor \(3, 2\), got \(3, 1\)"):
-        GivenModel(lambda images, texts: torch.zeros(len(texts), 1), ["a", "b"], 32).log_probs(pixels, ASK)
-    with pytest.raises(PortrayalError, match="3 pictures, 1 texts"):
+    with pytest.raises(PortrayalError, match=r"return a tensor \(3, 2\), got \(3, 1\)"):
+        FunctionModel(lambda images, texts: torch.zeros(len(texts), 1), ["a", "b"], 32).log_probs(pixels, ASK)
+    with pytest.raises(PortrayalError, match="3 images, 1 texts"):
         model.log_probs(pixels, [ASK])
     with pytest.raises(PortrayalError, match="values from 0 to 1"):
         model.log_probs(pixels * 255, ASK)
-    with pytest.raises(PortrayalError, match="no text to read"):
+    with pytest.raises(PortrayalError, match="at least one text"):
         model.log_probs(None, [])
     with pytest.raises(PortrayalError, match="named twice"):
         model.word_log_probs(pixels, ASK, ["day", "day"])
     with pytest.raises(PortrayalError, match="add up to 2"):
-        GivenModel(lambda images, texts: torch.zeros(len(texts), 2), ["a", "b"], 32).log_probs(pixels, ASK)
+        FunctionModel(lambda images, texts: torch.zeros(len(texts), 2), ["a", "b"], 32).log_probs(pixels, ASK)
 
 
 # -- by name --------------------------------------------------------------------------------------------------------
@@ -474,11 +483,11 @@ def test_any_function_is_a_model(torch, pixels):
 def test_models_of_transformers_load_by_folder(torch, tmp_path, pixels, single, bert):
     from portrayal.models.masked_vlm import load_masked
 
-    found = load_masked(tiny_masked.save(tiny_masked.vilt(), tmp_path / "vilt"), "cpu")
-    assert close(found.log_probs(pixels, ASK), single.log_probs(pixels, ASK))
-    assert not found.network.matching
-    found = load_masked(tiny_masked.save(tiny_masked.bert(), tmp_path / "bert"), "cpu")
-    assert close(found.log_probs(None, [ASK]), bert.log_probs(None, [ASK]))
+    result = load_masked(tiny_masked.save(tiny_masked.vilt(), tmp_path / "vilt"), "cpu")
+    assert close(result.log_probs(pixels, ASK), single.log_probs(pixels, ASK))
+    assert not result.network.has_match_head
+    result = load_masked(tiny_masked.save(tiny_masked.bert(), tmp_path / "bert"), "cpu")
+    assert close(result.log_probs(None, [ASK]), bert.log_probs(None, [ASK]))
 
 
 def test_a_vilt_for_retrieval_matches_and_fills_nothing(torch, tmp_path, pixels):
@@ -487,13 +496,13 @@ def test_a_vilt_for_retrieval_matches_and_fills_nothing(torch, tmp_path, pixels)
     from portrayal.models.masked_vlm import load_masked
 
     model = tiny_masked.loud(transformers.ViltForImageAndTextRetrieval(tiny_masked.vilt().config))
-    found = load_masked(tiny_masked.save(model, tmp_path), "cpu")
+    result = load_masked(tiny_masked.save(model, tmp_path), "cpu")
     own = tiny_masked.tokenizer()("a man", return_tensors="pt")
     with torch.no_grad():
         score = model(**own, pixel_values=(pixels[:1] - 0.5) / 0.5).logits
-    assert close(found.match_logits(pixels[:1], ["a man"]), torch.tensor([[0.0, float(score)]]))
-    with pytest.raises(PortrayalError, match="no part that fills masks"):
-        found.log_probs(pixels[:1], [ASK])
+    assert close(result.match_logits(pixels[:1], ["a man"]), torch.tensor([[0.0, float(score)]]))
+    with pytest.raises(PortrayalError, match="no masked-language-model head"):
+        result.log_probs(pixels[:1], [ASK])
 
 
 @pytest.mark.parametrize("bare", [False, True])
@@ -514,14 +523,14 @@ def test_a_checkpoint_of_albef_loads_with_the_tokenizer_beside_it(
     weights["vision_proj_m.weight"] = torch.zeros(8, 64)
     file = tmp_path / f"albef.{ending}"
     torch.save({"model": weights}, file) if ending == "pth" else save_file(weights, file)
-    found = load_masked(str(file), "cpu")
-    from portrayal.models.masked_vlm import MaskedModel
+    result = load_masked(str(file), "cpu")
+    from portrayal.models.masked_vlm import TorchMaskedVLM
 
-    same = MaskedModel("same", dual.network, found.reader)
-    assert close(found.log_probs(pixels, ASK), same.log_probs(pixels, ASK))
-    assert close(found.match_log_probs(pixels, ["a man"] * 3), same.match_log_probs(pixels, ["a man"] * 3))
-    assert found.reader.read("The man is [MASK].") == [2, 9, 6, 8, 4]
-    larger = load_masked(str(file), "cpu", side=64)
+    same = TorchMaskedVLM("same", dual.network, result.tokenizer)
+    assert close(result.log_probs(pixels, ASK), same.log_probs(pixels, ASK))
+    assert close(result.match_log_probs(pixels, ["a man"] * 3), same.match_log_probs(pixels, ["a man"] * 3))
+    assert result.tokenizer.encode("The man is [MASK].") == [2, 9, 6, 8, 4]
+    larger = load_masked(str(file), "cpu", image_size=64)
     assert larger.log_probs(torch.rand(1, 3, 64, 64), ASK).shape == (1, 1, len(tiny_masked.PIECES))
 
 
@@ -529,12 +538,12 @@ def test_what_is_no_masked_model_is_named(tmp_path):
     from portrayal.models.masked_vlm import load_masked
     from tests.models import tiny_vision
 
-    with pytest.raises(PortrayalError, match="is a vit: expected one that fills masks"):
+    with pytest.raises(PortrayalError, match="is a vit: expected a masked model"):
         load_masked(tiny_vision.classifier(tmp_path / "vit"), "cpu")
     with pytest.raises(PortrayalError, match="Unknown model of the lab 'lab-dual-hal'"):
         load_masked("lab-dual-hal", "cpu")
-    with pytest.raises(PortrayalError, match="has a size and a tokenizer of its own"):
-        load_masked(str(tmp_path / "vit"), "cpu", side=96)
+    with pytest.raises(PortrayalError, match="has its own image size and tokenizer"):
+        load_masked(str(tmp_path / "vit"), "cpu", image_size=96)
     (tmp_path / "text.pth").write_text("no weights")
     with pytest.raises(PortrayalError, match="expected weights alone"):
         load_masked(str(tmp_path / "text.pth"), "cpu")
@@ -547,12 +556,12 @@ def test_what_is_no_masked_model_is_named(tmp_path):
 
 @pytest.mark.parametrize("stream", ["single", "dual"])
 def test_a_model_is_saved_and_loaded_again(torch, tmp_path, stream):
-    from portrayal.models.masked_vlm import MaskedModel, load_masked
+    from portrayal.models.masked_vlm import TorchMaskedVLM, load_masked
     from portrayal.models.masked_vlm.folder import save_model
     from portrayal.models.masked_vlm.single import SingleNetwork
-    from portrayal.models.masked_vlm.vocabulary import Vocabulary
+    from portrayal.models.masked_vlm.vocabulary import WordTokenizer
 
-    words = Vocabulary(tiny_masked.WORDS, longest=24)
+    words = WordTokenizer(tiny_masked.WORDS, max_length=24)
     network = (
         SingleNetwork(tiny_masked.vilt(), matching=True, square=True)
         if stream == "single"
@@ -561,12 +570,12 @@ def test_a_model_is_saved_and_loaded_again(torch, tmp_path, stream):
     for weight in network.parameters():
         weight.data = weight.data.half().float()  # as they are kept
     save_model(tmp_path, network, words)
-    found = load_masked(str(tmp_path), "cpu")
-    before = MaskedModel("before", network, words)
+    result = load_masked(str(tmp_path), "cpu")
+    before = TorchMaskedVLM("before", network, words)
     pixels = torch.rand(2, 3, 32, 32)
-    assert torch.equal(found.log_probs(pixels, ASK), before.log_probs(pixels, ASK))
+    assert torch.equal(result.log_probs(pixels, ASK), before.log_probs(pixels, ASK))
     assert torch.equal(
-        found.match_log_probs(pixels, ["a man"] * 2), before.match_log_probs(pixels, ["a man"] * 2)
+        result.match_log_probs(pixels, ["a man"] * 2), before.match_log_probs(pixels, ["a man"] * 2)
     )
     if stream == "single":  # Transformers opens the folder too
         import transformers
@@ -597,9 +606,9 @@ BROKEN = {
 def test_a_folder_whose_parts_do_not_fit_is_refused(tmp_path, fault):
     from portrayal.models.masked_vlm import load_masked
     from portrayal.models.masked_vlm.folder import save_model
-    from portrayal.models.masked_vlm.vocabulary import Vocabulary
+    from portrayal.models.masked_vlm.vocabulary import WordTokenizer
 
-    save_model(tmp_path, tiny_masked.dual(), Vocabulary(tiny_masked.WORDS, longest=24))
+    save_model(tmp_path, tiny_masked.dual(), WordTokenizer(tiny_masked.WORDS, max_length=24))
     config = json.loads((tmp_path / "config.json").read_text())
     BROKEN[fault](tmp_path, config)
     (tmp_path / "config.json").write_text(json.dumps(config))
@@ -608,18 +617,18 @@ def test_a_folder_whose_parts_do_not_fit_is_refused(tmp_path, fault):
 
 
 def test_comparing_is_a_product_of_vectors(torch, dual, single, pixels):
-    pictures, texts = (
-        dual.picture_vectors(pixels),
-        dual.text_vectors(["a man", "the woman is in the picture"]),
+    images, texts = (
+        dual.image_features(pixels),
+        dual.text_features(["a man", "the woman is in the picture"]),
     )
-    assert close(pictures.norm(dim=1), torch.ones(3))
+    assert close(images.norm(dim=1), torch.ones(3))
     assert close(texts.norm(dim=1), torch.ones(2))
-    assert close(texts[0], dual.text_vectors(["a man"])[0])
-    with pytest.raises(PortrayalError, match="cannot compare"):
-        single.text_vectors(["a man"])
+    assert close(texts[0], dual.text_features(["a man"])[0])
+    with pytest.raises(PortrayalError, match="no separate encoders"):
+        single.text_features(["a man"])
     for wrong in ([], "a man"):
         with pytest.raises(PortrayalError, match="a list of texts"):
-            dual.text_vectors(wrong)
+            dual.text_features(wrong)
 
 
 # -- a dual network looks once ---------------------------------------------------------------------------------------
@@ -628,27 +637,29 @@ def test_comparing_is_a_product_of_vectors(torch, dual, single, pixels):
 def test_what_is_made_of_pictures_for_one_text_serves_the_next(torch, dual):
     pixels = torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        looked = dual.encode(pixels)
-        first = dual.log_probs(looked, ASK)
-        kept = len(looked._made)
+        embeddings = dual.encode_images(pixels)
+        first = dual.log_probs(embeddings, ASK)
+        cached = len(embeddings._cache)
         assert (
-            kept == dual.network.shape.layers - dual.network.shape.fusion
+            cached == dual.network.shape.layers - dual.network.shape.fusion
         )  # of each layer that looks at pictures
-        second = dual.log_probs(looked, OTHER)
-        assert len(looked._made) == kept
-        assert torch.allclose(first, dual.log_probs(dual.encode(pixels), ASK), atol=1e-6)
-        assert torch.allclose(second, dual.log_probs(dual.encode(pixels), OTHER), atol=1e-6)
-        assert torch.allclose(dual.log_probs(looked[torch.tensor([2, 0])], OTHER), second[[2, 0]], atol=1e-6)
-    assert looked[:] is looked
-    assert looked[:2] is not looked
+        second = dual.log_probs(embeddings, OTHER)
+        assert len(embeddings._cache) == cached
+        assert torch.allclose(first, dual.log_probs(dual.encode_images(pixels), ASK), atol=1e-6)
+        assert torch.allclose(second, dual.log_probs(dual.encode_images(pixels), OTHER), atol=1e-6)
+        assert torch.allclose(
+            dual.log_probs(embeddings[torch.tensor([2, 0])], OTHER), second[[2, 0]], atol=1e-6
+        )
+    assert embeddings[:] is embeddings
+    assert embeddings[:2] is not embeddings
 
 
 def test_with_gradients_nothing_is_kept(torch, dual):
     pixels = torch.rand(2, 3, 32, 32, requires_grad=True)
-    looked = dual.encode(pixels)
+    embeddings = dual.encode_images(pixels)
     for text in (ASK, OTHER):
-        dual.log_probs(looked, text).sum().backward(retain_graph=True)
-    assert not looked._made
+        dual.log_probs(embeddings, text).sum().backward(retain_graph=True)
+    assert not embeddings._cache
 
 
 def test_a_dual_network_sees_the_same_while_it_learns_and_after(torch, dual):
@@ -656,7 +667,7 @@ def test_a_dual_network_sees_the_same_while_it_learns_and_after(torch, dual):
     pixels = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     network = tiny_masked.dual(dropout=0.0)
     with torch.no_grad():
-        after = network.eval().look(pixels).tokens
-        learning = network.train().look(pixels).tokens
+        after = network.eval().encode_image(pixels).tokens
+        learning = network.train().encode_image(pixels).tokens
     assert torch.allclose(after, learning, atol=1e-5)
     assert float(after.std()) > 0.1

@@ -1,4 +1,4 @@
-"""A small network is trained and asked with one thread, whatever PyTorch would take; others keep theirs."""
+"""A small network trains and predicts with one thread, whatever PyTorch's default is; others keep theirs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ pytest.importorskip("torch")
 
 import torch
 
-from portrayal.counterfactual.inference import ask
+from portrayal.counterfactual.inference import query_model
 from portrayal.models import threads
 from portrayal.models.masked_vlm import load_masked
 from portrayal.models.masked_vlm.training import train
-from portrayal.models.threads import fitting_threads
-from tests.counterfactual.test_inference import QUESTIONS, ROWS, Instance, load
+from portrayal.models.threads import limit_threads
+from tests.counterfactual.test_inference import PROMPTS, ROWS, Instance, load
 from tests.models.test_masked_vlm_training import network, pairs, recipe
 
 __all__ = ["pairs"]  # a fixture
@@ -31,39 +31,39 @@ def two_threads():
 
 @pytest.mark.usefixtures("two_threads")
 def test_training(pairs):
-    seen = []
+    thread_counts = []
     train(
         network("dual"),
         pairs,
         recipe(steps=1),
-        report_progress=lambda *_: seen.append(torch.get_num_threads()),
+        report_progress=lambda *_: thread_counts.append(torch.get_num_threads()),
     )
-    assert seen == [1]
+    assert thread_counts == [1]
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_asking():
+def test_inference():
     image, group, concept, kind = ROWS[0]
     row = Instance(image, group, concept, kind, Path(image), Path("another"))
-    seen = []
-    ask(
+    thread_counts = []
+    query_model(
         load_masked("lab-dual"),
         [row],
-        QUESTIONS,
+        PROMPTS,
         None,
         load,
-        report_progress=lambda *_: seen.append(torch.get_num_threads()),
+        report_progress=lambda *_: thread_counts.append(torch.get_num_threads()),
     )
-    assert seen == [1]
+    assert thread_counts == [1]
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_large_network_and_a_stranger_keep_theirs(monkeypatch):
-    monkeypatch.setattr(threads, "SMALL", 3)
-    for one in (torch.nn.Linear(2, 2), None, object()):
-        with fitting_threads(one):
+def test_large_networks_and_other_objects_keep_their_threads(monkeypatch):
+    monkeypatch.setattr(threads, "SMALL_NETWORK", 3)
+    for model in (torch.nn.Linear(2, 2), None, object()):
+        with limit_threads(model):
             assert torch.get_num_threads() == 2
-    with fitting_threads(torch.nn.Linear(2, 1)):
+    with limit_threads(torch.nn.Linear(2, 1)):
         assert torch.get_num_threads() == 1

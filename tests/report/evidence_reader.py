@@ -1,4 +1,4 @@
-"""Reads the captions that a page carries, as its script does."""
+"""Decodes the evidence in a page, as its script does."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from portrayal.report.page.embedded import unpacked
+from portrayal.report.page.embedded import unpack_json
 
 
 def element(html: str, name: str) -> Any:
-    """What stands packed in the page under this name."""
+    """The data of a script element of the page."""
     found = re.search(rf'<script type="text/plain" id="{name}">(.*?)</script>', html, re.DOTALL)
     assert found is not None
-    return unpacked(found.group(1))
+    return unpack_json(found.group(1))
 
 
 def rows_behind(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """For each number its rows: image, speaker, caption and facts."""
-    said = list(zip(*(list(accumulate(column)) for column in data["said"]), strict=True))
+    """The rows behind each number: image, source, caption and facts."""
+    captions = list(zip(*(list(accumulate(column)) for column in data["captions"]), strict=True))
     rows = []
     for kind in data["kinds"]:
         columns = [_values(column, data) for column in kind["columns"]]
-        for n, place in enumerate(accumulate(kind["said"])):
-            image, source, caption = said[place]
+        for n, index in enumerate(accumulate(kind["captions"])):
+            image, source, caption = captions[index]
             facts = {key: column[n] for key, column in zip(kind["keys"], columns, strict=True)}
             names = data["images"][image], data["systems"][source], data["texts"][caption]
             rows.append(dict(zip(("image", "source", "caption"), names, strict=True)) | {"facts": facts})
-    runs = [[rows[place] for place in accumulate(run)] for run in data["runs"]]
-    return {identifier: runs[number] for identifier, number in data["behind"].items()}
+    row_lists = [[rows[index] for index in accumulate(row_list)] for row_list in data["row_lists"]]
+    return {identifier: row_lists[index] for identifier, index in data["by_id"].items()}
 
 
 def _values(column: Any, data: dict[str, Any]) -> Sequence[Any]:
     if isinstance(column, list):
         return column
     if "lists" in column:
-        return [[data["texts"][text] for text in data["lists"][place]] for place in column["lists"]]
-    pairs = zip(column["words"], column["adds"], strict=True)
-    return [[[word, add / 100] for word, add in zip(*pair, strict=True)] for pair in pairs]
+        return [[data["texts"][text] for text in data["lists"][index]] for index in column["lists"]]
+    pairs = zip(column["words"], column["contributions"], strict=True)
+    return [[[word, value / 100] for word, value in zip(*pair, strict=True)] for pair in pairs]

@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 
 import portrayal
 from portrayal.comparing import compare
-from portrayal.lab.folder import Recipe, write_lab
-from portrayal.report import pictured_images, write_page
-from portrayal.report.live import Images
+from portrayal.lab.folder import LabRecipe, write_lab
+from portrayal.report import thumbnail_images, write_page
+from portrayal.report.live import ImageFolder
 from portrayal.report.page.comparison import write_comparison
 from portrayal.study.thumbnails import thumbnails
 from tests.report.drawn import all_drawn
@@ -31,9 +31,9 @@ def axe() -> str:
 def audited(tmp_path_factory):
     """A folder with the results and the page of a small study with pictures."""
     folder = tmp_path_factory.mktemp("audited")
-    study = write_lab(Recipe(scenes=60, pictures=64), folder / "study")
+    study = write_lab(LabRecipe(scenes=60, image_size=64), folder / "study")
     results = portrayal.audit(study, quick=True)
-    results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))
+    results = replace(results, pictures=thumbnails(study.image_files, thumbnail_images(results)))
     results.save(folder)
     write_page(results, folder)
     return folder
@@ -85,7 +85,7 @@ def test_a_comparison(tab, axe, audited, tmp_path):
 
 
 def test_the_live_page(tab, axe, audited):
-    with served(audited, Images(audited, {})) as server:
+    with served(audited, ImageFolder(audited, {})) as server:
         tab.goto(server.address)
         expect(tab.locator("#rows li").first).to_be_visible()
         assert violations(tab, axe) == []

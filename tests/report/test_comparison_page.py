@@ -8,10 +8,10 @@ import re
 import pytest
 
 from portrayal.cli.main import run
-from portrayal.report.findings.changes import cautions, verdict
-from portrayal.report.page.comparison import moved, render, sentences, write_comparison
-from portrayal.report.page.embedded import unpacked
-from portrayal.report.tables.table import probability
+from portrayal.report.findings.changes import caution_notes, verdict
+from portrayal.report.page.comparison import change_sentences, changed_rows, render, write_comparison
+from portrayal.report.page.embedded import unpack_json
+from portrayal.report.tables.table import format_p
 from portrayal.results import Measurement, Results
 
 
@@ -44,11 +44,11 @@ def test_what_moved_is_said_once_for_each_metric():
         row("lic", -2.0, 0.02),
         row("null", 1.0, 0.4),
     )
-    assert sentences(found) == [
+    assert change_sentences(found) == [
         "lic by gender, oscar: lic_m rose from 4.0 to 6.0, which is worse (+2.0, 95 % CI [1.0, 3.0], paired); "
         "also lic (better), accuracy."
     ]
-    assert [m.term for m in moved(found)] == ["accuracy", "lic_m", "lic"]
+    assert [m.term for m in changed_rows(found)] == ["accuracy", "lic_m", "lic"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_moved_is_said_once_for_each_metric():
     ],
 )
 def test_what_did_not_move_is_not_said(quiet):
-    assert sentences(results(quiet)) == []
+    assert change_sentences(results(quiet)) == []
     assert "Nothing changed significantly." in render(results(quiet))
 
 
@@ -89,7 +89,7 @@ def test_better_for_one_group_and_worse_for_another_comes_first():
         row("wrong", 1.0, 0.01, metric="error", group="male"),
         row("right", 1.5, 0.01, metric="error", group="male", better=None),
     )
-    first, second = sentences(found)
+    first, second = change_sentences(found)
     assert first == (
         "error by gender, oscar: worse for male, better for female and over all groups: "
         "wrong for male rose from 4.0 to 5.0, which is worse (+1.0, 95 % CI [0.0, 2.0], paired); "
@@ -104,7 +104,7 @@ def test_a_change_for_one_group_alone_is_said():
         row("wrong", -0.1, 0.6, metric="error"),
         row("wrong", 1.0, 0.01, metric="error", group="male"),
     )
-    assert sentences(results(quiet, loud)) == [
+    assert change_sentences(results(quiet, loud)) == [
         "error by gender, oscar: wrong for male rose from 4.0 to 5.0, which is worse "
         "(+1.0, 95 % CI [0.0, 2.0], paired)."
     ]
@@ -113,8 +113,8 @@ def test_a_change_for_one_group_alone_is_said():
 def test_a_count_does_not_repeat_its_share():
     share = row("demeaning.words", 2.0, 0.01, metric="harms", unit="share")
     count = row("demeaning.words", 20.0, 0.01, metric="harms", unit="count")
-    assert sentences(results(count, share)) == sentences(results(share))
-    assert len(sentences(results(count))) == 1
+    assert change_sentences(results(count, share)) == change_sentences(results(share))
+    assert len(change_sentences(results(count))) == 1
 
 
 def test_what_may_not_be_compared_is_cautioned_about(tmp_path, capsys):
@@ -143,13 +143,13 @@ def test_a_caution_does_not_silence_a_change():
         row("bleu-4", 1.0, 0.4, group="female"),
     )
     assert verdict(found.measurements[0]) == "worse"
-    (sentence,) = sentences(found)
+    (sentence,) = change_sentences(found)
     assert sentence.endswith("paired). (See the cautions below its table.)")
-    assert cautions(found.measurements) == [f"Caution (cider, bleu-4 for male): {caution}"]
+    assert caution_notes(found.measurements) == [f"Caution (cider, bleu-4 for male): {caution}"]
     every = [row(term, 1.0, 0.4, caution=caution) for term in ("cider", "bleu-4")]
-    assert cautions(every) == [f"Caution (all rows): {caution}"]
+    assert caution_notes(every) == [f"Caution (all rows): {caution}"]
     others = [row("cider", 1.0, 0.4, system="sat"), row("bleu-4", 1.0, 0.4, system="sat")]
-    assert cautions([*every, *others]) == [f"Caution (all rows of oscar): {caution}"]
+    assert caution_notes([*every, *others]) == [f"Caution (all rows of oscar): {caution}"]
     assert render(Results(tuple(every))).count(caution) == 1
 
 
@@ -176,7 +176,7 @@ def test_what_does_not_differ_is_said_and_counted_as_unchanged():
 
 
 def test_p_is_printed_as_far_as_it_is_known():
-    assert [probability(p) for p in (1e-187, 0.00009, 0.00042, 0.0034, 0.05, 1.0, None)] == [
+    assert [format_p(p) for p in (1e-187, 0.00009, 0.00042, 0.0034, 0.05, 1.0, None)] == [
         "< .0001", "< .0001", ".0004", ".003", ".050", "1.000", "",
     ]  # fmt: skip
     assert "&lt; .0001" in render(results(row("lic", 2.0, 1e-6)))
@@ -185,7 +185,7 @@ def test_p_is_printed_as_far_as_it_is_known():
 def test_the_differences_stand_in_the_page_as_they_are():
     found = results(row("lic", 2.0, 0.01))
     inside = re.search(r'<template id="results">(.*?)</template>', render(found), re.DOTALL)
-    assert unpacked(inside.group(1)) == json.loads(found.to_json())
+    assert unpack_json(inside.group(1)) == json.loads(found.to_json())
 
 
 def test_names_are_text_and_nothing_is_loaded(tmp_path):

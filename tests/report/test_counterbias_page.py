@@ -17,12 +17,10 @@ from PIL import Image
 
 from portrayal.report import write_page
 from portrayal.report.charts import counterbias_data as data
-from portrayal.report.charts.counterbias import charts
-from portrayal.report.charts.counterbias_parts import MOST as MOST_CONCEPTS
-from portrayal.report.charts.counterbias_specs import scale
-from portrayal.report.charts.label_placement import placed
+from portrayal.report.charts.counterbias import MAX_CONCEPTS, counterbias_charts
+from portrayal.report.charts.vega import color_scale
 from portrayal.report.page import page
-from portrayal.report.page.instances import MOST, instances
+from portrayal.report.page.instances import MAX_EXAMPLES, counterfactual_examples
 from portrayal.results import EVIDENCE_SCHEMA, PICTURES_SCHEMA, Measurement, Results
 from tests.report.drawn import all_drawn
 
@@ -141,27 +139,27 @@ def results() -> Results:
 
 
 def chart(results: Results, title: str) -> Any:
-    (part,) = charts(results)
+    (part,) = counterbias_charts(results)
     return next(one for one in part.charts if one.title.startswith(title))
 
 
 def test_which_charts_there_are(results):
-    (part,) = charts(results)
+    (part,) = counterbias_charts(results)
     assert part.heading == "activity · gender"
     titles = [one.title for one in part.charts]
     per_attack = [
         "Bias of each concept",
         "Do models lean the way raters do?",
-        "From the picture, or from the text?",
+        "From the image, or from the text?",
     ]
     assert titles == [
         *(f"{title} ({attack})" for attack in ("pgd", "exact") for title in per_attack),
         "The text alone",
-        "Does the attack say what exact pictures say?",
+        "Does the attack agree with exact images?",
     ]
     for one in part.charts:
         for panel in one.panels:
-            assert panel.about in panel.alt
+            assert panel.summary in panel.alt
             assert "results.json" in panel.alt
 
 
@@ -173,26 +171,26 @@ def test_concepts_come_sorted_and_only_what_is_defined(results):
         ("fishing", 12.0), ("driving", 8.0), (MARKUP, -1.0), ("shopping", -4.0), ("sewing", -9.0),
     ]  # fmt: skip
     assert [each["by"] for each in drawn] == ["male", "male", "not known", "female", "female"]
-    assert one.reading.endswith("Left out because undefined: 1 of left <i>, 1 of right.")
-    assert "2 concepts lean to male, 3 to female; 4 intervals of 5 leave out 0." in one.panels[0].about
-    assert "Mean size 6.8 percent" in one.panels[0].about  # (12 + 8 + 9 + 1 + 4) / 5
+    assert one.explanation.endswith("Left out because undefined: 1 of left <i>, 1 of right.")
+    assert "2 concepts lean to male, 3 to female; the 95 % CIs of 4 of 5 exclude 0." in one.panels[0].summary
+    assert "Mean size 6.8 percent" in one.panels[0].summary  # (12 + 8 + 9 + 1 + 4) / 5
     assert "← female  ·  male →" in str(one.panels[0].spec)
 
 
 def test_agreement_with_raters(results):
     (panel,) = chart(results, "Do models lean").panels
-    assert panel.about.startswith("left <i> leans as raters do in 4 of 4 concepts (100 %).")
+    assert panel.summary.startswith("left <i> leans as raters do in 4 of 4 concepts (100 %).")
     assert chart(made(rows("m", LEFT)), "Do models lean").panels
-    silent = charts(made(rows("m", LEFT), stereotypes=None))[0].charts
-    assert [one.title for one in silent] == ["Bias of each concept", "From the picture, or from the text?"]
+    silent = counterbias_charts(made(rows("m", LEFT), stereotypes=None))[0].charts
+    assert [one.title for one in silent] == ["Bias of each concept", "From the image, or from the text?"]
 
 
 def test_quadrant_shares(results):
     """Both to the first: fishing and the markup; both to the second: sewing; apart: driving and shopping."""
-    panel = chart(results, "From the picture").panels[0]
-    assert "both to male 40 %, both to female 20 %, picture to male and text to female 20 %" in panel.about
-    assert "the other way round 20 %" in panel.about
-    assert panel.about.endswith("As raters say in both: 2 of 4 (50 %).")
+    panel = chart(results, "From the image").panels[0]
+    assert "both to male 40 %, both to female 20 %, image to male and text to female 20 %" in panel.summary
+    assert "the other way round 20 %" in panel.summary
+    assert panel.summary.endswith("As raters say in both: 2 of 4 (50 %).")
     svg = panel.svg()
     assert svg.count("20 %") >= 3
     assert "40 %" in svg
@@ -200,14 +198,14 @@ def test_quadrant_shares(results):
 
 def test_the_text_alone_has_each_model_once(results):
     means, each = chart(results, "The text alone").panels
-    assert means.about == "Mean size over concepts: left <i> 0.42, right 0.21, bert 0.40."
+    assert means.summary == "Mean size over concepts: left <i> 0.42, right 0.21, bert 0.40."
     values = each.spec["data"]["values"]
     assert [one["by"] for one in values if one["concept"] == "fishing"] == ["left <i>", "right", "bert"]
     assert values[0]["concept"] == "fishing"
     assert values[-1]["concept"] == "sewing"
-    alone = charts(made([*rows("m", LEFT), *texts("m", LEFT)]))[0].charts
+    alone = counterbias_charts(made([*rows("m", LEFT), *texts("m", LEFT)]))[0].charts
     assert "The text alone" not in [one.title for one in alone]
-    only_text = charts(Results((*texts("a", LEFT), *texts("b", RIGHT))))[0].charts
+    only_text = counterbias_charts(Results((*texts("a", LEFT), *texts("b", RIGHT))))[0].charts
     assert [one.title for one in only_text] == ["The text alone"]
 
 
@@ -218,14 +216,14 @@ def test_exact_against_attack(results):
     # sums 8 and 6; products 240 + 128 + 162 + 2 + 32 = 564; squares 1048 and 306
     by_hand = (564 - 8 * 6 / 5) / ((1048 - 8 * 8 / 5) * (306 - 6 * 6 / 5)) ** 0.5
     names = [str(n) for n in range(5)]
-    assert data.correlation(
-        dict(zip(names, x, strict=True)), dict(zip(names, y, strict=True))
-    ) == pytest.approx(by_hand)
-    assert f"r = {by_hand:.2f}" in one.panels[0].about
+    assert data.pearson(dict(zip(names, x, strict=True)), dict(zip(names, y, strict=True))) == pytest.approx(
+        by_hand
+    )
+    assert f"r = {by_hand:.2f}" in one.panels[0].summary
     assert f"r = {by_hand:.2f}" in one.panels[0].svg()
-    assert "1 of left <i> exact b@v-l" in one.reading
-    assert data.correlation({"a": 1, "b": 2}, {"a": 1, "b": 2}) is None
-    assert data.correlation({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}) is None
+    assert "1 of left <i> exact b@v-l" in one.explanation
+    assert data.pearson({"a": 1, "b": 2}, {"a": 1, "b": 2}) is None
+    assert data.pearson({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}) is None
 
 
 def test_only_the_first_setting_is_drawn():
@@ -235,49 +233,37 @@ def test_only_the_first_setting_is_drawn():
         )
         for m in rows("m", LEFT)
     ]
-    assert charts(made(rows("m", LEFT) + other)) == charts(made(rows("m", LEFT)))
+    assert counterbias_charts(made(rows("m", LEFT) + other)) == counterbias_charts(made(rows("m", LEFT)))
 
 
 def test_any_number_of_groups_and_concepts():
-    colour, shape = scale([f"g{n}" for n in range(30)] + ["not known"], neutral="not known")
+    colour, shape = color_scale([f"g{n}" for n in range(30)] + ["not known"], neutral="not known")
     assert len(set(zip(colour["range"], shape["range"], strict=True))) == 31
-    assert data.sides(["a", "b", "c"]) == ("a", "b or c")
-    many = {f"c{n}": (float(n), 1.0, 1.0, 0.0) for n in range(MOST_CONCEPTS + 20)}
+    assert data.directions(["a", "b", "c"]) == ("a", "b or c")
+    many = {f"c{n}": (float(n), 1.0, 1.0, 0.0) for n in range(MAX_CONCEPTS + 20)}
     one = chart(made(rows("m", many)), "Bias of each concept")
-    assert len(one.panels[0].spec["data"]["values"]) == MOST_CONCEPTS
-    assert "Of 100 concepts" in one.reading
-
-
-def test_names_stand_where_nothing_else_does():
-    points = {"a" * 5: (50.0, 50.0), "b" * 5: (52.0, 52.0), "c" * 5: (250.0, 100.0), "d" * 40: (100.0, 200.0)}
-    names = placed(points, 256, 256, [], 9)
-    assert [(one["name"][0], one["align"]) for one in names] == [
-        ("a", "left"),
-        ("b", "right"),
-        ("c", "right"),
-        ("d", "left"),
-    ]
-    assert placed(points, 256, 256, [(0, 0, 256, 256)], 9) == []
+    assert len(one.panels[0].spec["data"]["values"]) == MAX_CONCEPTS
+    assert "Of 100 concepts" in one.explanation
 
 
 def test_instances_are_spread_and_the_largest_come_first(results):
-    found = instances(results)
-    assert len(found) == MOST
+    found = counterfactual_examples(results)
+    assert len(found) == MAX_EXAMPLES
     assert {one.concept for one in found} == {*LEFT, "flying"}
     assert {one.group for one in found} == set(GROUPS)
     assert {one.system for one in found} == {"left <i>", "right"}
     for concept in LEFT:
-        sizes = [one.size for one in found if one.concept == concept]
+        sizes = [one.magnitude for one in found if one.concept == concept]
         assert sizes == sorted(sizes, reverse=True)
     assert not any(one.image.endswith("3.jpg") for one in found)  # has no counterfactual
     wanted = ("fishing 2.jpg", "left <i>", "pgd")
     fishing = next(one for one in found if (one.image, one.system, one.attack) == wanted)
-    assert (fishing.target, fishing.present, fishing.placebo) == ((0.84, 0.57), (0.98, 0.04), 0.8)
+    assert (fishing.p_concept, fishing.p_person, fishing.p_placebo) == ((0.84, 0.57), (0.98, 0.04), 0.8)
     assert fishing.biases == {"b@v-l": 14.0, "b@v": 12.5, "b@l": None}
-    assert fishing.toward == "male"
+    assert fishing.positive_group == "male"
     undefined = next(one for one in found if one.concept == "flying")
     assert not undefined.defined
-    assert instances(replace(results, pictures=results.pictures.clear())) == []
+    assert counterfactual_examples(replace(results, pictures=results.pictures.clear())) == []
 
 
 @pytest.mark.parametrize(
@@ -286,7 +272,7 @@ def test_instances_are_spread_and_the_largest_come_first(results):
 )
 def test_evidence_of_another_make(results, detail):
     changed = results.evidence.with_columns(detail=pl.lit(detail, dtype=pl.String()))
-    assert all(one.size == -1 for one in instances(replace(results, evidence=changed)))
+    assert all(one.magnitude == -1 for one in counterfactual_examples(replace(results, evidence=changed)))
     assert page.render(replace(results, evidence=changed))
 
 
@@ -295,19 +281,23 @@ def test_the_page_has_each_picture_once_and_only_text_as_text(results):
     assert "What changes when only the person changes" in html
     assert MARKUP not in html
     assert "left <i>" not in html
-    embedded = json.loads(re.search(r'id="pictures">(.*?)</script>', html, re.DOTALL).group(1))
+    embedded = json.loads(re.search(r'id="thumbnails">(.*?)</script>', html, re.DOTALL).group(1))
     assert not [name for name in embedded if "#" in name]
-    assert html.count("<article") == MOST
-    assert html.count('<img src="data:image/webp;base64,') == 2 * MOST  # no examples: nobody said these texts
-    assert html.count("<img data-image=") == MOST
-    svgs = [panel.svg() for part in charts(results) for one in part.charts for panel in one.panels]
+    assert html.count("<article") == MAX_EXAMPLES
+    assert (
+        html.count('<img src="data:image/webp;base64,') == 2 * MAX_EXAMPLES
+    )  # no examples: nobody said these texts
+    assert html.count("<img data-image=") == MAX_EXAMPLES
+    svgs = [
+        panel.svg() for part in counterbias_charts(results) for one in part.charts for panel in one.panels
+    ]
     assert not any("<img" in svg or "<i>" in svg for svg in svgs)
     assert page.render(results) == html
 
 
 def test_a_control_character_cannot_break_a_drawing():
     strange = {**LEFT, "a\x00b": (3.0, 3.0, 3.0, 3.0)}
-    for part in charts(Results(tuple(rows("m\x07", strange)))):
+    for part in counterbias_charts(Results(tuple(rows("m\x07", strange)))):
         for one in part.charts:
             for panel in one.panels:
                 assert not re.search("[\x00-\x08]", panel.svg())
@@ -317,7 +307,7 @@ def test_a_page_without_counterbias_has_no_such_part():
     html = page.render(Results((Measurement("m", "t", value=0.5),)))
     assert "only the person" not in html
     assert "<article" not in html
-    assert charts(Results(())) == []
+    assert counterbias_charts(Results(())) == []
 
 
 def large(models: int, many: int, seed: int = 0) -> Results:
@@ -352,7 +342,7 @@ def test_in_a_browser_every_picture_is_there_and_a_phone_does_not_scroll_sideway
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto(path.as_uri())
     pictures = tab.locator(".triple img")
-    assert pictures.count() == 3 * MOST
+    assert pictures.count() == 3 * MAX_EXAMPLES
     assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0 && one.alt)")
     drawn = all_drawn(tab)
     assert drawn.count() > 5

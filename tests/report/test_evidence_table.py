@@ -119,7 +119,7 @@ def test_keys_sort_turn_pages_and_close(opened):
     tab.locator("#evidence-next").focus()
     for expected in ("26–50 of 60", "51–60 of 60", "51–60 of 60"):
         tab.keyboard.press("Enter")
-        assert tab.locator("#evidence-found").inner_text() == expected
+        assert tab.locator("#evidence-position").inner_text() == expected
     assert tab.evaluate("document.activeElement.id") == "evidence-next"
     tab.keyboard.press("Escape")
     expect(tab.locator("#evidence")).not_to_be_visible()
@@ -129,7 +129,7 @@ def test_keys_sort_turn_pages_and_close(opened):
 def test_pages_have_25_rows_and_filters_begin_at_the_first(opened):
     tab = opened()
     assert len(column(tab, "caption")) == 25
-    assert tab.locator("#evidence-before").get_attribute("aria-disabled") == "true"
+    assert tab.locator("#evidence-previous").get_attribute("aria-disabled") == "true"
     tab.locator("#evidence-next").click()
     tab.locator("#evidence-next").click()
     assert len(column(tab, "caption")) == 10
@@ -138,20 +138,20 @@ def test_pages_have_25_rows_and_filters_begin_at_the_first(opened):
     assert select.locator("option").all_inner_texts() == ["all", "female (30)", "male (30)"]
     assert tab.locator("#evidence-filters select").count() == 1  # of many different values there is none
     select.select_option("female (30)")
-    assert tab.locator("#evidence-found").inner_text() == "1–25 of 30 found (60 in all)"
+    assert tab.locator("#evidence-position").inner_text() == "1–25 of 30 found (60 in all)"
     assert set(column(tab, "guessed")) == {"female"}
-    tab.locator("#evidence-find").fill("BIRD")
+    tab.locator("#evidence-search").fill("BIRD")
     assert all("bird" in caption for caption in column(tab, "caption"))
-    assert tab.locator("#evidence-found").inner_text() == "1–10 of 10 found (60 in all)"
+    assert tab.locator("#evidence-position").inner_text() == "1–10 of 10 found (60 in all)"
     assert not tab.locator("#evidence-next").is_visible()
-    tab.locator("#evidence-find").fill("in picture 59")  # also in what stands under more
+    tab.locator("#evidence-search").fill("in picture 59")  # also in what stands under more
     assert column(tab, "image") == ["image 59"]
-    tab.locator("#evidence-find").fill("no such thing")
-    assert tab.locator("#evidence-found").inner_text() == "0 found (60 in all)"
+    tab.locator("#evidence-search").fill("no such thing")
+    assert tab.locator("#evidence-position").inner_text() == "0 found (60 in all)"
     tab.keyboard.press("Escape")
     tab.keyboard.press("Escape")  # the first one empties the search
     tab.locator("td button").first.click()
-    assert tab.locator("#evidence-found").inner_text() == "1–25 of 60"
+    assert tab.locator("#evidence-position").inner_text() == "1–25 of 60"
 
 
 def test_one_image_by_speaker_and_back(opened):
@@ -163,7 +163,7 @@ def test_one_image_by_speaker_and_back(opened):
         tab.locator("#evidence-title").inner_text()
         == "What is said of image image 30, as far as this page holds it"
     )
-    rows = tab.locator("#evidence-said tbody tr")
+    rows = tab.locator("#image-captions tbody tr")
     assert [row.inner_text().split("\t") for row in rows.all()] == [
         ["camera", "camera sees a dog number 30"],
         ["robot", "robot sees a dog number 30"],
@@ -173,7 +173,7 @@ def test_one_image_by_speaker_and_back(opened):
     assert not tab.locator("#evidence-table").is_visible()
     assert tab.evaluate("document.activeElement.id") == "evidence-back"
     tab.keyboard.press("Enter")
-    assert tab.locator("#evidence-found").inner_text() == "26–50 of 60"
+    assert tab.locator("#evidence-position").inner_text() == "26–50 of 60"
     assert tab.locator("#evidence-title").inner_text() == "camera · all people · t = 0.500"
     assert tab.evaluate("document.activeElement.textContent") == "image 30"
 
@@ -186,7 +186,7 @@ def test_a_page_says_what_it_left_out(opened):
         tab.locator("#evidence-more").inner_text()
         == "All are in evidence.parquet; portrayal view shows them."
     )
-    assert tab.locator("#evidence-found").inner_text() == "1–25 of 200"
+    assert tab.locator("#evidence-position").inner_text() == "1–25 of 200"
     assert column(tab, "image")[:3] == ["image 0", "image 7", "image 13"]
 
 
@@ -209,8 +209,8 @@ def test_nothing_in_captions_and_facts_is_markup(opened):
         tab.locator("#evidence-title").inner_text()
         == "What is said of image <b>0</b>, as far as this page holds it"
     )
-    assert tab.locator("#evidence-said :is(b, i, u, s, script, img)").count() == 0
-    assert tab.locator("#evidence-said td").first.inner_text() == HOSTILE[0]
+    assert tab.locator("#image-captions :is(b, i, u, s, script, img)").count() == 0
+    assert tab.locator("#image-captions td").first.inner_text() == HOSTILE[0]
     assert tab.evaluate("window.hacked") is None
 
 
@@ -228,7 +228,7 @@ def test_facts_that_differ_from_row_to_row_are_folded(opened):
     assert names[-1] == "more"
     assert len(names) == 2 + 12 + 1
     assert column(tab, "parts")[0] == "male 0.5"
-    tab.locator("#evidence-find").fill("fact 39")
+    tab.locator("#evidence-search").fill("fact 39")
     assert column(tab, "image") == ["39"]
 
 
@@ -254,7 +254,7 @@ def test_nothing_is_wider_than_the_screen(opened, side):
     heading(tab, "score").get_by_role("button").click()  # also where rows are cards
     assert column(tab, "score")[0].endswith("-1")
     for button in (0, 1):
-        tab.locator("#evidence-find").fill("www" if button else "image 0")
+        tab.locator("#evidence-search").fill("www" if button else "image 0")
         tab.locator("button.image").first.click()
         assert tab.evaluate(fits) == [True, True]
         tab.locator("#evidence-back").click()
@@ -293,17 +293,17 @@ def test_numbers_within_texts_are_sorted_as_numbers(opened):
 
 
 def test_people_are_named_where_a_number_of_a_system_is_about_their_captions(opened):
-    cards = {"m": {"beside": ["lic_m", "lic_d"]}}
+    cards = {"m": {"side_by_side": ["lic_m", "lic_d"]}}
     tab = opened(of_details([{"score": 1}, {"score": 2}], "lic_d", provenance={"cards": cards}))
     assert column(tab, "source") == ["human", "human"]
-    tab.locator("#evidence-find").fill("human")
-    assert tab.locator("#evidence-found").inner_text() == "1–2 of 2"
+    tab.locator("#evidence-search").fill("human")
+    assert tab.locator("#evidence-position").inner_text() == "1–2 of 2"
 
 
 def test_what_people_said_stands_beside_however_short_it_is(opened):
     tab = opened(of_details([{"people": ["a man", "a dog"]}]))
     tab.locator("button.image").click()
-    assert tab.locator("#evidence-said td").all_inner_texts() == ["caption 0", "a man", "a dog"]
+    assert tab.locator("#image-captions td").all_inner_texts() == ["caption 0", "a man", "a dog"]
 
 
 def test_a_browser_that_cannot_unpack_says_so(browser, tmp_path):

@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 import portrayal
 from portrayal.lab import make_study
 from portrayal.report.export import citation
-from portrayal.report.export.chart_files import drawings, write_charts
-from portrayal.report.export.exports import exports, write_exports
+from portrayal.report.export.chart_files import standalone_charts, write_charts
+from portrayal.report.export.exports import resolve_exports, write_exports
 from portrayal.report.export.front_matter import front_matter
 from portrayal.report.export.model_card import model_card, write_cards
-from portrayal.report.export.slugs import LONGEST, slugs
-from portrayal.report.export.table_files import names, write_tables
+from portrayal.report.export.slugs import MAX_LENGTH, slugs
+from portrayal.report.export.table_files import file_names, write_tables
 from portrayal.report.tables.latex import escape
-from portrayal.report.tables.layout import is_too_few, sections
-from portrayal.report.tables.text import fenced, paragraph
+from portrayal.report.tables.layout import is_too_few, make_tables
+from portrayal.report.tables.markdown import fenced, paragraph
 from portrayal.results import Measurement, Results
 from tests.report.latex_reader import read_table, read_text
 
@@ -206,7 +206,7 @@ def test_citing_is_what_the_citation_file_says():
     told = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert told["title"] == citation.TITLE
     assert tuple(author["name"] for author in told["authors"]) == citation.AUTHORS
-    assert citation.tool(told["version"]) == (
+    assert citation.software_entry(told["version"]) == (
         "@misc{portrayal,\n"
         f"  title = {{{{{citation.TITLE}}}}},\n"
         "  author = {{The Portrayal authors}},\n"
@@ -217,7 +217,7 @@ def test_citing_is_what_the_citation_file_says():
 
 def test_a_paper_is_cited_once_and_only_for_what_was_used():
     cards = {"error": {"paper": "P"}, "lic": {"paper": "P"}, "harms": {"paper": "Q, 王"}, "none": {}}
-    assert [re.findall(r"\w+ = .*", entry) for entry in citation.papers(cards)] == [
+    assert [re.findall(r"\w+ = .*", entry) for entry in citation.paper_entries(cards)] == [
         ["key = {error},", "note = {P},"],
         ["key = {harms},", "note = {Q, 王},"],
     ]
@@ -251,7 +251,7 @@ def test_slugs_are_safe_unique_and_stable(titles):
     assert made == slugs(titles)
     for name in made:
         assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name)
-        assert len(name) <= LONGEST + 4
+        assert len(name) <= MAX_LENGTH + 4
         assert name not in ("nul", "con", "aux")
     if len(set(titles)) == len(titles):  # the order does not matter
         assert dict(zip(titles, made, strict=True)) == dict(
@@ -286,13 +286,13 @@ def audited() -> Results:
 
 
 def test_every_table_of_an_audit(audited, tmp_path):
-    found = sections(audited)
+    found = make_tables(audited)
     written = {path.name for path in write_tables(audited, tmp_path)}
-    assert written == {f"{name}.{kind}" for name in names(found) for kind in ("csv", "md", "tex")}
+    assert written == {f"{name}.{kind}" for name in file_names(found) for kind in ("csv", "md", "tex")}
     assert len(written) == 3 * len(found)
     assert {path.name for path in tmp_path.iterdir()} == written
     ids = set()
-    for name, section in zip(names(found), found, strict=True):
+    for name, section in zip(file_names(found), found, strict=True):
         table = read_table((tmp_path / f"{name}.tex").read_text())
         assert table.label == name
         assert table.head[-1] == "n"
@@ -334,7 +334,7 @@ def test_every_chart_of_an_audit(audited, tmp_path):
     name = "<script>alert(1)</script>\x01 & {x}"
     renamed = [replace(m, system=name) if m.system == "faithful" else m for m in audited.measurements]
     results = replace(audited, measurements=tuple(renamed))
-    found = drawings(results)
+    found = standalone_charts(results)
     titles = [one.title for one in found]
     assert titles[0] == "Naming the person's group by gender"
     assert "lic against cider, by gender · crossfit" in titles
@@ -368,7 +368,7 @@ def test_charts_of_concepts(tmp_path):
         for term in ("b@v-l", "b@v", "b@l", "b@text")
     ]  # fmt: skip
     results = Results(tuple(rows), provenance={"stereotypes": {"sewing": "female"}})
-    made = drawings(results)
+    made = standalone_charts(results)
     assert made[0].title == "activity · gender · Bias of each concept · one"
     assert len({one.title for one in made}) == len(made)
     first = write_charts(results, tmp_path)[0]
@@ -378,11 +378,11 @@ def test_charts_of_concepts(tmp_path):
 
 
 def test_which_exports_there_are(tmp_path):
-    assert exports(["card", "all"]) == ["card", "tables", "charts"]
-    assert exports([]) == []
+    assert resolve_exports(["card", "all"]) == ["card", "tables", "charts"]
+    assert resolve_exports([]) == []
     with pytest.raises(
         portrayal.errors.PortrayalError, match=r"Unknown export 'cards'. Did you mean 'card'\?"
     ):
-        exports(["cards"])
+        resolve_exports(["cards"])
     written = write_exports(SMALL, tmp_path, ["all"])
     assert {name: len(files) for name, files in written.items()} == {"tables": 3, "charts": 3, "card": 1}

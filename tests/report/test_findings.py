@@ -366,7 +366,7 @@ def test_the_terms_of_amplification_speak_in_one_sentence():
     ((state, text),) = said(*amplified((0.041, 0.02, 0.062), (-0.026, -0.040, -0.010)))
     assert state == FINDING
     assert text == (
-        "oscar ties objects to gender more strongly than the images do (ba): +4.1 points (95 % CI [2.0, 6.2]); "
+        "oscar associates objects with gender more strongly than the images do (ba): +4.1 points (95 % CI [2.0, 6.2]); "
         "a-to-t-named agrees; t-to-a (how much more the objects predict the group named than "
         "the one shown) is the other way, -2.6 points (95 % CI [-4.0, -1.0])."
     )
@@ -640,7 +640,7 @@ def test_human_captions_are_no_system_and_results_without_cards_have_no_sentence
 
 def test_every_question_has_its_place_on_the_page():
     assert [question_of(metric).name for metric in ("lic", "harms", "mitigation", "unheard-of")] == [
-        "leaks", "harms", "remedies", "other",
+        "leaks", "harms", "mitigation", "other",
     ]  # fmt: skip
     gap = by_group("quality", "cider", (0.9, 0.88, 0.92), a=(0.8, 0.78, 0.82), b=(1.0, 0.98, 1.02))
     listed = conclusions(results(*gap, row("lic", "lic", 4, 2, 6))).by_question()
@@ -666,7 +666,7 @@ def test_statements_of_a_hostile_card_are_left_out():
     card = {"statements": [good.__dict__, {"term": "lic"}, 3, {**good.__dict__, "against": "x"}, None]}
     assert statements_of(card) == [good]
     for wrong in (
-        {"smallest": "1"}, {"settings": None}, {"choice": ["x"]}, {"beside": 3}, {"factor": True}, {"question": None},
+        {"smallest": "1"}, {"settings": None}, {"choice": ["x"]}, {"supporting_terms": 3}, {"factor": True}, {"question": None},
     ):  # fmt: skip
         assert statements_of({"statements": [{**good.__dict__, **wrong}]}) == []
     assert statements_of({"statements": "text"}) == statements_of(None) == []
@@ -679,6 +679,6 @@ def test_statements_of_a_hostile_card_are_left_out():
 def test_statements_are_about_terms_of_the_card(card):
     terms = {term.name for term in card.terms}
     for statement in card.statements:
-        assert {statement.term, *statement.beside} <= terms
+        assert {statement.term, *statement.supporting_terms} <= terms
         assert {statement.remainder or statement.term, statement.group_term or statement.term} <= terms
     assert statements_of(card.as_dict()) == list(card.statements)

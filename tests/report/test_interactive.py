@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from portrayal.report.charts.counterbias_specs import _COLOURS, _NEUTRAL, DARK
-from portrayal.report.charts.intervals import chart, systems
+from portrayal.report.charts.counterbias_specs import _COLORS, _NEUTRAL, DARK_COLORS
+from portrayal.report.charts.intervals import interval_chart, system_names
 from portrayal.report.page import page
 from portrayal.report.page.comparison import render as render_comparison
-from portrayal.report.page.embedded import unpacked
-from portrayal.report.page.page import shown_sections
-from portrayal.report.tables.layout import number, sections
+from portrayal.report.page.embedded import unpack_json
+from portrayal.report.page.page import page_tables
+from portrayal.report.tables.layout import format_number, make_tables
 from portrayal.results import TOO_FEW_REASON, Measurement, Results
 from tests.report.drawn import all_drawn
 
@@ -58,7 +58,7 @@ def table(*names, **more):
 
 
 def charts(results):
-    return [made for one in shown_sections(results) if (made := chart(one, systems(results)))]
+    return [made for one in page_tables(results) if (made := interval_chart(one, system_names(results)))]
 
 
 def layers(spec, kind):
@@ -122,8 +122,8 @@ def test_every_interval_is_in_the_drawing_and_what_is_undefined_is_not():
     right, wrong = made.panels
     assert [one["label"] for one in drawn_points(right.spec, filled=False)] == ["all"]
     assert drawn_points(wrong.spec, filled=False) == []
-    assert "1 undefined number is not drawn." in made.reading
-    assert "Hollow: rests on fewer than 30 images." in made.reading
+    assert "1 undefined number is not drawn." in made.explanation
+    assert "Hollow: rests on fewer than 30 images." in made.explanation
     ideals = [one for one in layers(right.spec, "rule") if one["mark"].get("strokeDash")]
     assert [one["data"]["values"][0]["ideal"] for one in ideals] == [0.0]
 
@@ -145,7 +145,7 @@ def test_at_most_six_terms_are_drawn_the_main_ones_first():
     main = [row(name, term) for term in ("error", "ruled") for name in "ab"]
     (made,) = charts(Results((*plain, *main)))
     assert [panel.name for panel in made.panels] == ["t0", "t1", "t2", "t3", "error", "ruled"]
-    assert "6 of 11 terms with intervals are drawn." in made.reading
+    assert "6 of 11 terms with 95 % CIs are drawn." in made.explanation
 
 
 def test_words_are_drawn_as_they_are_ranked():
@@ -161,14 +161,14 @@ def test_one_wide_interval_does_not_squeeze_the_rest():
     (panel,) = made.panels
     (point,) = [one for one in drawn_points(panel.spec) if one["past high"]]
     assert point["high"] < 2
-    assert "0.100 to 500.000" in point.values()
+    assert "[0.100, 500.000]" in point.values()
 
 
 def test_many_lines_fall_back_to_all_people_and_say_so():
     names = [f"s{n}" for n in range(40)]
     (made,) = charts(Results(tuple(table(*names))))
     assert {len(drawn_points(panel.spec)) for panel in made.panels} == {40}
-    assert "80 of 160 numbers are drawn." in made.reading
+    assert "80 of 160 numbers are drawn." in made.explanation
 
 
 def test_names_are_data_and_nothing_else():
@@ -197,8 +197,10 @@ def test_colours_stand_out_from_the_paper(paper):
         linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
         return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
 
-    for colour in (*_COLOURS, _NEUTRAL):
-        dark, bright = sorted((light(DARK[colour] if paper == "dark" else colour), light(PAPER[paper])))
+    for colour in (*_COLORS, _NEUTRAL):
+        dark, bright = sorted(
+            (light(DARK_COLORS[colour] if paper == "dark" else colour), light(PAPER[paper]))
+        )
         assert (bright + 0.05) / (dark + 0.05) >= 3
 
 
@@ -212,8 +214,8 @@ def test_a_point_tells_its_value_and_interval(opened):
         zip(tip.locator(".key").all_inner_texts(), tip.locator(".value").all_inner_texts(), strict=True)
     )
     assert {key.rstrip(":"): value for key, value in said.items()} == {
-        "system": "faithful", "group": "all", "term": "right", "value": f"{number(0.25, 'share')} share",
-        "interval": "0.125 to 0.500", "n": "400 images",
+        "system": "faithful", "group": "all", "term": "right", "value": f"{format_number(0.25, 'share')} share",
+        "95 % CI": "[0.125, 0.500]", "n": "400 images",
     }  # fmt: skip
 
 
@@ -247,7 +249,7 @@ def test_charts_follow_the_theme(opened):
     expect(plot.locator("path[fill='#0072B2']")).to_have_count(2)
     ink = plot.locator("text").first.get_attribute("fill")
     tab.locator("#theme").click()
-    expect(plot.locator(f"path[fill='{DARK['#0072B2']}']")).to_have_count(2)
+    expect(plot.locator(f"path[fill='{DARK_COLORS['#0072B2']}']")).to_have_count(2)
     assert plot.locator("text").first.get_attribute("fill") != ink
     tab.locator("#theme").click()
     expect(plot.locator("path[fill='#0072B2']")).to_have_count(2)
@@ -276,8 +278,8 @@ def test_a_chart_has_words_of_its_own(opened):
     plot = all_drawn(tab).first
     assert plot.get_attribute("role") == "img"
     assert plot.get_attribute("aria-label") == (
-        "right: 4 numbers with their intervals. Lowest: a all 0.200 share, interval 0.100 to 0.300. "
-        "Highest: a all 0.200 share, interval 0.100 to 0.300. Ideal: 0. "
+        "right: 4 numbers with their 95 % CIs. Lowest: a all 0.200 share, 95 % CI [0.100, 0.300]. "
+        "Highest: a all 0.200 share, 95 % CI [0.100, 0.300]. Ideal: 0. "
         "The table of this section holds the same numbers."
     )
 
@@ -297,18 +299,18 @@ def test_the_page_of_a_comparison_draws_how_far_numbers_moved(opened):
 def test_drawings_in_the_page_are_those_of_its_tables():
     results = Results(tuple(table("a", "b")))
     html = page.render(results)
-    inside = unpacked(re.search(r'id="charts">(.*?)</script>', html, re.DOTALL).group(1))
+    inside = unpack_json(re.search(r'id="charts">(.*?)</script>', html, re.DOTALL).group(1))
     panels = [panel for made in charts(results) for panel in made.panels]
     assert [one["layer"] for one in inside["specs"]] == [panel.spec["layer"] for panel in panels]
     assert not any("$schema" in one or "background" in one for one in inside["specs"])
-    assert len(sections(results)) == 1
+    assert len(make_tables(results)) == 1
 
 
 def test_many_groups_of_one_system_are_drawn_as_far_as_there_is_room():
     rows = [row("one", group=f"g{n}") for n in range(60)]
     (made,) = charts(Results((row("one"), *rows)))
     assert len(drawn_points(made.panels[0].spec)) == 48
-    assert "48 of 61 numbers are drawn." in made.reading
+    assert "48 of 61 numbers are drawn." in made.explanation
 
 
 def test_panels_of_one_name_stand_beside_each_other():
@@ -321,8 +323,8 @@ def test_what_is_undefined_did_not_lack_room():
     (made,) = charts(
         Results((row("one"), row("two"), row("three", value=None, low=None, high=None, reason="none")))
     )
-    assert "1 undefined number is not drawn." in made.reading
-    assert "numbers are drawn" not in made.reading
+    assert "1 undefined number is not drawn." in made.explanation
+    assert "numbers are drawn" not in made.explanation
 
 
 def test_numbers_that_no_axis_holds_are_not_drawn():

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from portrayal.report import to_markdown
-from portrayal.report.tables.layout import footnotes, rank_correlation, sections
+from portrayal.report.tables.layout import footnotes, make_tables, rank_correlation
 from portrayal.results import Measurement, Results
 
 
@@ -29,22 +29,24 @@ def two_settings(values: dict[str, list[float]]) -> Results:
 
 
 def test_settings_stand_side_by_side_before_each_of_them():
-    overview, first, second = sections(two_settings({"crossfit": [1.0, 2.0, 3.0], "paper": [1.5, 3.5, 2.5]}))
+    overview, first, second = make_tables(
+        two_settings({"crossfit": [1.0, 2.0, 3.0], "paper": [1.5, 3.5, 2.5]})
+    )
     assert overview.side_by_side
     assert [(row.system, row.group) for row in overview.rows] == [
         (system, split) for system in ("s0", "s1", "s2") for split in ("split crossfit", "split paper")
     ]
     assert [row.cells["lic_m"].value for row in overview.rows] == [1.0, 1.5, 2.0, 3.5, 3.0, 2.5]
-    assert (first.part, second.part) == ("split crossfit", "split paper")
+    assert (first.subtitle, second.subtitle) == ("split crossfit", "split paper")
     assert not first.side_by_side
     assert overview.notes == [
-        "The order of systems by lic_m, held against 'split crossfit' (Spearman's correlation; 1: the same): "
+        "The order of systems by lic_m, compared with 'split crossfit' (Spearman's correlation; 1: the same): "
         "split paper 0.50."
     ]
 
 
 def test_two_systems_have_no_order_to_compare():
-    assert sections(two_settings({"crossfit": [1.0, 2.0], "paper": [2.0, 1.0]}))[0].notes == []
+    assert make_tables(two_settings({"crossfit": [1.0, 2.0], "paper": [2.0, 1.0]}))[0].notes == []
 
 
 def test_settings_changed_one_at_a_time_are_named_by_what_was_changed():
@@ -54,35 +56,36 @@ def test_settings_changed_one_at_a_time_are_named_by_what_was_changed():
         measured("lic_m", "s", 3.0, vocabulary="system", C=1.0),
         measured("lic_m", "s", 4.0, vocabulary=None, C=0.1),
     ]
-    overview = sections(Results(tuple(rows)))[0]
+    overview = make_tables(Results(tuple(rows)))[0]
     assert [row.group for row in overview.rows] == [
-        "as asked for",
+        "as given",
         "vocabulary none",
-        "strength 1.0",
+        "C 1.0",
         "vocabulary none",
     ]
 
 
 def test_one_setting_has_one_table():
-    (only,) = sections(Results((measured("lic_m", "s", 1.0), measured("lic", "s", 0.5))))
-    assert only.part is None
-    assert only.terms == ["lic_m", "lic"]
+    (only,) = make_tables(Results((measured("lic_m", "s", 1.0), measured("lic", "s", 0.5))))
+    assert only.subtitle is None
+    assert only.columns == ["lic_m", "lic"]
 
 
 def test_words_have_a_table_of_their_own_unless_other_terms_share_their_rows():
     rows = [measured("lic_m", "s", 1.0), measured("word", "s", 2.0, item="cook", group="x")]
-    numbers, words = sections(Results(tuple(rows)))
-    assert (numbers.terms, words.terms, words.part) == (["lic_m"], ["word"], "word")
+    numbers, words = make_tables(Results(tuple(rows)))
+    assert (numbers.columns, words.columns, words.subtitle) == (["lic_m"], ["word"], "word")
     assert words.has_items
     assert not numbers.has_items
     shared = [
         Measurement("cooccurrence", term, item="cat", system="s", value=1.0) for term in ("bias", "count")
     ]
     assert (
-        len(sections(Results((*shared, Measurement("cooccurrence", "overall", system="s", value=1.0))))) == 1
+        len(make_tables(Results((*shared, Measurement("cooccurrence", "overall", system="s", value=1.0)))))
+        == 1
     )
     alone = Results((Measurement("word-odds", "z", item="cat", system="s", value=1.0),))
-    assert [section.part for section in sections(alone)] == [None]
+    assert [section.subtitle for section in make_tables(alone)] == [None]
 
 
 def test_what_a_number_leaves_out_is_said_once():
@@ -90,7 +93,7 @@ def test_what_a_number_leaves_out_is_said_once():
         measured("lic_d", "a", 1.0, reason="words are missing"),
         measured("lic_d", "b", 2.0),
     ]
-    (section,) = sections(Results(tuple(rows)))
+    (section,) = make_tables(Results(tuple(rows)))
     assert footnotes(section.rows) == ["lic: 3 of 9 images are left out.", "lic_d of a: words are missing."]
 
 

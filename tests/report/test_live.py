@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from portrayal.errors import InputError, PortrayalError
-from portrayal.report.live import Answers, Guard, Images, ViewServer, is_local
+from portrayal.report.live import Guard, ImageFolder, Routes, ViewServer, is_local
 from portrayal.report.live import evidence as evidence_module
-from portrayal.report.live.evidence import Evidence, Wanted
+from portrayal.report.live.evidence import EvidenceQuery, EvidenceStore
 from portrayal.results import EVIDENCE_SCHEMA, PICTURES_SCHEMA, Measurement, Results, open_results
 from tests.report.test_page import HOSTILE
 
@@ -58,8 +58,8 @@ def some_results() -> Results:
 
 
 @contextlib.contextmanager
-def served(folder: Path, images: Images | None = None, guard: Guard | None = None):
-    with ViewServer(Answers(open_results(folder), images), guard=guard) as server:
+def served(folder: Path, images: ImageFolder | None = None, guard: Guard | None = None):
+    with ViewServer(Routes(open_results(folder), images), guard=guard) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -92,7 +92,7 @@ def pictures(tmp_path_factory):
     (made / "inner.png").symlink_to(made / "img 0.png")
     (made / "loop.png").symlink_to(made / "loop.png")
     files = {path.stem: path for path in made.iterdir()}
-    return Images(made, files)
+    return ImageFolder(made, files)
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +303,7 @@ def test_no_path_is_a_file(server, path):
     ids=lambda image: ascii(image)[:20],
 )
 def test_only_pictures_of_the_folder_are_given(server, image):
-    for path in ("/image", "/api/picture"):
+    for path in ("/image", "/api/thumbnail"):
         asked = quote(image.encode("utf-8", "surrogateescape"), safe="")
         status, headers, body = ask(server, f"{path}?image={asked}")
         assert status in (400, 404)
@@ -315,19 +315,19 @@ def test_pictures_come_with_their_own_type(server):
     for path, image, kind in (
         ("/image", "img 0", "image/png"),
         ("/image", "inner", "image/png"),  # a link within the folder
-        ("/api/picture", "img 0", "image/webp"),
+        ("/api/thumbnail", "img 0", "image/webp"),
     ):
         status, headers, body = ask(server, f"{path}?{urlencode({'image': image})}")
         assert (status, headers["Content-Type"]) == (200, kind)
         assert Image.open(io.BytesIO(body)).size == (8, 8)
-    assert ask(server, "/api/picture?image=img+1")[0] == 404  # results of others may hold anything
+    assert ask(server, "/api/thumbnail?image=img+1")[0] == 404  # results of others may hold anything
 
 
 def test_a_file_that_became_a_link_is_not_followed(tmp_path):
     inside = tmp_path / "inside"
     inside.mkdir()
     (inside / "a.png").write_bytes(picture())
-    images = Images(inside, {"a": inside / "a.png"})
+    images = ImageFolder(inside, {"a": inside / "a.png"})
     assert images.read("a")
     (tmp_path / "b.png").write_bytes(picture())
     (inside / "a.png").unlink()
@@ -470,7 +470,7 @@ def test_broken_evidence_is_said_at_once(tmp_path):
         for bad in (b"nothing", good[:-20], b""):
             (tmp_path / name).write_bytes(bad)
             with pytest.raises(InputError, match=name):
-                Answers(open_results(tmp_path))
+                Routes(open_results(tmp_path))
         (tmp_path / name).write_bytes(good)
 
 
@@ -480,12 +480,12 @@ def test_results_may_come_without_evidence(tmp_path):
     (tmp_path / "pictures.parquet").unlink()
     with served(tmp_path) as server:
         assert told(server, "/api/evidence", id=ROWS[0].id)[1]["total"] == 0
-        assert ask(server, "/api/picture?image=img+0")[0] == 404
+        assert ask(server, "/api/thumbnail?image=img+0")[0] == 404
 
 
 def test_a_port_in_use_is_said(server, folder):
     with pytest.raises(PortrayalError, match=f"port {server.port}"):
-        ViewServer(Answers(open_results(folder)), port=server.port)
+        ViewServer(Routes(open_results(folder)), port=server.port)
 
 
 # ---- paging
@@ -511,7 +511,7 @@ def test_pages_are_slices_of_the_rows(tmp_path_factory, rows, search, system, so
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(evidence_module, "LARGE", large)
         patched.setattr(evidence_module, "MOST_KEPT", 10)
-        evidence = Evidence(open_results(made))
+        evidence = EvidenceStore(open_results(made))
         for identifier in "xyz":
             expected = [
                 row
@@ -522,7 +522,7 @@ def test_pages_are_slices_of_the_rows(tmp_path_factory, rows, search, system, so
             ]
             if sort:
                 expected.sort(key=lambda row: row["image_id" if sort == "image" else "caption"])
-            wanted = Wanted(identifier, search, system, sort)
+            wanted = EvidenceQuery(identifier, search, system, sort)
             for number in range(1, len(expected) // size + 3):
                 page = evidence.page(wanted, number, size)
                 assert page.total == len(expected)
@@ -539,21 +539,21 @@ def test_behind_the_last_page_there_is_nothing(server, query):
 
 def test_the_memory_for_searches_is_bounded(folder, monkeypatch):
     monkeypatch.setattr(evidence_module, "MOST_KEPT", 2 * len(CAPTIONS))
-    evidence = Evidence(open_results(folder))
+    evidence = EvidenceStore(open_results(folder))
     for m in ROWS[:4]:
         for sort in ("image", "caption"):
-            evidence.page(Wanted(m.id, sort=sort), 1, 5)
-    assert sum(order.len() for order in evidence._kept.values()) <= 2 * len(CAPTIONS)
+            evidence.page(EvidenceQuery(m.id, sort=sort), 1, 5)
+    assert sum(order.len() for order in evidence._cache.values()) <= 2 * len(CAPTIONS)
 
 
 def test_the_longest_measurements_are_sorted_before_anybody_asks(folder, monkeypatch):
-    longest = max(Evidence(open_results(folder)).count(m.id) for m in ROWS)
+    longest = max(EvidenceStore(open_results(folder)).count(m.id) for m in ROWS)
     monkeypatch.setattr(evidence_module, "LARGE", 0)
     monkeypatch.setattr(evidence_module, "MOST_KEPT", 2 * longest)  # room for both orders of one
-    evidence = Evidence(open_results(folder))
-    evidence.ahead.join()
-    assert [wanted.sort for wanted in evidence._kept] == ["image", "caption"]
-    assert {evidence.count(wanted.id) for wanted in evidence._kept} == {longest}
+    evidence = EvidenceStore(open_results(folder))
+    evidence.presort_thread.join()
+    assert [wanted.sort for wanted in evidence._cache] == ["image", "caption"]
+    assert {evidence.count(wanted.id) for wanted in evidence._cache} == {longest}
 
 
 def test_many_may_ask_at_once(server):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from playwright.sync_api import Page, expect
 
-from portrayal.report.live import Guard, Images
+from portrayal.report.live import Guard, ImageFolder
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results
 from tests.report.test_live import picture, served
 from tests.report.test_page import HOSTILE
@@ -37,7 +37,7 @@ def images(tmp_path_factory):
     folder = tmp_path_factory.mktemp("images")
     (folder / "0.png").write_bytes(picture(size=300))
     (folder / "2.png").write_bytes(b"no picture")
-    return Images(folder, {f"image {n}": folder / f"{n}.png" for n in (0, 2)})
+    return ImageFolder(folder, {f"image {n}": folder / f"{n}.png" for n in (0, 2)})
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def captions(tab: Page) -> list[str]:
 
 def test_measurements_are_searched_filtered_and_paged(tab):
     tab.locator("#list-pages button", has_text="›").click()
-    expect(tab.locator("#list-count")).to_have_text("51 to 63 of 63 measurements")
+    expect(tab.locator("#list-count")).to_have_text("51–63 of 63 measurements")
     tab.locator("#find [name=search]").fill("error")
     expect(tab.locator("#rows li")).to_have_count(2)
     tab.locator("#find [name=term]").select_option("ratio")
@@ -118,13 +118,12 @@ def test_an_undefined_number_says_why(tab):
 
 def test_pictures_open_in_full(tab):
     tab.locator("#rows button").first.click()
-    shown = tab.locator("#captions .picture")
+    shown = tab.locator("#captions .thumbnail")
     expect(shown).to_have_count(1)  # what turned out to be no picture is taken away
     shown.click()
     expect(tab.locator("#large")).to_be_visible()
     assert (
-        tab.locator("#large-picture").evaluate("image => image.decode().then(() => image.naturalWidth)")
-        == 300
+        tab.locator("#large-image").evaluate("image => image.decode().then(() => image.naturalWidth)") == 300
     )
     tab.keyboard.press("Escape")
     expect(tab.locator("#large")).not_to_be_visible()

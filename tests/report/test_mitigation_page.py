@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from portrayal.report.charts.tradeoff import remedies
+from portrayal.report.charts.tradeoff import mitigation_tradeoffs
 from portrayal.report.page import page
-from portrayal.report.tables.mitigation import remedy_sections, tables
+from portrayal.report.tables.mitigation import mitigation_tables, summary_tables
 from portrayal.results import Measurement, Results
 
 MARKUP = '<img src=x onerror="window.hacked=1">'
@@ -81,20 +81,20 @@ def results(*names: str, left: float | None = 4.0) -> Results:
 
 
 def test_tables_as_the_paper_has_them():
-    bias, zero, fine, costs = tables(results("fairvlp"))
+    bias, zero, fine, costs = summary_tables(results("fairvlp"))
     title, columns, lines = bias
-    assert title == "Bias left, activity: excess over the floor, in percent"
+    assert title == "Remaining bias, activity: excess over the noise floor, in percent"
     assert columns == ["method", "b@v-l, pgd", "b@l, pgd", "b@v-l, exact", "b@l, exact"]
     assert lines == [
         ["vanilla", "20.0 [19.0, 21.0]", "50.0", "40.0 [39.0, 41.0]", "50.0"],
         ["fairvlp", "4.0 [3.0, 5.0]", "50.0", "8.0 [7.0, 9.0]", "50.0"],
     ]
-    assert zero[0] == "Searching, zero-shot: share found"
+    assert zero[0] == "Retrieval recall, zero-shot"
     assert zero[1] == ["method", "tr@1", "ir@1"]
     assert zero[2][1] == ["fairvlp", "0.400 [0.350, 0.450]", "0.200"]
-    assert fine[0] == "Searching, fine-tuned: share found"
+    assert fine[0] == "Retrieval recall, fine-tuned"
     assert fine[2] == [["vanilla", "0.600"], ["fairvlp", "0.500"]]
-    assert costs[0] == "What it costs"
+    assert costs[0] == "Costs"
     # whom the model sees is told by the pictures that are true, not by those of the attack
     assert dict(zip(costs[1], costs[2][1], strict=True)) == {
         "method": "fairvlp",
@@ -106,34 +106,34 @@ def test_tables_as_the_paper_has_them():
 
 
 def test_an_undefined_number_is_said_to_be_and_a_missing_one_is_left_empty():
-    (bias, *_) = tables(results("fairvlp", left=None))
+    (bias, *_) = summary_tables(results("fairvlp", left=None))
     assert bias[2][1][1] == "undefined"
     whole = results("fairvlp")
     few = tuple(
         m for m in whole.measurements if not (m.system == "fairvlp" and m.settings.get("attack") == "exact")
     )
-    (bias, *_) = tables(replace(whole, measurements=few))
+    (bias, *_) = summary_tables(replace(whole, measurements=few))
     assert bias[2][1] == ["fairvlp", "4.0 [3.0, 5.0]", "50.0", "", ""]
 
 
 def test_without_people_there_is_no_table_of_bias():
     whole = results("fairvlp")
     few = tuple(m for m in whole.measurements if m.metric != "counterbias")
-    assert [title for title, _, _ in tables(replace(whole, measurements=few))] == [
-        "Searching, zero-shot: share found",
-        "Searching, fine-tuned: share found",
-        "What it costs",
+    assert [title for title, _, _ in summary_tables(replace(whole, measurements=few))] == [
+        "Retrieval recall, zero-shot",
+        "Retrieval recall, fine-tuned",
+        "Costs",
     ]
-    assert tables(Results(())) == []
+    assert summary_tables(Results(())) == []
 
 
 def test_sections_hold_every_number_once():
     rows = [m for m in results("fairvlp", "dropout").measurements if m.metric == "mitigation"]
-    made = remedy_sections(rows)
-    assert [section.part for section in made] == [
-        "bias that is gone, against vanilla",
-        "words filled in",
-        "whom the model sees",
+    made = mitigation_tables(rows)
+    assert [section.subtitle for section in made] == [
+        "bias removed, against vanilla",
+        "masked words",
+        "perceived group",
         "what else changed, against vanilla",
     ]
     shown = [cell.id for section in made for line in section.rows for cell in line.cells.values()]
@@ -147,7 +147,7 @@ def test_sections_hold_every_number_once():
     ]
     assert set(gone.rows[0].cells) == {"drop", "drop-share"}
     assert [line.group for line in words.rows] == ["balanced"] * 3
-    assert not seen.grouped
+    assert not seen.has_second_column
     assert [line.group for line in else_changed.rows][::2] == [
         "words-right, balanced",
         "tr@1, zero-shot",
@@ -155,12 +155,12 @@ def test_sections_hold_every_number_once():
     ]
     for section in made:  # what one row has of its own does not stand above them all
         assert section.settings == {"model": "lab", "steps": 24}
-    assert remedy_sections([]) == []
+    assert mitigation_tables([]) == []
 
 
 def test_bias_left_against_what_is_found_for_each_way_to_change_pictures():
-    made = remedies(results("fairvlp"))
-    assert [(one.setting, one.good) for one in made] == [
+    made = mitigation_tradeoffs(results("fairvlp"))
+    assert [(one.setting, one.quality_term) for one in made] == [
         ("activity, pgd", "tr@1, zero-shot"),
         ("activity, pgd", "ir@1, zero-shot"),
         ("activity, exact", "tr@1, zero-shot"),
@@ -168,7 +168,7 @@ def test_bias_left_against_what_is_found_for_each_way_to_change_pictures():
     ]
     exact = made[2]
     assert exact.title == "excess of b@v-l against tr@1, zero-shot, by gender · activity, exact"
-    assert [(system, good.value, bias.value) for system, good, bias in exact.systems] == [
+    assert [(system, good.value, bias.value) for system, good, bias in exact.points] == [
         ("vanilla", 0.5, 40.0),
         ("fairvlp", 0.4, 8.0),
     ]
@@ -176,20 +176,20 @@ def test_bias_left_against_what_is_found_for_each_way_to_change_pictures():
 
 
 def test_who_lacks_a_number_is_on_no_chart():
-    assert remedies(results()) == []  # vanilla alone
-    made = remedies(results("fairvlp", "dropout", left=None))
+    assert mitigation_tradeoffs(results()) == []  # vanilla alone
+    made = mitigation_tradeoffs(results("fairvlp", "dropout", left=None))
     assert made == []
     whole = results("fairvlp")
     for metric in ("retrieval-recall", "mitigation", "counterbias"):
         few = tuple(m for m in whole.measurements if m.metric != metric)
-        assert remedies(replace(whole, measurements=few)) == []
+        assert mitigation_tradeoffs(replace(whole, measurements=few)) == []
 
 
 @pytest.mark.parametrize("name", [MARKUP, "<script>alert(1)</script>"])
 def test_a_name_stays_a_name(name):
     made = page.render(results(name))
     assert name not in made
-    assert "bias that is gone, against vanilla" in made
+    assert "bias removed, against vanilla" in made
     assert "excess of b@v-l against tr@1" in made
-    for one in remedies(results(name)):
+    for one in mitigation_tradeoffs(results(name)):
         assert name not in one.svg()

@@ -12,11 +12,11 @@ from PIL import Image
 
 import portrayal
 from portrayal.lab import make_study
-from portrayal.lab.folder import Recipe, write_lab
+from portrayal.lab.folder import LabRecipe, write_lab
 from portrayal.report import write_page
 from portrayal.report.page import page
-from portrayal.report.page.embedded import unpacked
-from portrayal.report.page.side_by_side import beside
+from portrayal.report.page.embedded import unpack_json
+from portrayal.report.page.side_by_side import side_by_side
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
@@ -138,19 +138,19 @@ def test_a_page_without_measurements():
 
 
 def test_pictures_stand_beside_what_is_said_of_them(tmp_path, monkeypatch):
-    study = write_lab(Recipe(scenes=40, pictures=96), tmp_path / "study")
+    study = write_lab(LabRecipe(scenes=40, image_size=96), tmp_path / "study")
     results = portrayal.audit(study, quick=True, metrics=["error"])
-    images = page.pictured_images(results)
-    assert len(images) == len(set(images)) <= page.SHOWN_PICTURES
-    monkeypatch.setattr(page, "SHOWN_PICTURES", page.EXAMPLES + 4)
+    images = page.thumbnail_images(results)
+    assert len(images) == len(set(images)) <= page.MAX_THUMBNAILS
+    monkeypatch.setattr(page, "SHOWN_PICTURES", page.MAX_EXAMPLES + 4)
     captions_behind = results.evidence.with_columns(total=pl.len().normalize_over("id"))
     rarest = dict(captions_behind.group_by("image_id").agg(pl.col("total").min()).iter_rows())
-    added = page.pictured_images(results)[page.EXAMPLES :]
+    added = page.thumbnail_images(results)[page.MAX_EXAMPLES :]
     assert [rarest[image] <= 2 for image in added] == [True] * 4  # what little stands behind comes first
     monkeypatch.undo()
-    pictured = dataclasses.replace(results, pictures=thumbnails(study.pictures, images))
+    pictured = dataclasses.replace(results, pictures=thumbnails(study.image_files, images))
     html = page.render(pictured)
-    assert html.count('<img src="data:image/webp;base64,') == page.EXAMPLES
+    assert html.count('<img src="data:image/webp;base64,') == page.MAX_EXAMPLES
     assert "<b>stereotyping</b>" in html
     assert "<figure>" not in page.render(results)
     saved = Results.load(pictured.save(tmp_path / "audit"))
@@ -169,7 +169,7 @@ def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
     rows = [(str(n), "male" if n % 2 else "female", caption) for n, caption in enumerate(HOSTILE)]
     results = portrayal.audit(small_study(rows, system="<i>sys</i>"))
     files = {str(n): tmp_path / f"{n}.png" for n in range(len(HOSTILE))}
-    pictured = dataclasses.replace(results, pictures=thumbnails(files, page.pictured_images(results)))
+    pictured = dataclasses.replace(results, pictures=thumbnails(files, page.thumbnail_images(results)))
     html = page.render(pictured)
     assert "<figure>" in html
     for caption in HOSTILE:
@@ -179,7 +179,7 @@ def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
 
 @pytest.fixture(scope="module")
 def faithful_lic() -> Results:
-    study = make_study(200, 3).only(["faithful"])
+    study = make_study(200, 3).select_systems(["faithful"])
     return portrayal.metrics.lic(
         study, attribute="gender", permutations=0, folds=3, seeds=(0, 1), bootstrap=50
     )
@@ -187,7 +187,7 @@ def faithful_lic() -> Results:
 
 def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_lic):
     """Each with the guess made from it; the images are those that both were tested on."""
-    (found,) = beside(faithful_lic)
+    (found,) = side_by_side(faithful_lic)
     assert found["system"] == "faithful"
     assert found["about"] == "gender, linear, crossfit"
     assert len(found["images"]) == 6
@@ -200,16 +200,16 @@ def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_l
     html = page.render(faithful_lic)
     assert "One image at a time" in html
     compared = re.search(r'<script type="text/plain" id="compared">(.*?)</script>', html, re.DOTALL)
-    assert unpacked(compared.group(1)) == [found]
+    assert unpack_json(compared.group(1)) == [found]
 
 
 def test_results_without_such_captions_have_no_such_part(faithful_lic):
     bare = dataclasses.replace(
         faithful_lic, evidence=faithful_lic.evidence.with_columns(detail=pl.lit("not JSON"))
     )
-    assert beside(bare) == []
+    assert side_by_side(bare) == []
     assert "One image at a time" not in page.render(bare)
-    assert beside(dataclasses.replace(faithful_lic, provenance={"cards": "nothing of ours"})) == []
+    assert side_by_side(dataclasses.replace(faithful_lic, provenance={"cards": "nothing of ours"})) == []
 
 
 def test_the_page_says_by_which_words_captions_name_a_group():

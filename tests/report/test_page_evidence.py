@@ -14,8 +14,8 @@ import portrayal
 from portrayal.lab import make_study
 from portrayal.report.page import evidence as page_evidence
 from portrayal.report.page import page
-from portrayal.report.page.embedded import unpacked
-from portrayal.report.page.evidence import MOST, encoded, packed_evidence, spread
+from portrayal.report.page.embedded import unpack_json
+from portrayal.report.page.evidence import CAPTION_LIMITS, encode, pack_evidence, sample_evenly
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results
 from tests.report.evidence_reader import element, rows_behind
 
@@ -44,17 +44,17 @@ def of_one(details: list[str | None], **columns: str) -> Results:
 
 def facts(details: list[str | None]) -> list[dict[str, object]]:
     results = of_one(details)
-    data = unpacked(packed_evidence(results, [results.measurements[0].id], 10**6))
+    data = unpack_json(pack_evidence(results, [results.measurements[0].id], 10**6))
     ((_, rows),) = rows_behind(data).items()
     assert [row["caption"] for row in rows] == [f"caption {n}" for n in range(len(details))]
     return [row["facts"] for row in rows]
 
 
 @pytest.mark.parametrize("count", [1, 19, 20, 21, 39, 40, 199, 1000, 5431])
-@pytest.mark.parametrize("most", MOST)
+@pytest.mark.parametrize("most", CAPTION_LIMITS)
 def test_captions_are_spread_evenly(count, most):
     frame = pl.DataFrame({"id": ["a"] * count + ["b"] * 3, "place": [*range(count), *range(3)]})
-    picked = spread(frame, most)
+    picked = sample_evenly(frame, most)
     places = picked.filter(pl.col("id") == "a")["place"].to_list()
     assert len(places) == min(count, most)
     assert picked.filter(pl.col("id") == "b").height == 3
@@ -66,7 +66,9 @@ def test_captions_are_spread_evenly(count, most):
 def test_fewer_captions_are_some_of_the_more():
     frame = pl.DataFrame({"id": ["a"] * 5431, "place": range(5431)})
     assert (
-        set(spread(frame, 20)["place"]) < set(spread(frame, 100)["place"]) < set(spread(frame, 200)["place"])
+        set(sample_evenly(frame, 20)["place"])
+        < set(sample_evenly(frame, 100)["place"])
+        < set(sample_evenly(frame, 200)["place"])
     )
 
 
@@ -78,11 +80,13 @@ def test_a_page_carries_the_captions_of_every_number_on_it(audited):
     assert shown.keys() == set(re.findall(r'<button type="button" data-id="([^"]+)"', html))
     totals = dict(audited.evidence.group_by("id").len().iter_rows())
     for identifier, rows in shown.items():
-        assert len(rows) == min(totals[identifier], MOST[0])
+        assert len(rows) == min(totals[identifier], CAPTION_LIMITS[0])
         assert data["totals"].get(identifier, len(rows)) == totals[identifier]
     for identifier in sorted(shown)[::50]:
         mine = audited.evidence.filter(pl.col("id") == identifier)
-        expected = list(spread(mine, MOST[0]).select("image_id", "caption", "detail").iter_rows())
+        expected = list(
+            sample_evenly(mine, CAPTION_LIMITS[0]).select("image_id", "caption", "detail").iter_rows()
+        )
         assert [(row["image"], row["caption"]) for row in shown[identifier]] == [row[:2] for row in expected]
         for row, (*_, detail) in zip(shown[identifier], expected, strict=True):
             about = {k: v for k, v in json.loads(detail).items() if k not in ("effect", "by pairs")}
@@ -110,7 +114,7 @@ def test_every_caption_is_stored_once(audited):
 
 
 def test_what_people_say_is_theirs_also_behind_the_number_of_a_system():
-    study = make_study(200, 3).only(["faithful"])
+    study = make_study(200, 3).select_systems(["faithful"])
     results = portrayal.metrics.lic(
         study, attribute="gender", permutations=5, folds=3, seeds=(0, 1), bootstrap=50
     )
@@ -128,33 +132,33 @@ def test_what_people_say_is_theirs_also_behind_the_number_of_a_system():
 def test_nobody_says_what_a_model_was_asked():
     results = of_one(["{}"])
     asked = replace(results.measurements[0], metric="counterbias")
-    data = unpacked(packed_evidence(replace(results, measurements=(asked,)), [asked.id], 10**6))
+    data = unpack_json(pack_evidence(replace(results, measurements=(asked,)), [asked.id], 10**6))
     assert data["systems"] == [""]
 
 
 def test_captions_are_fewer_where_they_would_not_fit(audited):
     ids = [m.id for m in audited.measurements if m.metric in ("error", "quality", "lic")]
-    told = page_evidence._told(audited, ids)
-    sizes = {most: len(packed_evidence_at(told, most)) for most in MOST}
+    told = page_evidence._evidence_with_sources(audited, ids)
+    sizes = {most: len(packed_evidence_at(told, most)) for most in CAPTION_LIMITS}
     assert sorted(sizes.values(), reverse=True) == list(sizes.values())
-    for most, less in pairwise(MOST):
-        found = rows_behind(unpacked(packed_evidence(audited, ids, sizes[most] - 2000)))
+    for most, less in pairwise(CAPTION_LIMITS):
+        found = rows_behind(unpack_json(pack_evidence(audited, ids, sizes[most] - 2000)))
         assert max(map(len, found.values())) <= less
-    found = rows_behind(unpacked(packed_evidence(audited, ids, 0)))  # some are there whatever the budget is
-    assert max(map(len, found.values())) == MOST[-1]
+    found = rows_behind(unpack_json(pack_evidence(audited, ids, 0)))  # some are there whatever the budget is
+    assert max(map(len, found.values())) == CAPTION_LIMITS[-1]
 
 
 def packed_evidence_at(told, most):
-    return page_evidence.packed(encoded(spread(told, most)))
+    return page_evidence.packed(encode(sample_evenly(told, most)))
 
 
 def test_the_whole_page_is_what_must_fit(audited, monkeypatch):
     whole = len(page.render(audited).encode())
-    assert whole <= page_evidence.PAGE
+    assert whole <= page_evidence.PAGE_BYTES
     monkeypatch.setattr(page, "PAGE", whole - 10_000)
     smaller = page.render(audited)
     assert len(smaller.encode()) <= whole - 10_000
-    assert max(map(len, rows_behind(element(smaller, "data")).values())) < MOST[0]
+    assert max(map(len, rows_behind(element(smaller, "data")).values())) < CAPTION_LIMITS[0]
 
 
 def test_details_from_elsewhere():
@@ -180,7 +184,7 @@ def test_lists_that_many_rows_have_are_stored_once():
     given = [json.dumps({"people": long, "n": n}) for n in range(50)]
     assert facts(given) == [{"people": long, "n": n} for n in range(50)]
     results = of_one(given)
-    data = unpacked(packed_evidence(results, [results.measurements[0].id], 10**6))
+    data = unpack_json(pack_evidence(results, [results.measurements[0].id], 10**6))
     assert len(data["lists"]) == 1
     assert sum(text in long for text in data["texts"]) == 2
 
@@ -197,5 +201,5 @@ def test_large_numbers_keep_their_digits():
 
 @pytest.mark.parametrize("beside", [["a", ["b"]], ["a"], [], "ab", {"a": 1}, None])
 def test_a_card_may_say_anything(beside):
-    results = replace(of_one([None]), provenance={"cards": {"m": {"beside": beside}}})
+    results = replace(of_one([None]), provenance={"cards": {"m": {"side_by_side": beside}}})
     assert "caption 0" in str(element(page.render(results), "data"))

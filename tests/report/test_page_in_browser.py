@@ -10,9 +10,9 @@ from playwright.sync_api import Page
 
 import portrayal
 from portrayal.lab import make_study
-from portrayal.lab.folder import Recipe, write_lab
+from portrayal.lab.folder import LabRecipe, write_lab
 from portrayal.metrics import METRICS
-from portrayal.report import pictured_images, write_page
+from portrayal.report import thumbnail_images, write_page
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
@@ -28,7 +28,7 @@ def opened(browser, tmp_path):
 
     def open_page(study: portrayal.Study) -> Page:
         results = portrayal.audit(study, quick=True)
-        pictures = thumbnails(study.pictures, pictured_images(results))
+        pictures = thumbnails(study.image_files, thumbnail_images(results))
         path = write_page(replace(results, pictures=pictures), tmp_path)
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))
@@ -64,7 +64,7 @@ def test_every_number_opens_its_evidence(opened):
 
 
 def test_evidence_shows_its_picture(opened, tmp_path):
-    tab = opened(write_lab(Recipe(scenes=40, pictures=96), tmp_path / "study"))
+    tab = opened(write_lab(LabRecipe(scenes=40, image_size=96), tmp_path / "study"))
     assert tab.locator(".examples img").count() == 6
     for chart in tab.locator(".chart .plot").all():  # bias against quality, by attribute
         chart.scroll_into_view_if_needed()

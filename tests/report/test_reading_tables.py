@@ -6,9 +6,9 @@ import polars as pl
 
 import portrayal
 from portrayal.metrics import CARDS
-from portrayal.report.charts.intervals import chart
+from portrayal.report.charts.intervals import interval_chart
 from portrayal.report.page.page import render
-from portrayal.report.tables.layout import footnotes, sections
+from portrayal.report.tables.layout import footnotes, make_tables
 from portrayal.results import Measurement, Results
 
 
@@ -19,7 +19,9 @@ def row(term, value, n, group=None, **more):
 
 def test_a_dagger_tells_its_own_n_and_not_that_of_the_row():
     few = {"reason": "too few: 24 images, fewer than 30"}
-    (section,) = sections(Results((row("right", 0.5, 69, "female"), row("error", 0.1, 24, "female", **few))))
+    (section,) = make_tables(
+        Results((row("right", 0.5, 69, "female"), row("error", 0.1, 24, "female", **few)))
+    )
     assert section.rows[0].n == "69"
     assert footnotes(section.rows) == [
         "† Rests on fewer than 30 images: too few to rank (error oscar female 24)."
@@ -29,7 +31,7 @@ def test_a_dagger_tells_its_own_n_and_not_that_of_the_row():
 def test_a_long_list_of_daggers_is_cut_and_counted():
     few = {"reason": "too few: 9 images, fewer than 30"}
     rows = tuple(row("error", 0.1, 9, f"g{number}", **few) for number in range(12))
-    (section,) = sections(Results(rows))
+    (section,) = make_tables(Results(rows))
     assert footnotes(section.rows)[0].endswith("g7 9; 4 more).")
 
 
@@ -40,12 +42,12 @@ def test_a_chart_of_nothing_but_zeros_is_not_drawn():
         for term in values
         for group, value in zip("ab", values[term], strict=True)
     )
-    (section,) = sections(Results(rows))
-    drawn = chart(section, ["oscar"])
+    (section,) = make_tables(Results(rows))
+    drawn = interval_chart(section, ["oscar"])
     assert [panel.name for panel in drawn.panels] == ["right"]
-    assert "Not drawn, since all its numbers are 0: wrong." in drawn.reading
-    (zeros,) = sections(Results(rows[2:]))
-    assert chart(zeros, ["oscar"]) is None
+    assert "Not drawn, since all its numbers are 0: wrong." in drawn.explanation
+    (zeros,) = make_tables(Results(rows[2:]))
+    assert interval_chart(zeros, ["oscar"]) is None
 
 
 def test_the_ratio_of_all_people_says_whose_it_is():

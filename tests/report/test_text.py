@@ -7,7 +7,7 @@ import io
 import polars as pl
 
 from portrayal.report import to_csv, to_markdown
-from portrayal.report.tables.layout import number
+from portrayal.report.tables.layout import format_number
 from portrayal.results import Measurement, Results
 
 ROWS = Results(
@@ -60,7 +60,7 @@ def test_csv_is_the_long_table():
 
 
 def test_numbers():
-    assert number(None, "share") == "–"
-    assert number(0.12345, "share") == "0.123"
-    assert number(48.649, "percent") == "48.6"
-    assert number(1234, "count") == "1,234"
+    assert format_number(None, "share") == "–"
+    assert format_number(0.12345, "share") == "0.123"
+    assert format_number(48.649, "percent") == "48.6"
+    assert format_number(1234, "count") == "1,234"

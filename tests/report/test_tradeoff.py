@@ -24,8 +24,8 @@ def test_a_point_a_system_under_one_setting():
     results = both(split=("crossfit", "common"))
     (one,) = tradeoffs(results)
     assert one.setting == "crossfit"
-    assert [system for system, _, _ in one.systems] == ["faithful", "stereotyping", "cautious"]
-    for system, good, bias in one.systems:
+    assert [system for system, _, _ in one.points] == ["faithful", "stereotyping", "cautious"]
+    for system, good, bias in one.points:
         assert (good.metric, good.term, good.system) == ("quality", "cider", system)
         assert (bias.term, bias.system, bias.settings["split"]) == ("lic", system, "crossfit")
     assert "stereotyping" in one.svg()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from portrayal.stats import (
-    LEAST_P,
+    MIN_P,
     Resampler,
     bootstrap_p,
     mcnemar_difference,
@@ -44,10 +44,10 @@ def test_p_is_that_of_a_normal_tail_however_few_resamples_lie_beyond(z):
 
 
 def test_no_p_is_smaller_than_resamples_can_know():
-    assert bootstrap_p(NORMAL + 30) == LEAST_P
-    assert normal_p(-40) == LEAST_P
-    assert unpaired_difference(0.0, 9.0, 0.1, 0.1).p == LEAST_P
-    assert mcnemar_difference(0, 400, 1000).p == LEAST_P
+    assert bootstrap_p(NORMAL + 30) == MIN_P
+    assert normal_p(-40) == MIN_P
+    assert unpaired_difference(0.0, 9.0, 0.1, 0.1).p == MIN_P
+    assert mcnemar_difference(0, 400, 1000).p == MIN_P
 
 
 @given(
@@ -75,7 +75,7 @@ def test_mcnemar_is_the_sign_test_and_its_interval_agrees(more, first, second):
     assert found.low <= found.value <= found.high
     assert found.value == pytest.approx((second - first) / (first + second + more))
     if first + second:
-        assert found.p == pytest.approx(max(stats.binomtest(first, first + second).pvalue, LEAST_P))
+        assert found.p == pytest.approx(max(stats.binomtest(first, first + second).pvalue, MIN_P))
         assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
     else:
         assert found.p is None
@@ -98,11 +98,11 @@ def test_resamples_are_no_surer_than_the_few_images_that_differ(differ):
 def test_where_no_image_differs_the_interval_says_how_many_could():
     """1 - .025^(1/40) = .0881: were so many to differ on one side, 40 images would show none in 1 of 40 studies."""
     found = mcnemar_difference(0, 0, 40)
-    assert (found.value, found.p, found.detectable) == (0, None, None)
+    assert (found.value, found.p, found.mde) == (0, None, None)
     assert (found.low, found.high) == (pytest.approx(-0.0881, abs=1e-4), pytest.approx(0.0881, abs=1e-4))
     assert stats.binomtest(0, 40, found.high, "less").pvalue == pytest.approx(0.025)
     every = mcnemar_difference(0, 40, 40)
-    assert (every.value, every.high, every.detectable) == (1, 1, None)
+    assert (every.value, every.high, every.mde) == (1, 1, None)
     assert every.p < 1e-5
 
 

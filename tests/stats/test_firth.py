@@ -146,7 +146,7 @@ def test_rows_without_weight_cannot_tell_columns_apart():
 
 
 BAD = {
-    "one answer": (np.ones((2, 1)), np.ones(3), 0, None),
+    "one outcome": (np.ones((2, 1)), np.ones(3), 0, None),
     "no such column": (np.ones((2, 1)), np.ones(2), 1, None),
     "intercept": (np.array([[0.0, 1.0], [1.0, 1.0]]), np.ones(2), 1, None),
     "finite": (np.array([[1.0, np.nan], [1.0, 1.0]]), np.ones(2), 1, None),

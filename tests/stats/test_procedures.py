@@ -17,7 +17,7 @@ from portrayal.stats import (
     clustered_variance,
     clustered_wilson,
     holm,
-    learning_variance,
+    training_variance,
     minimum_detectable_effect,
     multiway_variance,
     noise_floor,
@@ -25,7 +25,7 @@ from portrayal.stats import (
     permutation_p,
     permutation_test,
     permutations,
-    permuted,
+    cluster_permutations,
     replicates_over_seeds,
     unpaired_difference,
     wilson,
@@ -107,7 +107,7 @@ def test_permutation_p_agrees_with_scipy():
     ours = permutation_p(observed, permutations(statistic, 80, seed=1, n_permutations=4000))[0]
     theirs = stats.permutation_test(
         (first, second), lambda a, b, axis: np.abs(a.mean(axis) - b.mean(axis)), alternative="greater",
-        n_permutations=4000, vectorized=True, rng=np.random.default_rng(2),
+        n_resamples=4000, vectorized=True, rng=np.random.default_rng(2),
     ).pvalue  # fmt: skip
     assert ours == pytest.approx(theirs, abs=0.015)
 
@@ -141,7 +141,7 @@ def test_permutations_go_on_where_p_is_close_to_the_threshold(clustered):
     entries = np.arange(20) if clustered else 20
     p = permutation_test(statistic, entries, seed=3, n_permutations=100)[0]
     assert len(asked) == 1 + 1000
-    null = (permuted if clustered else permutations)(statistic, entries, 3, 1000)
+    null = (cluster_permutations if clustered else permutations)(statistic, entries, 3, 1000)
     assert p == permutation_p(np.array([19.0]), null)[0]  # as if all had been asked for at once
     asked.clear()
     data = data[::-1]  # the smallest: every permutation reaches it
@@ -159,7 +159,7 @@ def test_equal_clusters_do_not_make_a_rate_certain():
     low, high = clustered_wilson(np.full(7, 0.4), np.ones(7))
     assert high - low > 0.4
     assert (low, high) == pytest.approx(wilson(2.8, 7))
-    assert clustered_wilson(np.full(7, 0.4), np.ones(7), most=35) == pytest.approx(wilson(14, 35))
+    assert clustered_wilson(np.full(7, 0.4), np.ones(7), max_effective=35) == pytest.approx(wilson(14, 35))
 
 
 def test_means_of_several_captions_are_surer_than_single_ones():
@@ -167,7 +167,7 @@ def test_means_of_several_captions_are_surer_than_single_ones():
     widths, hits = [], 0
     for _ in range(800):
         shares = rng.binomial(5, rng.beta(6, 14, size=120)) / 5
-        low, high = clustered_wilson(shares, np.ones(120), most=600)
+        low, high = clustered_wilson(shares, np.ones(120), max_effective=600)
         widths.append(high - low)
         hits += low <= 0.3 <= high
     assert 0.93 <= hits / 800 <= 0.97
@@ -242,7 +242,7 @@ def test_a_paired_interval_covers_where_two_systems_share_most_of_their_images()
 def test_equal_measurements_do_not_differ():
     n_resamples = np.random.default_rng(0).normal(size=100)
     same = paired_difference(1.0, 1.0, n_resamples, n_resamples)
-    assert (same.value, same.low, same.high, same.p, same.detectable) == (0.0, None, None, None, None)
+    assert (same.value, same.low, same.high, same.p, same.mde) == (0.0, None, None, None, None)
     assert unpaired_difference(1.0, 2.0, None, 0.1).low is None
 
 
@@ -250,10 +250,10 @@ def test_equal_measurements_do_not_differ():
 def test_resamples_that_are_all_alike_give_no_interval(second):
     """How far other images would differ is not known; that every resample differs is, as far as they are many."""
     paired = paired_difference(0.0, second, np.zeros(1000), np.full(1000, second))
-    assert (paired.value, paired.low, paired.high, paired.detectable) == (second, None, None, None)
+    assert (paired.value, paired.low, paired.high, paired.mde) == (second, None, None, None)
     assert paired.p == (pytest.approx(2 / 1001) if second else None)
     apart = unpaired_difference(0.0, second, 0.0, 0.0)
-    assert (apart.value, apart.low, apart.high, apart.p, apart.detectable) == (second, *[None] * 4)
+    assert (apart.value, apart.low, apart.high, apart.p, apart.mde) == (second, *[None] * 4)
 
 
 def test_draws_over_seeds_vary_both_and_count_neither_twice():
@@ -307,7 +307,7 @@ def test_what_a_pair_does_together_counts_once(alone):
     for one in x[:2000]:
         signs = rng.choice((-1.0, 1.0), size=(n, 2))
         found.append(
-            learning_variance(one * (alone + 2 * (a @ one)), one[:, None] * (a @ (signs * one[:, None])))
+            training_variance(one * (alone + 2 * (a @ one)), one[:, None] * (a @ (signs * one[:, None])))
         )
     # The mean has a standard error of 4 alone sqrt(n (n - 1) / 2000), 0.4 %; pairs counted twice would be far off.
     assert np.mean(found) == pytest.approx(true, rel=0.02 if alone else 1e-9)
@@ -329,7 +329,7 @@ def test_where_every_pair_does_the_same_the_variance_errs_on_the_large_side():
         x, signs = rng.choice((-1.0, 1.0), size=n), rng.choice((-1.0, 1.0), size=(n, 2))
         signed = signs * x[:, None]
         by_pairs = x[:, None] * (signed.sum(axis=0) - signed)
-        found.append(learning_variance(2 * x * (x.sum() - x), by_pairs))
+        found.append(training_variance(2 * x * (x.sum() - x), by_pairs))
     assert min(found) == 0
     # 40 are not many: 0.02 less. Its standard error is 0.02 (one estimate varies by 2.6 times the truth).
     assert np.mean(found) / (2 * n * (n - 1)) == pytest.approx(1 + 1 / np.sqrt(5), abs=0.1)
@@ -350,7 +350,7 @@ def test_a_number_that_is_less_sure_than_its_draws_widens_the_difference():
 
 def test_dealings_keep_clusters_together():
     clusters = np.array([3, 1, 1, 2, 2, 5, 3, 4])
-    seen = permuted(lambda order: order.astype(float), clusters, 0, 200).astype(int)
+    seen = cluster_permutations(lambda order: order.astype(float), clusters, 0, 200).astype(int)
     for order in seen:
         assert sorted(order) == list(range(8))
         for pair in ((1, 2), (3, 4), (0, 6)):  # what a pair gets comes from one pair
@@ -360,6 +360,6 @@ def test_dealings_keep_clusters_together():
 
 
 def test_dealings_of_single_entries_are_permutations():
-    one = permuted(lambda order: order.astype(float), np.arange(6), 3, 5)
-    np.testing.assert_array_equal(one, permuted(lambda order: order.astype(float), np.arange(6), 3, 5))
+    one = cluster_permutations(lambda order: order.astype(float), np.arange(6), 3, 5)
+    np.testing.assert_array_equal(one, cluster_permutations(lambda order: order.astype(float), np.arange(6), 3, 5))
     assert all(sorted(order) == list(range(6)) for order in one)

@@ -1,4 +1,4 @@
-"""A study that makes numbers hard to compare says so: in check-study, in the terminal, on the page, beside the rows."""
+"""Cautions appear in check-study, in the terminal, on the page and beside the rows they concern."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def test_a_study_without_faults_has_no_cautions():
     assert not found(Study.from_frames(captions=both, references=references(six)))  # as COCO has them
 
 
-def test_uneven_references_are_told_with_their_numbers():
+def test_uneven_references_are_reported_with_their_numbers():
     study = Study.from_frames(
         captions=captions("a", IMAGES), references=references({image: 1 if int(image) < 10 else 5 for image in IMAGES})
     )  # fmt: skip
     assert found(study) == [("references", None)]
     assert "(10 images have 1, 30 images have 5)" in cautions(study)[0].sentence
-    some = {image: [1, 2, 2, 3, 4, 7, 0][int(image)] if int(image) < 7 else 5 for image in IMAGES}
-    others = Study.from_frames(captions=captions("a", IMAGES), references=references(some))
-    told = "(1 image has 1, 2 images have 2, 33 images have 5, 1 image has 7, 2 another number, 1 none)"
-    assert told in cautions(others)[0].sentence
+    counts = {image: [1, 2, 2, 3, 4, 7, 0][int(image)] if int(image) < 7 else 5 for image in IMAGES}
+    others = Study.from_frames(captions=captions("a", IMAGES), references=references(counts))
+    terms = "(1 image has 1, 2 images have 2, 33 images have 5, 1 image has 7, 2 another number, 1 none)"
+    assert terms in cautions(others)[0].sentence
     rows = portrayal.metrics.quality(study, bootstrap=20).measurements
     assert all("uneven" in (m.caution or "") for m in rows if m.term == "cider" and m.value is not None)
     assert not any(m.caution for m in rows if m.term in ("length", "vocabulary"))
@@ -65,7 +65,7 @@ def test_systems_on_different_images_though_as_many():
     study = Study.from_frames(captions=both)
     assert found(study) == [("images", "a"), ("images", "b")]
     assert "(a 30, b 30; 20 by all of them)" in cautions(study)[0].sentence
-    assert not cautions(study.only(["a"]))
+    assert not cautions(study.select_systems(["a"]))
 
 
 def test_human_captions_of_other_images():
@@ -74,16 +74,16 @@ def test_human_captions_of_other_images():
         captions=captions("a", IMAGES), references=references(dict.fromkeys(IMAGES[:10], 5))
     )
     assert ("other images", "a") in found(study)
-    sentence = next(one.sentence for one in cautions(study) if one.about == "other images")
+    sentence = next(caution.sentence for caution in cautions(study) if caution.about == "other images")
     assert "Human captions are of 10 images and captions of a of 40 (10 of them the same)" in sentence
     rows = portrayal.metrics.harms(study, measurement="demeaning.words").measurements
     assert {m.system for m in rows if sentence in (m.caution or "")} == {"a"}
     more = references(dict.fromkeys([*IMAGES, "100", "101", "102", "103", "104", "105"], 5))
     both = Study.from_frames(captions=captions("a", IMAGES), references=more)
     assert "other images" not in {about for about, _ in found(both)}
-    assert set(both.spoken("human")["image_id"]) == set(IMAGES)
+    assert set(both.captions_of("human")["image_id"]) == set(IMAGES)
     alone = Study.from_frames(references=more)
-    assert alone.spoken("human")["image_id"].n_unique() == 46
+    assert alone.captions_of("human")["image_id"].n_unique() == 46
 
 
 def test_long_captions_are_no_bare_cider():
@@ -93,10 +93,10 @@ def test_long_captions_are_no_bare_cider():
     assert found(study) == [("length", "long")]
     assert "40.0 words on average and references 6.0" in cautions(study)[0].sentence
     rows = portrayal.metrics.quality(study, bootstrap=20).measurements
-    told = {(m.system, m.term) for m in rows if m.caution}
-    assert ("long", "cider") in told
-    assert ("long", "length") not in told
-    assert {system for system, _ in told} == {"long"}
+    terms = {(m.system, m.term) for m in rows if m.caution}
+    assert ("long", "cider") in terms
+    assert ("long", "length") not in terms
+    assert {system for system, _ in terms} == {"long"}
     rows = portrayal.metrics.harms(study, measurement="demeaning.words").measurements
     assert {m.system for m in rows if m.caution} == {"long"}  # a longer caption has room for more words
 
@@ -107,9 +107,9 @@ def test_the_more_a_caption_names_the_likelier_something_is_not_there():
     objects = pl.DataFrame({"image_id": IMAGES, "label": "bicycle", "kind": "object", "source": "human"})
     study = Study.from_frames(captions=long, references=even(), objects=objects)
     rows = portrayal.metrics.quality(study, bootstrap=20).measurements
-    told = {m.term for m in rows if m.caution and m.system == "long"}
-    assert "chair-s" in told
-    assert "chair-i" not in told
+    terms = {m.term for m in rows if m.caution and m.system == "long"}
+    assert "chair-s" in terms
+    assert "chair-i" not in terms
 
 
 def test_unlabelled_images_concern_their_attribute_and_no_other():
@@ -127,7 +127,7 @@ def test_unlabelled_images_concern_their_attribute_and_no_other():
     assert not any(m.caution for m in portrayal.metrics.cooccurrence(study, bootstrap=20).measurements)
 
 
-def test_a_small_group_is_told():
+def test_a_small_group_is_reported():
     study = Study.from_frames(captions=captions("a", IMAGES), attributes=GENDER)
     assert [(caution.about, caution.group) for caution in cautions(study)] == [("groups", "female")]
 
@@ -151,14 +151,14 @@ def test_cautions_reach_every_reader(audited, command):
     head = page.partition("What was found")[0]
     assert all(sentence.replace("'", "&#39;") in head for sentence in expected)
     results = portrayal.Results.load(audited / "audit")
-    assert [one["about"] for one in results.provenance["cautions"]] == ["length", "groups"]
+    assert [caution["about"] for caution in results.provenance["cautions"]] == ["length", "groups"]
     cider = next(m for m in results.measurements if (m.term, m.system, m.group) == ("cider", "long", None))
     assert cider.caution.startswith("Captions of long")
     _, out, _ = command("score", "quality", audited / "study", "--bootstrap", 20)
     assert f"Caution: {expected[0]}" in out
 
 
-def test_captions_of_which_only_the_beginning_is_read_are_told_beside_their_rows():
+def test_captions_of_which_only_the_beginning_is_read_are_reported_beside_their_rows():
     long = captions("a", IMAGES).with_columns(
         caption=pl.when(pl.col("image_id") == "3").then(pl.lit("a man " * 3000)).otherwise("caption")
     )
@@ -169,7 +169,7 @@ def test_captions_of_which_only_the_beginning_is_read_are_told_beside_their_rows
     assert cut == {"a"}
 
 
-def test_images_without_object_labels_are_told_beside_the_rows_that_need_them():
+def test_images_without_object_labels_are_reported_beside_the_rows_that_need_them():
     objects = pl.DataFrame({"image_id": IMAGES[:30], "label": ["bike", "car"] * 15})
     study = Study.from_frames(
         captions=captions("a", IMAGES), references=even(), attributes=GENDER, objects=objects

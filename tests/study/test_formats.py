@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from portrayal.errors import InputError, Problems
 from portrayal.study import Study, importers, read_study, write_study
-from portrayal.study.image_ids import image_id, picture_files
+from portrayal.study.image_ids import find_image_files, image_id
 
 ROWS = [{"image_id": 42, "caption": 'a "man", smiling'}, {"image_id": 7, "caption": "a woman\nand a dog"}]
 EXPECTED = [("42", "s", 0, 'a "man", smiling'), ("7", "s", 0, "a woman\nand a dog")]
@@ -34,9 +34,11 @@ WRITERS = {
 
 def imported(*sources: object, kind: str = "table", **request: object) -> Study:
     problems = Problems()
-    made = importers.run(kind, importers.Request([str(source) for source in sources], **request), problems)
+    result = importers.run_importer(
+        kind, importers.ImportRequest([str(source) for source in sources], **request), problems
+    )
     problems.settle()
-    return made.study
+    return result.study
 
 
 @pytest.mark.parametrize("ending", WRITERS)
@@ -180,7 +182,7 @@ def test_every_coco_spelling_is_one_image(number):
 def test_pictures_are_found_by_name_and_by_number(tmp_path):
     for name in ("000000000042.jpg", "scene.png", "notes.txt"):
         (tmp_path / name).write_bytes(b"")
-    found = picture_files(tmp_path)
+    found = find_image_files(tmp_path)
     assert found["42"].name == "000000000042.jpg"
     assert found["scene"] == found["scene.png"]
     assert "notes" not in found
@@ -273,7 +275,7 @@ def test_what_pandas_may_hold():
 def test_only_some_systems_and_unknown_ones():
     frame = pl.DataFrame({"image_id": [1, 1, 1], "system": ["a", "b", "c"], "caption": ["x", "y", "z"]})
     study = Study.from_frames(captions=frame)
-    assert study.only(["c", "a"]).systems == ("c", "a")
-    assert study.only(["C", "a", "c"]).systems == ("c", "a")
+    assert study.select_systems(["c", "a"]).systems == ("c", "a")
+    assert study.select_systems(["C", "a", "c"]).systems == ("c", "a")
     with pytest.raises(Exception, match=r"Unknown system 'd'\. .*Available: a, b, c\."):
-        study.only(["d"])
+        study.select_systems(["d"])

@@ -1,4 +1,4 @@
-"""The Gender Score authors' files: lines that belong together."""
+"""Import of the Gender Score authors' files with aligned lines."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ LINES = {
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "captioner"
-    made.mkdir()
+    system_folder = tmp_path / "captioner"
+    system_folder.mkdir()
     for name, text in LINES.items():
-        (made / name).write_text(text)
-    return made
+        (system_folder / name).write_text(text)
+    return system_folder
 
 
 def test_lines_become_captions_and_objects(folder, tmp_path, command):
-    code, _, told = command("import", "gender-score", folder, "--out", tmp_path / "out")
-    assert code == 0, told
+    code, _, err = command("import", "gender-score", folder, "--out", tmp_path / "out")
+    assert code == 0, err
     study = read_study(tmp_path / "out")
     assert study.captions.rows() == [
         ("42", "captioner", 0, "a dog in a basket"),
@@ -47,7 +47,7 @@ def test_other_systems_and_people_of_the_same_images(folder, tmp_path, command):
     people.write_text(
         '{"image_id": 42, "captions": ["one", "two"]}\n{"image_id": 7, "captions": ["three"]}\n'
     )
-    code, printed, told = command(
+    code, printed, err = command(
         "import",
         "gender-score",
         f"mine={folder}",
@@ -57,11 +57,11 @@ def test_other_systems_and_people_of_the_same_images(folder, tmp_path, command):
         "--out",
         tmp_path / "o",
     )
-    assert code == 0, told
+    assert code == 0, err
     study = read_study(tmp_path / "o")
     assert study.systems == ("mine", "theirs")
     assert study.references.height == 2
-    assert "1 images have no caption" in printed + told
+    assert "1 images have no caption" in printed + err
 
 
 def test_one_caption_with_several_objects(tmp_path, command):
@@ -75,7 +75,7 @@ def test_one_caption_with_several_objects(tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         (
             "visual-context.txt",
@@ -98,14 +98,14 @@ def test_one_caption_with_several_objects(tmp_path, command):
         ("caption.txt", None, "expected one file of captions (such as caption.txt), found none."),
     ],
 )
-def test_bad_files_are_named(folder, tmp_path, command, name, text, said):
+def test_bad_files_are_named(folder, tmp_path, command, name, text, message):
     if text is None:
         (folder / name).unlink()
     else:
         (folder / name).write_text(text)
-    code, _, told = command("import", "gender-score", folder, "--out", tmp_path / "out")
+    code, _, err = command("import", "gender-score", folder, "--out", tmp_path / "out")
     assert code == 2
-    assert said in told.replace("\n", " ")
+    assert message in err.replace("\n", " ")
     assert not (tmp_path / "out").exists()
 
 
@@ -116,9 +116,9 @@ def test_bad_lines_can_be_left_out(folder, tmp_path, command):
 
 
 def test_a_folder_is_needed(folder, tmp_path, command):
-    code, _, told = command("import", "gender-score", folder / "caption.txt", "--out", tmp_path / "out")
+    code, _, err = command("import", "gender-score", folder / "caption.txt", "--out", tmp_path / "out")
     assert code == 2
-    assert "Name a folder" in told
+    assert "Name a folder" in err
 
 
 def test_the_published_data(shared, tmp_path, command):

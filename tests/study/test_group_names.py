@@ -1,4 +1,4 @@
-"""Values of labels that mean a group: M is male, by the lexicon's aliases or by hand, and the study says so."""
+"""Mapping of label values to groups: M is male, by aliases or by the user, and the study records it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def imported(folder, column, values, *options):
     (folder / "c.csv").write_text(CAPTIONS)
     rows = "".join(f"{number},{value}\n" for number, value in enumerate(values))
     (folder / "a.csv").write_text(f"image_id,{column}\n{rows}")
-    made = folder / "study"
+    study_folder = folder / "study"
     code = run(
         [
             "import",
@@ -25,12 +25,12 @@ def imported(folder, column, values, *options):
             "--attributes",
             str(folder / "a.csv"),
             "--out",
-            str(made),
+            str(study_folder),
             *options,
         ]
     )
     assert code == 0
-    return read_study(made)
+    return read_study(study_folder)
 
 
 @pytest.mark.parametrize(
@@ -211,11 +211,12 @@ def test_what_may_stand_for_a_missing_value_is_noted(tmp_path, command):
         "image_id,gender\n" + "\n".join(f"{n},{'None' if n % 2 else 'male'}" for n in range(8))
     )
     (tmp_path / "study.toml").write_text('attributes = "a.csv"\n[captions]\ns = "c.csv"\n')
-    told = " ".join(command("check-study", tmp_path)[1].split())
+    printed = " ".join(command("check-study", tmp_path)[1].split())
     assert (
-        "3 captions of 's' are one of nan, null, none, n/a, na, which may stand for a missing caption" in told
+        "3 captions of 's' are one of nan, null, none, n/a, na, which may stand for a missing caption"
+        in printed
     )
     assert (
         "gender has a group called 'None'; where that stands for a missing label, leave the cell empty."
-        in told
+        in printed
     )

@@ -1,4 +1,4 @@
-"""The public LIC data: names, counts, order, and the rule that the file name decides."""
+"""Import of the public LIC data: names, counts, order, and labels by file name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from portrayal.errors import InputError, Problems
 from portrayal.study import importers, read_study
 from portrayal.study.importers import safe_pickle
-from portrayal.study.importers.lic import merged_order, system_name
+from portrayal.study.importers.lic import merge_orders, system_name
 
 NAMES = {
     "st10": "nic",
@@ -47,11 +47,11 @@ def write(path, entries):
 
 def run(folder, *attributes, **more):
     problems = Problems()
-    made = importers.run(
-        "lic", importers.Request([str(folder)], attribute_names=attributes, **more), problems
+    result = importers.run_importer(
+        "lic", importers.ImportRequest([str(folder)], attribute_names=attributes, **more), problems
     )
     problems.settle()
-    return made
+    return result
 
 
 def test_the_file_name_decides_not_its_folder(tmp_path):
@@ -59,9 +59,9 @@ def test_the_file_name_decides_not_its_folder(tmp_path):
     write(tmp_path / "Show-Tell" / "gender_val_oscar_cap_entries.pkl", [entry(1, "a guy")])
     write(tmp_path / "Show-Tell" / "gender_val_mystery_cap_entries.pkl", [entry(1, "a dude")])
     write(tmp_path / "race_val_sat_cap_entries.pkl", [entry(1, "a man")])
-    made = run(tmp_path, "gender")
-    assert made.study.systems == ("sat", "oscar-xe")
-    assert made.notes == ["Not LIC data, left alone: gender_val_mystery_cap_entries.pkl."]
+    result = run(tmp_path, "gender")
+    assert result.study.systems == ("sat", "oscar-xe")
+    assert result.notes == ["Not LIC data, left alone: gender_val_mystery_cap_entries.pkl."]
 
 
 def test_attributes_have_any_of_their_names_and_groups_those_that_are_given(tmp_path, command):
@@ -80,10 +80,10 @@ def test_unsure_and_empty_labels_are_dropped_and_counted(tmp_path):
         entry(4, "d", skin="Dark"),
     ]
     write(tmp_path / "race_val_sat_cap_entries.pkl", rows)
-    made = run(tmp_path, "race")
-    assert made.study.attributes.rows() == [("1", "light"), ("4", "dark")]
-    assert made.study.captions["image_id"].to_list() == ["1", "4"]
-    assert made.notes == ["race_val_sat_cap_entries.pkl: 2 entries without a usable label were left out."]
+    result = run(tmp_path, "race")
+    assert result.study.attributes.rows() == [("1", "light"), ("4", "dark")]
+    assert result.study.captions["image_id"].to_list() == ["1", "4"]
+    assert result.notes == ["race_val_sat_cap_entries.pkl: 2 entries without a usable label were left out."]
 
 
 def test_vocabularies_go_to_every_variant(tmp_path):
@@ -120,7 +120,7 @@ def test_files_that_contradict_each_other(tmp_path):
     ],
 )
 def test_merged_order(first, second, merged):
-    assert "".join(merged_order(first, second)) == merged
+    assert "".join(merge_orders(first, second)) == merged
 
 
 @pytest.mark.parametrize("value", [b"bytes", bytearray(b"x"), complex(1, 2), range(3), print, {"a": object}])
@@ -186,10 +186,10 @@ def test_a_frame_longer_than_the_largest_number_is_only_a_frame(tmp_path):
 
 def test_what_a_pickle_may_take_is_limited(tmp_path, monkeypatch):
     (tmp_path / "x.pkl").write_bytes(pickle.dumps(["a man"] * 20))
-    monkeypatch.setattr(safe_pickle, "MOST_INSTRUCTIONS", 10)
+    monkeypatch.setattr(safe_pickle, "MAX_INSTRUCTIONS", 10)
     with pytest.raises(InputError, match="more than 10 instructions"):
         safe_pickle.load(tmp_path / "x.pkl", Problems())
-    monkeypatch.setattr(safe_pickle, "MOST_BYTES", 10)
+    monkeypatch.setattr(safe_pickle, "MAX_BYTES", 10)
     with pytest.raises(InputError, match="at most 10 bytes"):
         safe_pickle.load(tmp_path / "x.pkl", Problems())
 
@@ -234,13 +234,13 @@ def test_the_order_of_the_real_files_is_kept(shared, lic_gender):
     study = read_study(lic_gender)
     path = shared / "lic" / "bias_data" / "Show-Attend-Tell" / "gender_val_sat_cap_mw_entries.pkl"
     raw = pickle.loads(path.read_bytes())
-    assert study.spoken("sat")["image_id"].to_list() == [str(entry["img_id"]) for entry in raw]
-    assert study.spoken("sat")["caption"].to_list() == [entry["pred"] for entry in raw]
+    assert study.captions_of("sat")["image_id"].to_list() == [str(entry["img_id"]) for entry in raw]
+    assert study.captions_of("sat")["caption"].to_list() == [entry["pred"] for entry in raw]
 
 
 def test_all_three_attributes_of_the_real_data(shared):
-    made = run(shared / "lic", "gender", "race", "age")
-    labels = made.study.attributes
+    result = run(shared / "lic", "gender", "race", "age")
+    labels = result.study.attributes
     counts = {
         name: dict(labels.drop_nulls(name).group_by(name).len().iter_rows())
         for name in ("gender", "race", "age")
@@ -250,7 +250,7 @@ def test_all_three_attributes_of_the_real_data(shared):
         "race": {"light": 9_873, "dark": 1_096},
         "age": {"old": 4_603, "young": 2_435},
     }
-    assert "oscar-xe" in made.study.systems
+    assert "oscar-xe" in result.study.systems
     # Both published orders survive in the joint study, so both published splits can be drawn from it.
     for attribute, file in (
         ("gender", "gender_val_sat_cap_mw_entries.pkl"),
@@ -258,5 +258,5 @@ def test_all_three_attributes_of_the_real_data(shared):
     ):
         raw = pickle.loads((shared / "lic" / "bias_data" / "Show-Attend-Tell" / file).read_bytes())
         labelled = set(labels.drop_nulls(attribute)["image_id"])
-        order = [image for image in made.study.spoken("sat")["image_id"] if image in labelled]
+        order = [image for image in result.study.captions_of("sat")["image_id"] if image in labelled]
         assert order == [str(entry["img_id"]) for entry in raw if str(entry["img_id"]) in labelled]

@@ -1,4 +1,4 @@
-"""Bad input: each kind has its own sentence with file and place, exit code 2, and nothing is written."""
+"""Bad input: each kind has its own message with file and line, exit code 2, and nothing is written."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Hostile:
 def parquet(columns: dict[str, Any]) -> bytes:
     import io
 
-    made = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(made)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(buffer)
+    return buffer.getvalue()
 
 
 # name: (files, arguments of `portrayal import`, the sentence)
@@ -162,12 +162,12 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
     "a system called human": (
         {"c.csv": "image_id,system,caption\n1,human,a man\n"},
         ["table", "c.csv"],
-        "c.csv, line 2: expected another name: 'human' stands for people's captions, found 'human'.",
+        "c.csv, line 2: expected another name: 'human' is reserved for human captions, found 'human'.",
     ),
     "a system called human in capitals": (
         {"c.csv": "image_id,system,caption\n1,Human,a man\n"},
         ["table", "c.csv"],
-        "c.csv, line 2: expected another name: 'human' stands for people's captions, found 'Human'.",
+        "c.csv, line 2: expected another name: 'human' is reserved for human captions, found 'Human'.",
     ),
     "unknown encoding": (
         {"c.csv": b"image_id,caption\n1,a caf\xe9\n"},

@@ -1,4 +1,4 @@
-"""Object labels: annotated instances, words found in captions, and images in which annotators found nothing."""
+"""Object labels: annotated instances, words found in captions, and images annotated as empty."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import portrayal
-from portrayal.metrics.harms.image_records import scenes
+from portrayal.metrics.harms.image_records import iter_image_records
 from portrayal.metrics.shared.mentions import labelled_images, labelled_objects
-from portrayal.metrics.shared.object_labels import caption_words
+from portrayal.metrics.shared.object_labels import caption_word_caution
 from portrayal.study import Study, read_study
 
 INSTANCES = {
@@ -79,7 +79,7 @@ def test_an_image_with_no_object_is_labelled_all_the_same(imported):
     assert (
         found["chair-s"].value == 0.5
     )  # a dog is said of image 3, and none is there; of image 2 nobody knows
-    assert [scene.labels for scene in scenes(study, "c", "gender")] == [("dog",), None, ()]
+    assert [scene.labels for scene in iter_image_records(study, "c", "gender")] == [("dog",), None, ()]
 
 
 def test_words_of_captions_are_never_ground_truth(imported, command):
@@ -156,14 +156,14 @@ def described(named: list[int]) -> Study:
 def test_labels_that_look_like_words_of_captions_get_a_caution(tmp_path, command):
     """Many labels are named by one reference and none by no reference: a count that is cut off at 1."""
     words = described([1] * 60 + [5] * 40)
-    assert caption_words(words).startswith(
+    assert caption_word_caution(words).startswith(
         "100.0 % of the human object labels stand in one of the image's own"
     )
     portrayal.study.write_study(words, tmp_path / "words")
     assert "Caution: 100.0 % of the human object labels" in command("check-study", tmp_path / "words")[1]
     # Annotations: what is named once by some is named by nobody elsewhere; or everybody names the one thing there is.
-    assert caption_words(described([0] * 40 + [1] * 60 + [5] * 40)) is None
-    assert caption_words(described([5] * 200)) is None
+    assert caption_word_caution(described([0] * 40 + [1] * 60 + [5] * 40)) is None
+    assert caption_word_caution(described([5] * 200)) is None
 
 
 def test_the_two_files_of_coco_are_told_apart(shared):
@@ -179,7 +179,7 @@ def test_the_two_files_of_coco_are_told_apart(shared):
             references=pl.DataFrame(references, schema=["image_id", "caption"], orient="row"),
             objects=pl.DataFrame({"image_id": ids, "labels": [labels[image] for image in ids]}),
         )
-        found[name] = caption_words(study)
+        found[name] = caption_word_caution(study)
     assert found["instance"] is None
     assert "they look like words of captions" in found["object"]
 
@@ -208,7 +208,7 @@ def test_images_that_nobody_labelled_count_in_no_truth():
             next(
                 (m.value, m.n)
                 for m in getattr(portrayal.metrics, metric)(
-                    study, attribute="gender", n_resamples=20, **options
+                    study, attribute="gender", bootstrap=20, **options
                 ).measurements
                 if m.term == term and m.group is None and m.item is None
             )
@@ -223,7 +223,7 @@ def test_instances_of_one_label_are_one_object_of_the_gender_score():
     study = Study.from_frames(
         objects=pl.DataFrame({"image_id": ["1", "1", "1"], "label": ["dog", "dog", "cat"]})
     )
-    assert [one.text for one in visual_context(study, 0.5).of("1")] == ["cat", "dog"]
+    assert [item.text for item in visual_context(study, 0.5).items_of("1")] == ["cat", "dog"]
 
 
 @pytest.mark.parametrize("other", ["Dog", " dog ", "dog\u200b", "DOG"])
@@ -259,11 +259,11 @@ def test_images_that_nobody_annotated_bear_a_caution_where_words_are_held_agains
         references=pl.DataFrame({"image_id": images, "caption": ["a man"] * 40}),
         objects=pl.DataFrame({"image_id": images[:20], "label": ["dog"] * 20}),
     )
-    told = "20 of 40 captioned images have no object label"
+    sentence = "20 of 40 captioned images have no object label"
     asked = ("stereotyping.incorrect-word",)
     harms = portrayal.metrics.harms(study, bootstrap=20, measurement=asked).measurements
     defined = [m for m in harms if m.value is not None and m.settings["stage"] == "4"]
     counts = portrayal.metrics.cooccurrence(study, bootstrap=20).measurements
     defined += [m for m in counts if m.term in ("bias", "count") and m.value is not None]
     assert {m.metric for m in defined} == {"harms", "cooccurrence"}
-    assert all(told in (m.caution or "") for m in defined)
+    assert all(sentence in (m.caution or "") for m in defined)

@@ -1,4 +1,4 @@
-"""Rankings: from any file into a study and back, and what is wrong with them in a sentence."""
+"""Rankings: from any file into a study and back, and messages about invalid rows."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def test_rankings_alone_are_a_study(command, files):
     ]
     assert (study.systems, study.rankers, study.ranked_attributes) == ((), ("clip",), ("gender",))
     code, out, _ = command("check-study", "study")
-    told = " ".join(out.split())
+    printed = " ".join(out.split())
     assert code == 0
-    assert "rankings: 2 lists of 3 items" in told
-    assert "retrieval-skew yes" in told
-    assert "1 ranked item has no label for gender; such items keep their places and count nowhere." in told
+    assert "rankings: 2 lists of 3 items" in printed
+    assert "retrieval-skew yes" in printed
+    assert "1 ranked item has no label for gender; such items keep their places and count nowhere." in printed
     code, out, _ = command(
         "score", "retrieval-skew", "study", "--k", "1,2", "--reference", "female=0.5,male=0.5"
     )
@@ -68,7 +68,7 @@ def test_rankings_beside_captions_with_labels_of_both(command, files):
     assert (study.systems, study.rankers) == (("c",), ("search",))
     assert study.attributes["image_id"].to_list() == ["i1", "i2", "i3", "i9"]
     assert study.ranked_attributes == ("gender", "age")
-    assert study.ranked("age")["age"].to_list() == ["old", "young", "young", "old"]
+    assert study.ranked_items("age")["age"].to_list() == ["old", "young", "young", "old"]
 
 
 def test_several_files_and_a_table_of_systems(command, files):
@@ -111,7 +111,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_row_is_told_and_can_be_left_out(what, command, files):
+def test_a_bad_row_is_reported_and_can_be_left_out(what, command, files):
     row, said = BAD[what]
     (files / "clip.csv").write_text(HEAD + ROWS + row)
     arguments = ("import", "table", "--rankings", "clip.csv", "--out", "study")
@@ -126,19 +126,19 @@ def test_a_bad_row_is_told_and_can_be_left_out(what, command, files):
 
 
 @pytest.mark.parametrize(
-    ("head", "said"),
+    ("head", "message"),
     [
         ("item,score\n1,2\n", "expected a column 'query', found the columns item, score."),
         ("query,score\nq,2\n", "expected a column 'image_id' or 'item' or"),
         ("query,item\nq,2\n", "expected a column 'score', found the columns query, item."),
-        ("query,item,score,system\nq,2,1,human\n", "another name: 'human' stands for people's captions"),
+        ("query,item,score,system\nq,2,1,human\n", "another name: 'human' is reserved for human captions"),
     ],
 )
-def test_missing_columns(head, said, command, files):
+def test_missing_columns(head, message, command, files):
     (files / "clip.csv").write_text(head)
     code, _, complaint = command("import", "table", "--rankings", "clip.csv", "--out", "study")
     assert code == 2
-    assert said in complaint
+    assert message in complaint
 
 
 def test_a_source_is_needed_where_there_is_no_ranking(command, files):

@@ -1,4 +1,4 @@
-"""Thumbnails: small, upright, and nothing that cannot be read gets in the way."""
+"""Thumbnails: small, upright, and unreadable images are left out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_cannot_be_read_is_left_out(tmp_path, monkeypatch):
     (tmp_path / "half.png").write_bytes(whole.getvalue()[:60])
     (tmp_path / "empty.jpg").write_bytes(b"")
     Image.new("1", (300, 300)).save(tmp_path / "bomb.png")
-    monkeypatch.setattr(module, "_MOST_PIXELS", 300 * 300 - 1)
+    monkeypatch.setattr(module, "_MAX_PIXELS", 300 * 300 - 1)
     files = {path.stem: path for path in tmp_path.iterdir()}
     assert thumbnails(files, ["text", "half", "empty", "bomb"]).height == 0
 

@@ -1,4 +1,4 @@
-"""Captions without end: only so much of each is read, and it is said how many were cut."""
+"""Truncation of long captions, and the number of truncated captions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import sys
 import polars as pl
 import pytest
 
-from portrayal.auditing import describe
+from portrayal.auditing import describe_study
 from portrayal.study import Study, read_study
-from portrayal.study.truncation import MOST_CHARACTERS, MOST_WORDS, cut
+from portrayal.study.truncation import MAX_CHARACTERS, MAX_WORDS, truncate
 
 LONG = "a man rides a horse " * 100_000  # two megabytes
 
@@ -22,16 +22,16 @@ LONG = "a man rides a horse " * 100_000  # two megabytes
     [
         ("", ""),
         ("a man  and\na dog ", "a man  and\na dog "),
-        ("dog " * MOST_WORDS, "dog " * MOST_WORDS),
-        ("dog " * (MOST_WORDS + 1), ("dog " * MOST_WORDS)[:-1]),
-        ("x" * MOST_CHARACTERS, "x" * MOST_CHARACTERS),
-        ("x" * (MOST_CHARACTERS + 1), "x" * MOST_CHARACTERS),
-        ("a " + "x" * MOST_CHARACTERS, "a"),
-        ("a man" + " " * MOST_CHARACTERS, "a man" + " " * (MOST_CHARACTERS - 5)),
+        ("dog " * MAX_WORDS, "dog " * MAX_WORDS),
+        ("dog " * (MAX_WORDS + 1), ("dog " * MAX_WORDS)[:-1]),
+        ("x" * MAX_CHARACTERS, "x" * MAX_CHARACTERS),
+        ("x" * (MAX_CHARACTERS + 1), "x" * MAX_CHARACTERS),
+        ("a " + "x" * MAX_CHARACTERS, "a"),
+        ("a man" + " " * MAX_CHARACTERS, "a man" + " " * (MAX_CHARACTERS - 5)),
     ],
 )
 def test_whole_words_are_kept(caption, kept):
-    assert cut(caption) == kept
+    assert truncate(caption) == kept
 
 
 def of_captions(*captions: str) -> Study:
@@ -42,17 +42,17 @@ def of_captions(*captions: str) -> Study:
 
 def test_what_was_cut_is_counted_by_source():
     study = of_captions("a man", LONG, "a dog", LONG)
-    assert study.shortened == {"s": 2, "human": 1}
+    assert study.truncated == {"s": 2, "human": 1}
     lengths = study.captions["caption"].str.len_chars()
-    assert lengths.max() <= MOST_CHARACTERS
+    assert lengths.max() <= MAX_CHARACTERS
     assert study.captions["caption"].to_list()[::2] == ["a man", "a dog"]
-    assert study.only(["s"]).shortened == study.shortened
-    assert describe(study)["shortened"] == {"s": 2, "human": 1}
+    assert study.select_systems(["s"]).truncated == study.truncated
+    assert describe_study(study)["shortened"] == {"s": 2, "human": 1}
 
 
 def test_nothing_changes_where_nothing_is_long():
     study = of_captions("a man", "a dog" + " x" * 1_000)
-    assert study.shortened == {}
+    assert study.truncated == {}
     assert study.captions["caption"].to_list() == ["a man", "a dog" + " x" * 1_000]
 
 
@@ -68,7 +68,7 @@ def test_a_caption_of_a_table_may_have_any_length(ending, tmp_path, command):
     assert (code, err) == (0, "")
     assert csv.field_size_limit() == before
     study = read_study(tmp_path / "study")
-    assert (study.captions.height, study.shortened) == (3, {"s": 2})
+    assert (study.captions.height, study.truncated) == (3, {"s": 2})
     assert (
         "2 captions of s are longer than 10,000 characters" in command("check-study", tmp_path / "study")[1]
     )
@@ -85,7 +85,7 @@ def test_no_command_cuts_in_silence(tmp_path, command):
     assert sentence in command("check-study", tmp_path)[1]
     _, _, complaint = command("score", "cooccurrence", tmp_path, "--attribute", "gender")
     assert sentence in complaint
-    assert read_study(tmp_path).shortened == {"s": 1}
+    assert read_study(tmp_path).truncated == {"s": 1}
 
 
 def test_a_caption_of_two_megabytes_does_not_keep_a_metric_busy(tmp_path):

@@ -1,4 +1,4 @@
-"""The miner proposes what a caption says of one person, and nothing that only looks like it."""
+"""The miner proposes concepts that a caption has for one person, and no look-alikes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import pytest
 
 from portrayal.errors import PortrayalError
 from portrayal.study import Study
-from portrayal.vl_bias import Candidate, counts, mine
+from portrayal.vl_bias import ImageCandidate, count_candidates, mine_candidates
 
 
-def of(captions: dict[str, list[str]], **options) -> list[Candidate]:
-    rows = [(image, caption) for image, said in captions.items() for caption in said]
+def of(captions: dict[str, list[str]], **options) -> list[ImageCandidate]:
+    rows = [(image, caption) for image, mined in captions.items() for caption in mined]
     references = pl.DataFrame(rows, schema=["image_id", "caption"], orient="row")
-    return mine(Study.from_frames(references=references), **options)
+    return mine_candidates(Study.from_frames(references=references), **options)
 
 
-def said(caption: str) -> set[tuple[str, str]]:
-    return {(one.group, one.concept) for one in of({"1": [caption]})}
+def mined(caption: str) -> set[tuple[str, str]]:
+    return {(candidate.group, candidate.concept) for candidate in of({"1": [caption]})}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def said(caption: str) -> set[tuple[str, str]]:
     ],
 )
 def test_what_a_person_does(caption, group, concept):
-    assert said(caption) == {(group, concept)}
+    assert mined(caption) == {(group, concept)}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_a_person_does(caption, group, concept):
     ],
 )
 def test_what_a_person_is(caption, group, concept):
-    assert said(caption) == {(group, concept)}
+    assert mined(caption) == {(group, concept)}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_a_person_is(caption, group, concept):
         "A woman next to a sewing machine",
         "A man in a sleeping bag",
         "A boy holding a painting",
-        # somebody or something else does it
+        # somebody or something else is the subject
         "A man with a dog running",
         "A man and a running dog",
         "A dog next to a man sitting",
@@ -108,7 +108,7 @@ def test_what_a_person_is(caption, group, concept):
     ],
 )
 def test_what_only_looks_like_it(caption):
-    assert said(caption) == set()
+    assert mined(caption) == set()
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_what_only_looks_like_it(caption):
     ],
 )
 def test_several_people_are_not_one(caption):
-    assert said(caption) == set()
+    assert mined(caption) == set()
 
 
 def test_two_groups_and_two_concepts_propose_nothing():
-    assert said("A man and a woman cooking") == set()
-    assert said("A woman sitting and reading") == set()
-    assert said("A female chef cooking") == {("female", "chef"), ("female", "cooking")}  # one of each kind
+    assert mined("A man and a woman cooking") == set()
+    assert mined("A woman sitting and reading") == set()
+    assert mined("A female chef cooking") == {("female", "chef"), ("female", "cooking")}  # one of each kind
 
 
 def test_other_captions_of_the_image_count():
@@ -137,18 +137,20 @@ def test_other_captions_of_the_image_count():
     assert of({"1": ["A man is cooking", "A couple in a kitchen"]}) == []
     assert of({"1": ["A man is cooking", "A man by his brother"]}) == []
     both = of({"1": ["A man cooks eggs", "Somebody in a kitchen", "The man is cooking an egg"]})
-    assert both == [Candidate("1", "male", "cooking", "activity", 2, 3, "A man cooks eggs")]
+    assert both == [ImageCandidate("1", "male", "cooking", "activity", 2, 3, "A man cooks eggs")]
 
 
 def test_postures_that_captions_do_not_agree_on_are_left_out():
     assert of({"1": ["A man is sitting", "A man is standing"]}) == []
-    assert [one.concept for one in of({"1": ["A man sits", "A man stands", "A seated man"]})] == ["sitting"]
+    assert [candidate.concept for candidate in of({"1": ["A man sits", "A man stands", "A seated man"]})] == [
+        "sitting"
+    ]
 
 
 def test_his_alone_says_too_little():
     alone = "A farmer on his tractor"
     assert of({"1": [alone]}) == []
-    assert [one.concept for one in of({"1": [alone, "A man on a tractor"]})] == ["farmer"]
+    assert [candidate.concept for candidate in of({"1": [alone, "A man on a tractor"]})] == ["farmer"]
 
 
 def test_how_many_must_agree():
@@ -156,18 +158,22 @@ def test_how_many_must_agree():
         "1": ["A man is cooking", "A man cooks eggs"],
         "2": ["A man is cooking", "A man in a kitchen"],
     }
-    assert [one.image for one in of(captions)] == ["1", "2"]
-    assert [one.image for one in of(captions, least=2)] == ["1"]
-    with pytest.raises(PortrayalError, match="'least'"):
-        of(captions, least=0)
+    assert [candidate.image for candidate in of(captions)] == ["1", "2"]
+    assert [candidate.image for candidate in of(captions, min_captions=2)] == ["1"]
+    with pytest.raises(PortrayalError, match="'min_captions'"):
+        of(captions, min_captions=0)
 
 
 def test_own_concepts_and_lexicon():
     captions = {"1": ["A young woman juggling"], "2": ["An old man juggling"], "3": ["A woman baker"]}
     concepts = {"act": ["juggling"], "job": ["baker"]}
-    found = [(one.image, one.group, one.kind) for one in of(captions, concepts=concepts)]
-    assert found == [("2", "male", "act"), ("1", "female", "act"), ("3", "female", "job")]
-    aged = [(one.image, one.group) for one in of(captions, concepts=concepts, lexicon="age")]
+    candidates = [
+        (candidate.image, candidate.group, candidate.kind) for candidate in of(captions, concepts=concepts)
+    ]
+    assert candidates == [("2", "male", "act"), ("1", "female", "act"), ("3", "female", "job")]
+    aged = [
+        (candidate.image, candidate.group) for candidate in of(captions, concepts=concepts, lexicon="age")
+    ]
     assert aged == [("1", "young"), ("2", "old")]
 
 
@@ -177,13 +183,13 @@ def test_the_order_of_rows_changes_nothing():
         "e": ["A woman is cooking"],
     }  # fmt: skip
     usual = of(captions)
-    assert [(one.concept, one.image) for one in usual] == [
+    assert [(candidate.concept, candidate.image) for candidate in usual] == [
         ("cooking", "a"), ("cooking", "b"), ("cooking", "e"), ("reading", "c"), ("nurse", "d"),
     ]  # fmt: skip
     mixed = list(captions.items())
     random.Random(0).shuffle(mixed)
     assert of(dict(mixed)) == usual
-    assert counts(usual)["activity", "cooking", "male"] == 2
+    assert count_candidates(usual)["activity", "cooking", "male"] == 2
 
 
 def test_odd_captions_do_no_harm():
@@ -205,14 +211,14 @@ def test_real_captions(shared):
         for _, line in zip(range(3000), file, strict=False):
             image, _, text = line.rstrip("\n").split("\t")
             rows.append((image, re.sub(r"\[/EN#\d+(?:/\w+)+ ([^\]]*)\]", r"\1", text)))
-    found = mine(
+    candidates = mine_candidates(
         Study.from_frames(references=pl.DataFrame(rows, schema=["image_id", "caption"], orient="row"))
     )
-    assert len(found) > 100
-    assert {one.group for one in found} == {"male", "female"}
+    assert len(candidates) > 100
+    assert {candidate.group for candidate in candidates} == {"male", "female"}
     captions = {}
     for image, caption in rows:
         captions.setdefault(image, []).append(caption)
-    for one in found:
-        assert one.caption in captions[one.image]
-        assert 1 <= one.saying <= one.captions == len(captions[one.image])
+    for candidate in candidates:
+        assert candidate.caption in captions[candidate.image]
+        assert 1 <= candidate.saying <= candidate.captions == len(captions[candidate.image])

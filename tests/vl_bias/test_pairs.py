@@ -1,4 +1,4 @@
-"""Pictures in which only the person differs, by their file names."""
+"""Images in which only the person differs, paired by their file names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from portrayal.errors import InputError, PortrayalError
 from portrayal.vl_bias.pairs import read_pairs
 
 
-def pictures(folder, *names):
+def write_images(folder, *names):
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -17,7 +17,7 @@ def pictures(folder, *names):
     return folder
 
 
-def seen_from(folder, path):
+def relative_to(folder, path):
     return path.relative_to(folder).as_posix()
 
 
@@ -25,38 +25,46 @@ SCENE = ("black_man", "black_woman", "white_man", "white_woman")
 
 
 def test_only_the_gender_is_exchanged(tmp_path):
-    pictures(tmp_path, *(f"status/brick_wall/{name}.png" for name in SCENE))
-    found = read_pairs(tmp_path)
-    assert [(one.image, one.group, seen_from(tmp_path, one.exact)) for one in found] == [
+    write_images(tmp_path, *(f"status/brick_wall/{name}.png" for name in SCENE))
+    instances = read_pairs(tmp_path)
+    assert [
+        (instance.image, instance.group, relative_to(tmp_path, instance.counterfactual))
+        for instance in instances
+    ] == [
         ("status/brick_wall/black_man.png", "male", "status/brick_wall/black_woman.png"),
         ("status/brick_wall/black_woman.png", "female", "status/brick_wall/black_man.png"),
         ("status/brick_wall/white_man.png", "male", "status/brick_wall/white_woman.png"),
         ("status/brick_wall/white_woman.png", "female", "status/brick_wall/white_man.png"),
     ]
-    assert {(one.kind, one.concept) for one in found} == {("status", "brick wall")}
+    assert {(instance.kind, instance.concept) for instance in instances} == {("status", "brick wall")}
 
 
 def test_another_exchange(tmp_path):
-    pictures(tmp_path, *(f"status/bus/{name}.png" for name in SCENE))
+    write_images(tmp_path, *(f"status/bus/{name}.png" for name in SCENE))
     exact = {
-        one.image[11:-4]: (one.group, seen_from(tmp_path, one.exact)[11:-4])
-        for one in read_pairs(tmp_path, {"black": "white"})
+        instance.image[11:-4]: (instance.group, relative_to(tmp_path, instance.counterfactual)[11:-4])
+        for instance in read_pairs(tmp_path, {"black": "white"})
     }
     assert exact["black_man"] == ("black", "white_man")
     assert exact["white_woman"] == ("white", "black_woman")
 
 
 def test_what_is_written_is_a_manifest(tmp_path):
-    pictures(tmp_path, *(f"status/bus/{name}.png" for name in SCENE))
-    found = read_pairs(tmp_path)
-    write_manifest(found, tmp_path / "manifest.csv")
+    write_images(tmp_path, *(f"status/bus/{name}.png" for name in SCENE))
+    instances = read_pairs(tmp_path)
+    write_manifest(instances, tmp_path / "manifest.csv")
     read = read_manifest(tmp_path / "manifest.csv")
-    assert [one.image for one in read.instances] == [one.image for one in found]
-    assert all(one.exact is not None and one.exact.is_file() for one in read.instances)
+    assert [instance.image for instance in read.instances] == [instance.image for instance in instances]
+    assert all(
+        instance.counterfactual is not None and instance.counterfactual.is_file()
+        for instance in read.instances
+    )
 
 
-def test_every_missing_partner_is_told(tmp_path):
-    pictures(tmp_path, "status/bus/black_man.png", "status/bus/white_woman.png", "status/bus/some_one.png")
+def test_all_missing_partners_are_reported(tmp_path):
+    write_images(
+        tmp_path, "status/bus/black_man.png", "status/bus/white_woman.png", "status/bus/some_one.png"
+    )
     with pytest.raises(InputError) as error:
         read_pairs(tmp_path)
     assert "black_man.png: expected one counterfactual black_woman, found none" in str(error.value)
@@ -65,18 +73,21 @@ def test_every_missing_partner_is_told(tmp_path):
 
 
 def test_numbers_at_the_end_of_a_part_are_no_part_of_it(tmp_path):
-    pictures(tmp_path, "status/bus/white_man1.png", "status/bus/white_woman.jpg")
-    assert [(one.group, seen_from(tmp_path, one.exact)[11:]) for one in read_pairs(tmp_path)] == [
+    write_images(tmp_path, "status/bus/white_man1.png", "status/bus/white_woman.jpg")
+    assert [
+        (instance.group, relative_to(tmp_path, instance.counterfactual)[11:])
+        for instance in read_pairs(tmp_path)
+    ] == [
         ("male", "white_woman.jpg"),
         ("female", "white_man1.png"),
     ]
-    pictures(tmp_path, "status/bus/white_man2.png")
+    write_images(tmp_path, "status/bus/white_man2.png")
     with pytest.raises(InputError, match=r"white_woman\.jpg: expected one counterfactual white_man, found 2"):
         read_pairs(tmp_path)
 
 
 def test_nothing_to_read(tmp_path):
-    with pytest.raises(PortrayalError, match="holds no pictures"):
+    with pytest.raises(PortrayalError, match="holds no images"):
         read_pairs(tmp_path)
     with pytest.raises(PortrayalError, match="There is no folder"):
         read_pairs(tmp_path / "none")
@@ -85,7 +96,7 @@ def test_nothing_to_read(tmp_path):
 
 
 def test_the_real_set(shared):
-    found = read_pairs(shared / "images" / "pairs")
-    assert len(found) == 200
-    assert len({(one.kind, one.concept) for one in found}) == 50
-    assert sum(one.group == "male" for one in found) == 100
+    instances = read_pairs(shared / "images" / "pairs")
+    assert len(instances) == 200
+    assert len({(instance.kind, instance.concept) for instance in instances}) == 50
+    assert sum(instance.group == "male" for instance in instances) == 100

@@ -1,1 +1,1 @@
-"""The command line: one file per command; the only room that prints."""
+"""Command-line interface: one module per command. Only this package prints."""

@@ -10,61 +10,99 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import raw, say, show_table
+from portrayal.cli.console import echo, print_table, write_raw
 from portrayal.cli.study_loading import load_study
 from portrayal.lab import make_study
 from portrayal.lexicon import lexicon_for, load_lexicon
 from portrayal.metrics.cloze import TEMPLATE
-from portrayal.metrics.shared.language_scores.caption_scores import Scorer
-from portrayal.metrics.shared.language_scores.models import LEARNT, likelihood, sentence_encoder
-from portrayal.metrics.shared.language_scores.sentence import Asked, ask, seen
-from portrayal.models.language_models import HOW
+from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer
+from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES, likelihood, sentence_encoder
+from portrayal.metrics.shared.language_scores.sentence import (
+    ScoredSentence,
+    context_of_objects,
+    score_sentence,
+)
+from portrayal.models.language_models import AGGREGATIONS
 from portrayal.study import Study
 
-_SCENES = 1500  # of the lab, whose five people's captions are learnt from where no study is given
+_LAB_SCENES = 1500  # scenes of the lab, whose human captions are the training data without --study
 
 
 @click.command("ask")
 @click.argument("text")
 @click.option(
-    "--object", "objects", multiple=True, required=True, metavar="TEXT", help="What is seen (repeatable)."
+    "--object",
+    "objects",
+    multiple=True,
+    required=True,
+    metavar="TEXT",
+    help="Object in the image (repeatable).",
 )
 @click.option(
     "--confidence", "confidences", multiple=True, required=True, type=click.FloatRange(0, 1),
-    help="How sure that is: one number, or one for each object.",
+    help="Confidence of the objects: one number, or one per object (repeatable).",
 )  # fmt: skip
 @click.option(
     "--study", type=click.Path(path_type=Path), metavar="STUDY",
-    help="Learn from people's captions of this study; by default from the lab's.",
+    help="Study whose human captions train the models. [default: a simulated study of the lab]",
 )  # fmt: skip
 @click.option(
-    "--language-model", default=LEARNT, show_default=True, metavar="NAME",
-    help="A causal model of Transformers by name, folder or GGUF file, a packaged one, or learnt.",
+    "--language-model", default=FROM_REFERENCES, show_default=True, metavar="NAME",
+    help="Causal language model: a Hugging Face name, a folder or GGUF file, a packaged one, or an n-gram model "
+    f"trained on human captions ({FROM_REFERENCES}).",
 )  # fmt: skip
 @click.option(
-    "--encoder", default=LEARNT, show_default=True, metavar="NAME",
-    help="A sentence encoder by name or folder, a packaged one, or learnt.",
+    "--encoder", default=FROM_REFERENCES, show_default=True, metavar="NAME",
+    help="Sentence encoder: a name or folder, a packaged one, or word vectors trained on human captions "
+    f"({FROM_REFERENCES}).",
 )  # fmt: skip
-@click.option("--attribute", default="gender", show_default=True, help="Whose groups are compared.")
-@click.option("--lexicon", metavar="NAME", help="Words that name the groups: a shipped list or a TOML file.")
+@click.option("--attribute", default="gender", show_default=True, help="Attribute whose groups are compared.")
+@click.option(
+    "--lexicon",
+    metavar="NAME",
+    help="Lexicon of group words: a shipped one or a TOML file. [default: the attribute's]",
+)
 @click.option(
     "--hypothesis",
-    type=click.Choice(HOW),
-    default=HOW[0],
+    type=click.Choice(AGGREGATIONS),
+    default=AGGREGATIONS[0],
     show_default=True,
-    help="How tokens are summed up.",
+    help="Caption probability: arithmetic mean, geometric mean or product of the token probabilities.",
 )
 @click.option(
-    "--evidence", type=click.Choice(["positive", "negative"]), default="positive", show_default=True
+    "--evidence",
+    type=click.Choice(["positive", "negative"]),
+    default="positive",
+    show_default=True,
+    help="Belief revision with positive or negative evidence.",
 )
 @click.option(
-    "--each/--joined", "each", default=False, help="Objects one by one, or as one text (the default)."
+    "--each/--joined",
+    "each",
+    default=False,
+    help="Compare objects one by one, or joined to one text (the default).",
 )
 @click.option(
-    "--template", default=TEMPLATE, show_default=True, help="The cloze sentence; {} is the group's word."
+    "--template",
+    default=TEMPLATE,
+    show_default=True,
+    help="Sentence of the cloze score; {} is replaced by the group's word.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Device for inference; auto: a GPU if there is one.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
+)
 def command(
     text: str,
     objects: tuple[str, ...],
@@ -81,73 +119,80 @@ def command(
     device: str,
     style: str,
 ) -> None:
-    """Score TEXT told of each group, given what is seen, and show every ingredient.
+    """Compute the Gender Score of TEXT for each group, given detected objects, and print every intermediate value.
 
-    TEXT names a group ("a man on a horse"), or has [MASK] where one would stand. The language model says how likely
-    each version is, the encoder how related it is to what is seen; the Gender Score revises the one by the other.
+    TEXT names a group ("a man on a horse"), or has [MASK] in place of a group word. The language model gives the
+    probability of each version, the encoder its similarity to the objects; the Gender Score revises the probability by
+    the similarity.
     """
     words = load_lexicon(lexicon) if lexicon else lexicon_for(attribute)
-    learnt = LEARNT in (language_model, encoder)
-    people = _people(study) if learnt else Study()
-    scorer = Scorer(
-        likelihood(people, language_model, device),
-        sentence_encoder(people, encoder, device),
-        seen(objects, confidences),
+    uses_captions = FROM_REFERENCES in (language_model, encoder)
+    training_study = _training_study(study) if uses_captions else Study()
+    scorer = CaptionScorer(
+        likelihood(training_study, language_model, device),
+        sentence_encoder(training_study, encoder, device),
+        context_of_objects(objects, confidences),
         "each" if each else "joined",
         hypothesis,
         evidence,
     )
-    found = ask(text, scorer, words, template)
+    scores = score_sentence(text, scorer, words, template)
     if style == "json":
-        raw(json.dumps({**asdict(found), "settings": scorer.settings}, indent=1, ensure_ascii=False) + "\n")
+        write_raw(
+            json.dumps({**asdict(scores), "settings": scorer.settings}, indent=1, ensure_ascii=False) + "\n"
+        )
         return
-    _show(found, scorer, template)
-    if learnt:
-        say(
-            f"Learnt from {people.references.height:,} captions of {'the study' if study else 'the lab'}, the language "
-            "model from half of them."
+    _print_scores(scores, scorer, template)
+    if uses_captions:
+        echo(
+            f"Trained on {training_study.references.height:,} captions of {'the study' if study else 'the lab'}, the "
+            "language model on half of them."
         )
 
 
-def _people(study: Path | None) -> Study:
-    return load_study(study, skip_bad=False) if study else _the_lab()
+def _training_study(study: Path | None) -> Study:
+    return load_study(study, skip_bad=False) if study else _lab_study()
 
 
 @cache
-def _the_lab() -> Study:
-    return make_study(scenes=_SCENES, captioners=[])
+def _lab_study() -> Study:
+    return make_study(scenes=_LAB_SCENES, captioners=[])
 
 
-def _show(found: Asked, scorer: Scorer, template: str) -> None:
-    for version in found.versions:
-        say(f"{version.group}: {version.text}")
-    things = [thing for some in scorer.visual.things.values() for thing in some]
-    told = ", ".join(f"{thing.text} (confidence {thing.confidence:g})" for thing in things)
-    joined = len(things) > 1 and scorer.detections == "joined"
-    say(f"seen: {told}" + (", as one text with the mean confidence" if joined else ""))
-    say()
+def _print_scores(scores: ScoredSentence, scorer: CaptionScorer, template: str) -> None:
+    for version in scores.versions:
+        echo(f"{version.group}: {version.text}")
+    objects = [
+        thing for group_objects in scorer.visual_context.items_by_image.values() for thing in group_objects
+    ]
+    described = ", ".join(f"{thing.text} (confidence {thing.confidence:g})" for thing in objects)
+    joined = len(objects) > 1 and scorer.detections == "joined"
+    echo(f"objects: {described}" + (", as one text with the mean confidence" if joined else ""))
+    echo()
     rows: list[tuple[str, Any]] = [
-        (f"P of the caption ({scorer.how} of tokens)", lambda v: v.hypothesis),
-        ("similarity to what is seen", lambda v: v.similarity),
+        (f"P of the caption ({scorer.hypothesis} of tokens)", lambda v: v.hypothesis),
+        ("similarity to the objects", lambda v: v.similarity),
         ("alpha", lambda v: v.alpha),
         ("score", lambda v: v.score),
-        ("part of the groups' scores", lambda v: v.part),
+        ("share of the groups' scores", lambda v: v.share),
         ("P of the last word", lambda v: v.last_word),
         (f"similarity to '{template}'", lambda v: v.cloze_similarity),
         ("cloze score", lambda v: v.cloze_score),
     ]
-    cells = [[name, *(_number(value(version)) for version in found.versions)] for name, value in rows]
-    groups = [version.group for version in found.versions]
-    show_table(["", *groups], cells, set(range(1, len(groups) + 1)))
-    if all(version.similarity is None for version in found.versions):
-        say("The encoder knows nothing of the sentence, or of what is seen; name another one with --encoder.")
-    say()
-    say(
-        f"estimate: {found.estimate or 'undecided'}; cloze: {found.cloze_estimate or 'undecided'}",
+    cells = [[name, *(_number(value(version)) for version in scores.versions)] for name, value in rows]
+    groups = [version.group for version in scores.versions]
+    print_table(["", *groups], cells, set(range(1, len(groups) + 1)))
+    if all(version.similarity is None for version in scores.versions):
+        echo(
+            "The encoder has no vectors for the sentence or for the objects; choose another one with --encoder."
+        )
+    echo()
+    echo(
+        f"estimate: {scores.estimate or 'undecided'}; cloze: {scores.cloze_estimate or 'undecided'}",
         style="bold",
     )
     about = ", ".join(f"{name}: {text}" for name, text in scorer.likelihood.about.items())
-    say(f"language model {scorer.likelihood.name} ({about}); encoder {scorer.encoder.name}")
+    echo(f"language model {scorer.likelihood.name} ({about}); encoder {scorer.encoder.name}")
 
 
 def _number(value: float | None) -> str:

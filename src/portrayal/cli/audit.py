@@ -10,20 +10,20 @@ from typing import Any
 import click
 
 from portrayal.auditing import audit
-from portrayal.cli.audit_options import asked_settings, audit_options
-from portrayal.cli.console import finished, progress, say
+from portrayal.cli.audit_options import audit_options, resolve_settings
+from portrayal.cli.console import clear_interrupt_message, echo, progress
 from portrayal.cli.folders import (
-    claim,
-    clear,
-    drop_empty_checkpoint,
+    claim_folder,
     force_option,
-    own_checkpoint,
+    remove_empty_checkpoint,
+    remove_stale,
     results_files,
+    results_subject,
     stale_exports,
-    subject,
+    write_checkpoint_owner,
 )
 from portrayal.cli.options import (
-    names,
+    comma_separated,
     out_option,
     seed_option,
     skip_bad_option,
@@ -31,29 +31,35 @@ from portrayal.cli.options import (
     systems_option,
     workers_option,
 )
-from portrayal.cli.study_loading import load_study, told_skip
-from portrayal.cli.tables import show_cautions, show_findings, show_results
+from portrayal.cli.study_loading import describe_skip, load_study
+from portrayal.cli.tables import print_cautions, print_findings, print_results
 from portrayal.errors import PortrayalError, counted
 from portrayal.metrics.base.audit_settings import AuditSettings
-from portrayal.report import pictured_images, write_page
+from portrayal.report import thumbnail_images, write_page
 from portrayal.results import RESULTS_FILE, Results
 from portrayal.study import Study
 from portrayal.study.thumbnails import thumbnails
 
-JOURNAL = ".journal"
+CHECKPOINT = ".checkpoint"
 
 
 @click.command("audit")
 @study_argument
 @out_option
-@click.option("--metrics", callback=names, metavar="A,B", help="Only these metrics.")
+@click.option(
+    "--metrics",
+    callback=comma_separated,
+    metavar="A,B",
+    help="Only these metrics, separated by commas. [default: all that STUDY allows]",
+)
 @systems_option
 @audit_options
 @workers_option
 @click.option(
-    "--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where to run."
+    "--quick",
+    is_flag=True,
+    help="Use fewer bootstrap resamples and repeats: faster, with less precise intervals.",
 )
-@click.option("--quick", is_flag=True, help="Fewer draws: rougher intervals, sooner.")
 @seed_option
 @skip_bad_option
 @force_option
@@ -65,7 +71,6 @@ def command(
     attribute: str | None,
     assignments: tuple[str, ...],
     workers: int,
-    engine: str,  # noqa: ARG001  # one place so far
     quick: bool,
     seed: int,
     skip_bad: bool,
@@ -74,11 +79,11 @@ def command(
 ) -> None:
     """Run every metric that STUDY allows; write index.html, results.json and evidence.parquet.
 
-    What is finished is kept when the command is interrupted; the same command goes on from there.
+    Progress is checkpointed; run the same command again to resume.
     """
-    asked = asked_settings(study, attribute, assignments, general)
-    read = load_study(study, skip_bad)
-    run_audit(read, out, metrics, systems, seed, quick, workers, asked, force)
+    settings = resolve_settings(study, attribute, assignments, general)
+    loaded = load_study(study, skip_bad)
+    run_audit(loaded, out, metrics, systems, seed, quick, workers, settings, force)
 
 
 def run_audit(
@@ -89,53 +94,59 @@ def run_audit(
     seed: int = 0,
     quick: bool = False,
     workers: int = 1,
-    asked: AuditSettings | None = None,
+    settings: AuditSettings | None = None,
     force: bool = False,
-    beside: tuple[str, ...] = (),
+    allowed: tuple[str, ...] = (),
 ) -> Results:
-    asked = asked or AuditSettings()
-    about = subject({"study": {"digest": (study.only(systems) if systems else study).digest}})
-    checkpoint = out / JOURNAL
-    old = claim(out, about, force, checkpoint=checkpoint, beside=beside)
-    own_checkpoint(checkpoint, about)
+    """Audit a study into `out` and print a summary; `allowed` names other files that may be in the folder."""
+    settings = settings or AuditSettings()
+    subject = results_subject(
+        {"study": {"digest": (study.select_systems(systems) if systems else study).digest}}
+    )
+    checkpoint = out / CHECKPOINT
+    stale = claim_folder(out, subject, force, checkpoint=checkpoint, allowed=allowed)
+    write_checkpoint_owner(checkpoint, subject)
     try:
-        with progress("audit", kept="tasks") as report_progress:
+        with progress("audit", unit="tasks") as report_progress:
             results = audit(
                 study,
                 metrics=metrics,
                 systems=systems,
-                attribute=asked.attribute,
-                options=asked.options,
+                attribute=settings.attribute,
+                options=settings.options,
                 seed=seed,
                 quick=quick,
                 workers=workers,
                 checkpoint=checkpoint,
                 progress=report_progress,
-                **asked.general,
+                **settings.general,
             )
     except BaseException:
-        drop_empty_checkpoint(checkpoint)
+        remove_empty_checkpoint(checkpoint)
         raise
     if not results.measurements:
-        drop_empty_checkpoint(checkpoint)
-        reasons = "; ".join(f"{told_skip(skip)}: {skip['reason']}" for skip in results.provenance["skipped"])
+        remove_empty_checkpoint(checkpoint)
+        reasons = "; ".join(
+            f"{describe_skip(skip)}: {skip['reason']}" for skip in results.provenance["skipped"]
+        )
         raise PortrayalError(f"Nothing was measured. {reasons}")
-    old = old or stale_exports(out, results)
-    if study.pictures:
-        results = replace(results, pictures=thumbnails(study.pictures, pictured_images(results)))
+    stale = stale or stale_exports(out, results)
+    if study.image_files:
+        results = replace(results, pictures=thumbnails(study.image_files, thumbnail_images(results)))
     results.save(out)
     page = write_page(results, out)
-    clear(old, results_files(out, pictures=bool(results.pictures.height)))
-    shutil.rmtree(checkpoint, ignore_errors=True)  # only now: until here a kill must lose nothing
-    finished()
-    show_results(results, items=0, rest=f"{out / RESULTS_FILE} has it")
-    say()
-    show_findings(results)
-    show_cautions(results)
+    remove_stale(stale, results_files(out, with_images=bool(results.pictures.height)))
+    # Only after the results are written, so that a kill before this point loses nothing.
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    clear_interrupt_message()
+    print_results(results, items=0, rest=f"{out / RESULTS_FILE} has it")
+    echo()
+    print_findings(results)
+    print_cautions(results)
     for skip in results.provenance["skipped"]:
-        say(f"Not measured: {told_skip(skip)}. {skip['reason']}", "dim")
-    say(
+        echo(f"Not measured: {describe_skip(skip)}. {skip['reason']}", "dim")
+    echo(
         f"{counted(len(results.measurements), 'measurement')}, {counted(results.evidence.height, 'row')} of evidence."
     )
-    say(f"The page, where every number opens its evidence: {page}")
+    echo(f"The page, where every number opens its evidence: {page}")
     return results

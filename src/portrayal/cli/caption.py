@@ -7,41 +7,45 @@ from pathlib import Path
 
 import click
 
-from portrayal.cli.console import finished, progress, say
+from portrayal.cli.console import clear_interrupt_message, echo, progress
 from portrayal.cli.images import (
     BY_NAME,
-    Asked,
+    BatchInference,
+    find_images,
+    image_options,
     model_name,
-    picture_options,
-    pictures_in,
-    readable,
-    tell_left_out,
+    readable_images,
+    warn_skipped_images,
 )
-from portrayal.cli.row_files import journal_beside, refuse_file, write_rows
+from portrayal.cli.row_files import checkpoint_folder, require_new_file, write_rows
 from portrayal.errors import PortrayalError, Problems, counted
-from portrayal.models.vision.captioner import BEAMS, WORDS, Captioner
+from portrayal.models.vision.captioner import MAX_NEW_TOKENS, NUM_BEAMS, Captioner
 from portrayal.results import HUMAN
 
 
 @click.command("caption")
-@click.option("--model", required=True, metavar="NAME", help="A captioner: a Hugging Face name, or a folder.")
-@picture_options
-@click.option("--system", metavar="NAME", help="The system's name; by default the last part of the model's.")
+@click.option(
+    "--model", required=True, metavar="NAME", help="Image captioning model: a Hugging Face name or a folder."
+)
+@image_options
+@click.option(
+    "--system", metavar="NAME", help="System name in the output. [default: the last part of the model's name]"
+)
 @click.option(
     "--beams",
     type=click.IntRange(min=1),
-    default=BEAMS,
+    default=NUM_BEAMS,
     show_default=True,
     metavar="N",
-    help="Captions that are followed at once; 1 takes the likeliest next word each time.",
+    help="Number of beams for beam search; 1 is greedy decoding.",
 )
 @click.option(
-    "--words",
+    "--max-tokens",
     type=click.IntRange(min=1),
-    default=WORDS,
+    default=MAX_NEW_TOKENS,
     show_default=True,
     metavar="N",
-    help="The longest caption, in the model's tokens, of which a word has one or a few.",
+    help="Maximum caption length in tokens (max_new_tokens); a word has one or a few.",
 )
 def command(
     model: str,
@@ -52,34 +56,35 @@ def command(
     skip_bad: bool,
     system: str | None,
     beams: int,
-    words: int,
+    max_tokens: int,
 ) -> None:
-    """Caption the pictures of a folder with a model.
+    """Caption the images of a folder with a model.
 
-    Writes image_id, system and caption, which `portrayal import table` reads. What is finished is kept when the command
-    is interrupted; the same command goes on from there.
+    Writes the columns image_id, system and caption, which `portrayal import table` reads. Progress is checkpointed; run
+    the same command again to resume.
     """
-    refuse_file(out)
+    require_new_file(out)
     name = system or model_name(model)
     if name == HUMAN:
         raise PortrayalError(
-            f"No system may be called '{HUMAN}', which stands for people; give another --system."
+            f"No system may be called '{HUMAN}', which stands for human captions; give another --system."
         )
-    captioner = Captioner.load(model, device, beams=beams, words=words)
+    captioner = Captioner.load(model, device, num_beams=beams, max_new_tokens=max_tokens)
     problems = Problems(skip_bad)
-    kept = journal_beside(out)
+    checkpoint = checkpoint_folder(out)
     with progress("caption") as report_progress:
-        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, report_progress)
-    with progress("caption", kept="images") as report_progress:
-        asked = Asked("captioning", model, (beams, words), lambda: captioner.captions)
-        captions = asked.answers(pictures, kept, report_progress)
+        files = readable_images(find_images(images, ids == BY_NAME, problems), problems, report_progress)
+    with progress("caption", unit="images") as report_progress:
+        inference = BatchInference("captioning", model, (beams, max_tokens), lambda: captioner.caption_images)
+        captions = inference.run(files, checkpoint, report_progress)
     write_rows(
         out, [{"image_id": image, "system": name, "caption": text} for image, text in captions.items()]
     )
-    shutil.rmtree(kept, ignore_errors=True)  # only now: until here a kill must lose nothing
-    finished()
-    tell_left_out(problems)
-    say(
-        f"Captions of {counted(len(captions), 'picture')} by {name}: {out}. "
+    # Only after the file is written, so that a kill before this point loses nothing.
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    clear_interrupt_message()
+    warn_skipped_images(problems)
+    echo(
+        f"Captions of {counted(len(captions), 'image')} by {name}: {out}. "
         f"Next: portrayal import table {out} --out STUDY"
     )

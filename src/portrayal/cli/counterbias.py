@@ -8,24 +8,31 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import finished, progress, say, show_table, warn
-from portrayal.cli.folders import claim, clear, force_option, results_files, subject
-from portrayal.cli.options import Number, bootstrap_option, names, out_option, seed_option, skip_bad_option
+from portrayal.cli.console import clear_interrupt_message, echo, print_table, print_warning, progress
+from portrayal.cli.folders import claim_folder, force_option, remove_stale, results_files, results_subject
+from portrayal.cli.options import (
+    Number,
+    bootstrap_option,
+    comma_separated,
+    out_option,
+    seed_option,
+    skip_bad_option,
+)
 from portrayal.counterfactual.concepts import BIAS_PROMPT, CONTROL_PROMPT, CONTROL_WORDS, TEMPLATES
 from portrayal.counterfactual.manifest import read_manifest
-from portrayal.counterfactual.prompts import ATTACKS, BIAS_OVER, NONE, NORMS, OVER
+from portrayal.counterfactual.prompts import ATTACKS, BIAS_NORMALIZE_OVER, BLANK_IMAGES, NORMALIZE_OVER, NORMS
 from portrayal.errors import counted
 from portrayal.metrics import counterbias
-from portrayal.metrics.counterbias.groups import described
+from portrayal.metrics.counterbias.groups import study_summary
 from portrayal.metrics.counterbias.terms import ALL
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
 from portrayal.results import Measurement, Results
 
-JOURNAL = ".counterbias"
-NO_PICTURE = "no picture"
-SHOWN = ("b@v-l", "b@v", "b@l", "excess", "corrected", "b@text", "attack-success", "drift", "undefined")
-SAID = {
+CHECKPOINT = ".counterbias"
+NO_IMAGE = "no image"
+SHOWN_TERMS = ("b@v-l", "b@v", "b@l", "excess", "corrected", "b@text", "attack-success", "drift", "undefined")
+TERM_LABELS = {
     "excess": "b@v-l less its floor",
     "corrected": "b@v-l less the placebo's",
     "b@text": "b@text (log)",
@@ -35,7 +42,7 @@ SAID = {
 }
 
 
-def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str] | None:
+def _group_words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str] | None:
     if value is None:
         return None
     pairs = [part.partition("=") for part in value.split(",")]
@@ -51,21 +58,22 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     multiple=True,
     required=True,
     metavar="NAME",
-    help="lab-dual, lab-single, a file of ALBEF or TCL, a folder, a ViLT or BERT by its hub name (repeatable).",
+    help="Masked vision-language model: lab-dual, lab-single, a checkpoint file of ALBEF or TCL, a folder, or the "
+    "Hugging Face name of a ViLT or BERT (repeatable).",
 )
 @click.option(
     "--manifest",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     required=True,
     metavar="FILE",
-    help="image, group, concept, kind, and for --attack exact counterfactual (CSV or TSV).",
+    help="CSV or TSV file with the columns image, group, concept and kind; --attack exact also needs counterfactual.",
 )
 @out_option
 @click.option(
     "--images",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="Where the manifest's pictures are. [default: its own folder]",
+    help="Folder of the manifest's images. [default: the manifest's folder]",
 )
 @click.option(
     "--attack",
@@ -74,114 +82,132 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
     type=click.Choice(ATTACKS),
     default=("pgd",),
     show_default=True,
-    help="How the other picture is made; exact: the manifest names it (repeatable, side by side).",
+    help="How the counterfactual image is made: by an adversarial attack (pgd, fgsm), or exact: the manifest names it "
+    "(repeatable).",
 )
 @click.option(
     "--epsilon",
     type=Number(),
-    help="How far a pixel, from 0 to 1, may move. [default: 8/255]",
+    help="Attack budget: size of the image change in the --norm, with pixels from 0 to 1. [default: 8/255]",
 )
 @click.option(
-    "--steps", type=click.IntRange(min=1), help="Steps of pgd, at most. [default: 20; with linf 10]"
+    "--steps",
+    type=click.IntRange(min=1),
+    help="Maximum number of pgd steps. [default: 20; with --norm linf 10]",
 )
 @click.option(
-    "--step-size", type=Number(), help="How far each step of pgd goes. [default: .5/255; with linf 2/255]"
+    "--step-size", type=Number(), help="Size of a pgd step. [default: .5/255; with --norm linf 2/255]"
 )
 @click.option(
     "--norm",
     type=click.Choice(list(NORMS)),
-    help="What epsilon limits: every pixel (linf), or the root of the mean square of all (l2). "
-    "[default: l2; of fgsm linf]",
+    help="Norm that epsilon limits: the largest pixel change (linf), or the root mean square of all (l2). "
+    "[default: l2; for fgsm linf]",
 )
 @click.option(
     "--stop-at",
     type=Number(),
     default=0.9,
     show_default=True,
-    help="A picture is left alone once the other group has this share of both.",
+    help="Stop attacking an image once the target group has this share of the two groups' probability.",
 )
 @click.option(
     "--placebo/--no-placebo",
     default=True,
     show_default=True,
-    help="An attack as large on the place, to tell bias from damage.",
+    help="Also run a placebo attack of the same size on the control prompt, to separate bias from image damage.",
 )
 @click.option(
     "--templates",
     multiple=True,
     metavar="TEXT",
-    help=f"One of {', '.join(map(repr, TEMPLATES))}, or a text with {{group}} and [MASK] (repeatable). "
-    f"[default: all four]",
+    help=f"Prompt template: one of {', '.join(map(repr, TEMPLATES))}, or a text with {{group}} and [MASK] "
+    "(repeatable). [default: all four]",
 )
 @click.option(
     "--normalize-over",
-    type=click.Choice(OVER),
-    default=OVER[0],
+    type=click.Choice(NORMALIZE_OVER),
+    default=NORMALIZE_OVER[0],
     show_default=True,
-    help="P(concept) among all that the model knows, or among the concepts of its kind.",
+    help="Normalize P(concept) over the model's whole vocabulary or over the concepts of its kind.",
 )
 @click.option(
     "--bias-normalize-over",
-    type=click.Choice(BIAS_OVER),
-    default=BIAS_OVER[0],
+    type=click.Choice(BIAS_NORMALIZE_OVER),
+    default=BIAS_NORMALIZE_OVER[0],
     show_default=True,
-    help="P(group) among all that the model knows, or among the words of the two groups.",
+    help="Normalize P(group) over the model's whole vocabulary or over the words of the two groups.",
 )
 @click.option(
-    "--bias-prompt", default=BIAS_PROMPT, show_default=True, help="Asks for the group in a picture."
+    "--bias-prompt",
+    default=BIAS_PROMPT,
+    show_default=True,
+    help="Prompt for the group of the person in an image.",
 )
 @click.option(
     "--control-prompt",
     default=CONTROL_PROMPT,
     show_default=True,
-    help="Asks for something other than the group: the placebo's aim, and what may drift.",
+    help="Prompt for something other than the group: the target of the placebo attack, and the measure of drift.",
 )
 @click.option(
     "--control-words",
-    callback=names,
+    callback=comma_separated,
     metavar="A,B",
-    help=f"Its answers. [default: {', '.join(CONTROL_WORDS)}]",
+    help=f"Candidate words of the control prompt. [default: {', '.join(CONTROL_WORDS)}]",
 )
-@click.option("--attribute", default="gender", show_default=True, help="What the groups are groups of.")
+@click.option("--attribute", default="gender", show_default=True, help="Attribute of the groups.")
 @click.option(
     "--groups",
-    callback=names,
+    callback=comma_separated,
     metavar="A,B",
-    help="Only these; bias is toward the first. [default: all, in the lexicon's order]",
+    help="Groups to compare; positive bias is toward the first. [default: all, in the lexicon's order]",
 )
 @click.option(
     "--words",
-    callback=_words,
+    callback=_group_words,
     metavar="GROUP=WORD,..",
-    help="How texts name the groups. [default: as the lexicon does, else by the group's name]",
+    help="Word for each group in prompts. [default: the lexicon's, else the group's name]",
 )
-@click.option("--lexicon", metavar="NAME", help="A shipped list or a TOML file. [default: the attribute's]")
+@click.option(
+    "--lexicon",
+    metavar="NAME",
+    help="Lexicon of group words: a shipped one or a TOML file. [default: the attribute's]",
+)
 @click.option(
     "--concepts",
-    callback=names,
+    callback=comma_separated,
     metavar="A,B",
-    help="Ask every picture about these, instead of about what the manifest says it shows.",
+    help="Query these concepts for every image, instead of the concept in the manifest.",
 )
 @click.option(
     "--blank-image",
-    type=click.Choice(NONE),
+    type=click.Choice(BLANK_IMAGES),
     default="text",
     show_default=True,
-    help="How b@text shows no picture: text alone, or a gray picture.",
+    help="Image input for b@text: none (text only), or a gray image.",
 )
-@click.option("--tokenizer", metavar="NAME", help="The word pieces of a file of ALBEF or TCL.")
 @click.option(
-    "--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where models run."
+    "--tokenizer",
+    metavar="NAME",
+    help="Tokenizer of an ALBEF or TCL checkpoint file: a Hugging Face name or a folder.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(DEVICES),
+    default="auto",
+    show_default=True,
+    help="Device for inference; auto: a GPU if there is one.",
 )
 @click.option(
     "--precision",
     type=click.Choice(["float32", "bfloat16"]),
     default="float32",
     show_default=True,
-    help="Of a model's weights and products.",
+    help="Floating-point precision of the model.",
 )
 @click.option(
-    "--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help="Pictures at once."
+    "--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help="Images per batch."
 )
 @bootstrap_option
 @seed_option
@@ -199,20 +225,22 @@ def command(
     force: bool,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Change only the person in pictures and texts, and see how what a model says of them changes.
+    """Measure vision-language bias: change only the person in image and text, and compare the model's probabilities.
 
-    Writes index.html, results.json and evidence.parquet. What is finished is kept when the command is interrupted; the
-    same command goes on from there.
+    Writes index.html, results.json and evidence.parquet. Progress is checkpointed; run the same command again to
+    resume.
     """
-    checkpoint = out / JOURNAL
-    asked = list(dict.fromkeys(models))
-    read = read_manifest(manifest, images, skip_bad)
-    about = subject({"study": described(read, read.instances, {}, asked)}, with_systems=True)
-    old = claim(out, about, force, checkpoint=checkpoint)
-    with progress("counterbias", kept="images", stages=True) as report_progress:
+    checkpoint = out / CHECKPOINT
+    model_names = list(dict.fromkeys(models))
+    loaded = read_manifest(manifest, images, skip_bad)
+    subject = results_subject(
+        {"study": study_summary(loaded, loaded.instances, {}, model_names)}, with_systems=True
+    )
+    stale = claim_folder(out, subject, force, checkpoint=checkpoint)
+    with progress("counterbias", unit="images", stages=True) as report_progress:
         results = counterbias(
             manifest,
-            asked,
+            model_names,
             images=images,
             attack=list(dict.fromkeys(attacks)),
             templates=templates,
@@ -224,43 +252,44 @@ def command(
         )
     results.save(out)
     page = write_page(results, out)
-    clear(old, results_files(out, pictures=bool(results.pictures.height)))
-    shutil.rmtree(checkpoint, ignore_errors=True)  # only now: until here a kill must lose nothing
-    finished()
-    _show(results)
+    remove_stale(stale, results_files(out, with_images=bool(results.pictures.height)))
+    # Only after the results are written, so that a kill before this point loses nothing.
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    clear_interrupt_message()
+    _print_headlines(results)
     left_out = results.provenance["study"]["left_out"]
     if left_out:
-        warn(f"{left_out:,} rows or pictures were left out.")
-    say(
+        print_warning(f"{left_out:,} rows or images were left out.")
+    echo(
         f"{counted(len(results.measurements), 'measurement')}, {counted(results.evidence.height, 'row')} of evidence."
     )
-    say(f"The page, where every number opens its evidence: {page}")
+    echo(f"The page, where every number opens its evidence: {page}")
 
 
-def _show(results: Results) -> None:
-    """The headlines: of each model a table, a column for each way to make the other picture."""
+def _print_headlines(results: Results) -> None:
+    """Print a table of the headline numbers per model, with a column per attack."""
     headlines = [m for m in results.measurements if m.group is None and m.item is None]
     headlines = [m for m in headlines if m.settings.get("template", ALL) == ALL]
-    for system, pair in dict.fromkeys((m.system, _pair(m)) for m in headlines):
-        here = [m for m in headlines if (m.system, _pair(m)) == (system, pair)]
-        ways = list(dict.fromkeys(m.settings.get("attack", NO_PICTURE) for m in here))
-        say()
-        say(f"{system}: {pair}. Mean absolute bias in percent, over concepts and templates.", "bold")
+    for system, pair in dict.fromkeys((m.system, _group_pair(m)) for m in headlines):
+        pair_rows = [m for m in headlines if (m.system, _group_pair(m)) == (system, pair)]
+        attacks = list(dict.fromkeys(m.settings.get("attack", NO_IMAGE) for m in pair_rows))
+        echo()
+        echo(f"{system}: {pair}. Mean absolute bias in percent, over concepts and templates.", "bold")
         rows: dict[tuple[str, str], dict[str, str]] = {}
-        for m in here:
-            if m.term in SHOWN and m.settings.get("of", m.term) in (m.term, "b@v-l"):
-                what = rows.setdefault((m.settings.get("kind", "all"), m.term), {})
-                what[m.settings.get("attack", NO_PICTURE)] = _cell(m)
-        order = sorted(rows, key=lambda row: (row[0] == "all", row[0], SHOWN.index(row[1])))
+        for m in pair_rows:
+            if m.term in SHOWN_TERMS and m.settings.get("of", m.term) in (m.term, "b@v-l"):
+                cells = rows.setdefault((m.settings.get("kind", "all"), m.term), {})
+                cells[m.settings.get("attack", NO_IMAGE)] = _cell(m)
+        order = sorted(rows, key=lambda row: (row[0] == "all", row[0], SHOWN_TERMS.index(row[1])))
         table = [
-            [kind, SAID.get(term, term), *(rows[kind, term].get(way, "") for way in ways)]
+            [kind, TERM_LABELS.get(term, term), *(rows[kind, term].get(attack, "") for attack in attacks)]
             for kind, term in order
         ]
-        show_table(["of", "number", *ways], table)
-    say()
+        print_table(["of", "number", *attacks], table)
+    echo()
 
 
-def _pair(m: Measurement) -> str:
+def _group_pair(m: Measurement) -> str:
     return " or ".join(m.settings["groups"])
 
 

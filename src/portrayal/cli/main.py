@@ -11,33 +11,30 @@ from typing import Any, NoReturn
 import click
 
 from portrayal import __version__
-from portrayal.cli.console import errors, finished, show_cursor, stopped
-from portrayal.cli.interrupts import EXIT_CODE, end_soon
+from portrayal.cli.console import clear_interrupt_message, interrupt_message, print_error, show_cursor
+from portrayal.cli.interrupts import EXIT_CODE, exit_on_signals
 from portrayal.documents import is_unicode
 from portrayal.errors import PortrayalError, shown, unknown_name
 
-# name -> (module, one line of help); the line stands here so that --help loads no command.
+# name -> (module, one line of help); the help is here so that --help loads no command.
 COMMANDS = {
-    "demo": ("demo", "Make a small study with planted bias, audit it, and write the page."),
-    "import": ("import_", "Make a study from files you have."),
-    "check-study": ("check_study", "Say what is in a study, what is wrong with it, and what it allows."),
-    "caption": ("caption", "Write captions of pictures with a model."),
-    "objects": ("objects", "Find the objects in pictures with one model or several."),
-    "fill-mask": ("fill_mask", "Fill the mask of a text with a vision-language model, picture by picture."),
-    "audit": ("audit", "Run every metric a study allows and write the page."),
+    "demo": ("demo", "Audit a small simulated study with planted bias: a first look at the page."),
+    "import": ("import_", "Import your captions, references and labels as a study."),
+    "check-study": ("check_study", "Validate a study, and list the metrics that it allows."),
+    "caption": ("caption", "Caption images with a model."),
+    "objects": ("objects", "Detect objects in images with one or several models."),
+    "fill-mask": ("fill_mask", "Fill the [MASK] of a text with a vision-language model, for each image."),
+    "audit": ("audit", "Run every metric that a study allows, and write the page."),
     "score": ("score", "Run one metric."),
-    "counterbias": ("counterbias", "Change only the person, and see what a vision-language model says."),
-    "mitigate": ("mitigate", "Apply a remedy, and measure before and after."),
-    "ask": ("ask", "Score one sentence, and show what the score is made of."),
-    "compare": ("compare", "Compare two audits, or two systems of one, in pairs."),
-    "gate": ("gate", "Check results against rules; exit code 1 when one is broken."),
+    "counterbias": ("counterbias", "Measure vision-language bias: change only the person in image and text."),
+    "mitigate": ("mitigate", "Mitigate bias, and measure before and after."),
+    "ask": ("ask", "Compute the Gender Score of one sentence, step by step."),
+    "compare": ("compare", "Test the differences between two audits, or two systems of one."),
+    "gate": ("gate", "Check results against rules; exit code 1 if a rule fails."),
     "report": ("report", "Write the page again from a results file."),
-    "view": ("view", "Look at results and all of their evidence in a browser."),
-    "vl-bias": (
-        "vl_bias",
-        "Make and check manifests for CounterBias: pictures, groups, activities, occupations.",
-    ),
-    "lab": ("lab", "Make studies whose bias is known, and hold metrics against it."),
+    "view": ("view", "Browse results and all of their evidence in a browser."),
+    "vl-bias": ("vl_bias", "Create and check image manifests for CounterBias (VL-Bias, PAIRS)."),
+    "lab": ("lab", "Simulate studies with known bias, and validate metrics against it."),
     "list": ("list_", "List metrics, models, lexicons, importers or dials."),
 }
 
@@ -67,51 +64,56 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 a gate failed, 2 bad usage or input, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know few letters
-    end_soon(_stopped)
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # the terminal's encoding may lack characters
+    exit_on_signals(_print_stopped)
     sys.exit(run())
 
 
 def run(arguments: list[str] | None = None) -> int:
-    finished()  # of a command that ran before in this process
-    if _said.locked():
-        _said.release()
-    unusable = [one for one in (sys.argv[1:] if arguments is None else arguments) if not is_unicode(one)]
-    if unusable:
-        errors(f"Expected names in Unicode, found {shown(unusable[0])}: rename the file or folder.")
+    clear_interrupt_message()  # left by a command that ran before in this process
+    if _stop_printed.locked():
+        _stop_printed.release()
+    not_unicode = [
+        argument
+        for argument in (sys.argv[1:] if arguments is None else arguments)
+        if not is_unicode(argument)
+    ]
+    if not_unicode:
+        print_error(f"Expected names in Unicode, found {shown(not_unicode[0])}: rename the file or folder.")
         return 2
     try:
         code: Any = cli.main(args=arguments, prog_name="portrayal", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
+    except click.exceptions.Exit as exit_request:
+        return exit_request.exit_code
     except click.ClickException as error:
         error.show()
         return 2
     except PortrayalError as error:
-        errors(str(error))
+        print_error(str(error))
         return 2
-    except BrokenPipeError:  # the reader went away, as in `portrayal ... | head`
+    except BrokenPipeError:  # the reader closed the pipe, as in `portrayal ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (RecursionError, UnicodeEncodeError) as error:  # of text that came in by a way nobody thought of
-        errors(f"Something in the input cannot be used ({type(error).__name__}: {error}).")
+    except (RecursionError, UnicodeEncodeError) as error:  # input text that no earlier check caught
+        print_error(f"Something in the input cannot be used ({type(error).__name__}: {error}).")
         return 2
     except MemoryError:
-        errors("There is not enough memory for this; ask for less at once.")
+        print_error("Out of memory; run on less data at once.")
         return 2
     except OSError as error:
-        errors(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        print_error(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
         return 2
     except (KeyboardInterrupt, click.Abort):
-        _stopped()
+        _print_stopped()
         return EXIT_CODE
 
 
-_said = threading.Lock()  # by the command that ends, or by the thread that ends it: whoever is first
+# Taken by the first of the command that ends and the thread that ends it, so that the message is printed once.
+_stop_printed = threading.Lock()
 
 
-def _stopped() -> None:
-    if _said.acquire(blocking=False):
+def _print_stopped() -> None:
+    if _stop_printed.acquire(blocking=False):
         show_cursor()
-        errors(stopped())
+        print_error(interrupt_message())

@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import progress, say, show_table
-from portrayal.cli.folders import claim, clear, force_option, results_files, subject
+from portrayal.cli.console import echo, print_table, progress
+from portrayal.cli.folders import claim_folder, force_option, remove_stale, results_files, results_subject
 from portrayal.cli.options import (
     bootstrap_option,
+    comma_separated,
     metric_options,
-    names,
     seed_option,
     skip_bad_option,
     study_argument,
@@ -23,16 +23,16 @@ from portrayal.cli.options import (
 )
 from portrayal.cli.study_loading import load_study
 from portrayal.metrics import find_metric
-from portrayal.mitigate.captions import METRICS, REMEDIES, WHERE, Remedied, remedied
-from portrayal.report import pictured_images, write_page
-from portrayal.report.tables.layout import number, with_interval
-from portrayal.report.tables.table import probability
+from portrayal.mitigate.captions import METRICS, CAPTION_METHODS, WHERE, CaptionMitigation, mitigate_captions
+from portrayal.report import thumbnail_images, write_page
+from portrayal.report.tables.layout import format_number, format_with_ci
+from portrayal.report.tables.table import format_p
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 
-OF_LIC = ("classifier", "split", "seeds", "permutations", "device")
-# What stands in the table of a system, where it was measured: metric, term, and whether by group too.
-SHOWN = (
+LIC_OPTIONS = ("classifier", "split", "seeds", "permutations", "device")
+# Rows of the table of a system, if measured: metric, term, and whether also by group.
+SHOWN_TERMS = (
     ("lic", "lic_m", False),
     ("lic", "lic_d", False),
     ("lic", "lic", False),
@@ -45,16 +45,16 @@ SHOWN = (
     ("quality", "cider", True),
 )
 BEFORE = "before"
-SAID = {"erasure.group-not-mentioned": "not mentioned"}
-SHORT = {"neutral where no evidence": "neutral, no evidence"}
+TERM_LABELS = {"erasure.group-not-mentioned": "not mentioned"}
+SHORT_LABELS = {"neutral where no evidence": "neutral, no evidence"}
 
 
 def _lic_options(command: click.Command) -> click.Command:
-    """Those that `score lic` has for what guesses, and from what."""
-    known = {option.name: option for option in metric_options(find_metric("lic"))}
-    for name in OF_LIC:
-        known[name].help = f"LIC: {known[name].help}"
-        command.params.append(known[name])
+    """Add the options of `score lic` that choose the classifier and its data split."""
+    lic_options = {option.name: option for option in metric_options(find_metric("lic"))}
+    for name in LIC_OPTIONS:
+        lic_options[name].help = f"LIC: {lic_options[name].help}"
+        command.params.append(lic_options[name])
     return command
 
 
@@ -62,46 +62,51 @@ def _lic_options(command: click.Command) -> click.Command:
 @study_argument
 @click.option(
     "--method",
-    "remedies",
+    "methods",
     multiple=True,
-    type=click.Choice(REMEDIES),
-    default=REMEDIES,
+    type=click.Choice(CAPTION_METHODS),
+    default=CAPTION_METHODS,
     show_default=True,
-    help="neutral: words that name a group become words for anybody; balanced: images are kept on which groups are "
-    "equally frequent, also beside frequent objects (repeatable).",
+    help="Mitigation method. neutral: replace words that name a group with neutral words; balanced: keep images on "
+    "which groups are equally frequent, overall and with frequent objects (repeatable).",
 )
 @systems_option
 @click.option(
-    "--attribute", default="gender", show_default=True, help="The attribute whose groups are named."
+    "--attribute", default="gender", show_default=True, help="Attribute whose groups are mitigated."
 )
-@click.option("--lexicon", metavar="NAME", help="A shipped list or a TOML file. [default: the attribute's]")
+@click.option(
+    "--lexicon",
+    metavar="NAME",
+    help="Lexicon of group words: a shipped one or a TOML file. [default: the attribute's]",
+)
 @click.option(
     "--where",
     multiple=True,
     type=click.Choice(WHERE),
     default=WHERE,
     show_default=True,
-    help="neutral: where the image's references give no evidence of the group, or everywhere (repeatable).",
+    help="For neutral: rewrite captions whose image's references give no evidence of the group, or all captions "
+    "(repeatable).",
 )
 @click.option(
     "--min-share",
     type=float,
     default=0.5,
     show_default=True,
-    help="There is evidence where this share of the references that name people name the group.",
+    help="Minimum share, among an image's references that name people, that name the group to count as evidence.",
 )
 @click.option(
     "--metrics",
-    callback=names,
+    callback=comma_separated,
     metavar="A,B",
-    help=f"What is measured before and after. [default: {','.join(METRICS)}; of harms the measurement "
-    "erasure.group-not-mentioned]",
+    help=f"Metrics to measure before and after, separated by commas. [default: {','.join(METRICS)}; of harms the "
+    "measurement erasure.group-not-mentioned]",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where to write the page, the results, the rewritten captions and the lists of images. [default: nowhere]",
+    help="Output folder of the page, the results, the captions and the lists of images. [default: print only]",
 )
 @bootstrap_option
 @workers_option
@@ -110,87 +115,90 @@ def _lic_options(command: click.Command) -> click.Command:
 @force_option
 def captions(
     study: Path,
-    remedies: tuple[str, ...],
+    methods: tuple[str, ...],
     metrics: list[str] | None,
     out: Path | None,
     skip_bad: bool,
     force: bool,
     **options: Any,
 ) -> None:
-    """Rewrite the captions of STUDY with neutral words, keep a balanced set of its images, and measure every system
-    before and after.
+    """Rewrite the captions of STUDY with neutral words, select a balanced subset of its images, and measure every
+    system before and after.
 
-    A remedied system is a further system of the results, and the number after less the number before is a row of its
-    own, with a paired interval. DIR gets index.html, results.json, evidence.parquet, captions/SYSTEM.jsonl and
-    images/SET.csv.
+    Each mitigated system is another system in the results, and each difference after - before is a row of its own, with
+    a paired CI. Writes index.html, results.json, evidence.parquet, captions/SYSTEM.jsonl and images/SET.csv to DIR.
     """
-    read = load_study(study, skip_bad)
+    loaded = load_study(study, skip_bad)
     systems = options["systems"]
-    about = subject({"study": {"digest": (read.only(systems) if systems else read).digest}, "remedied": {}})
-    old = claim(out, about, force) if out is not None else []
+    subject = results_subject(
+        {"study": {"digest": (loaded.select_systems(systems) if systems else loaded).digest}, "mitigated": {}}
+    )
+    stale = claim_folder(out, subject, force) if out is not None else []
     with progress("mitigate captions") as report_progress:
-        made = remedied(
-            read, remedies=remedies, metrics=metrics or METRICS, progress=report_progress, **options
+        mitigation = mitigate_captions(
+            loaded, methods=methods, metrics=metrics or METRICS, progress=report_progress, **options
         )
-    if out is not None and read.pictures:
-        pictures = thumbnails(read.pictures, pictured_images(made.results))
-        made = replace(made, results=replace(made.results, pictures=pictures))
-    _show(made)
+    if out is not None and loaded.image_files:
+        images = thumbnails(loaded.image_files, thumbnail_images(mitigation.results))
+        mitigation = replace(mitigation, results=replace(mitigation.results, pictures=images))
+    _print_mitigation(mitigation)
     if out is not None:
-        written = made.save(out)
-        page = write_page(made.results, out)
-        clear(old, results_files(out, pictures=bool(made.results.pictures.height), more=written))
+        written = mitigation.save(out)
+        page = write_page(mitigation.results, out)
+        remove_stale(
+            stale, results_files(out, with_images=bool(mitigation.results.pictures.height), more=written)
+        )
         for path in written[1:]:
-            say(f"Written: {path}")
-        say(f"The page, where every number opens its evidence: {page}")
+            echo(f"Written: {path}")
+        echo(f"The page, where every number opens its evidence: {page}")
 
 
 _lic_options(captions)
 
 
-def _show(made: Remedied) -> None:
-    """What each remedy changed, then a table for each system: every number before and after, and by how much."""
-    rows = made.results.measurements
-    _show_remedies(made)
-    for original in dict.fromkeys(made.before.values()):
-        variants = [BEFORE, *(name for name, old in made.before.items() if old == original)]
+def _print_mitigation(mitigation: CaptionMitigation) -> None:
+    """Print what each method changed, then a table per system: each number before and after, and the difference."""
+    rows = mitigation.results.measurements
+    _print_methods(mitigation)
+    for original in dict.fromkeys(mitigation.original_systems.values()):
+        variants = [BEFORE, *(name for name, old in mitigation.original_systems.items() if old == original)]
         lines = []
-        for metric, term, grouped in SHOWN:
-            found = [
+        for metric, term, grouped in SHOWN_TERMS:
+            measured = [
                 m for m in rows
                 if (m.metric, m.term, m.item) == (metric, term, None) and m.unit != "count"
                 and (m.group is None or grouped)
             ]  # fmt: skip
-            # Where a metric has several settings (splits of LIC), the first one is shown; the page has the others.
-            groups = dict.fromkeys(m.group for m in found)
+            # If a metric has several settings (splits of LIC), the first one is shown; the page has the others.
+            groups = dict.fromkeys(m.group for m in measured)
             for group in groups:
                 for variant in variants:
                     system = original if variant == BEFORE else variant
-                    m = next((m for m in found if (m.system, m.group) == (system, group)), None)
+                    m = next((m for m in measured if (m.system, m.group) == (system, group)), None)
                     if m is None:
                         continue
-                    said = variant.removeprefix(f"{original} (").removesuffix(")")
-                    label = ", ".join(filter(None, (SAID.get(term, term), group)))
-                    change = _change(made.results, m) if variant != BEFORE else None
+                    variant_label = variant.removeprefix(f"{original} (").removesuffix(")")
+                    label = ", ".join(filter(None, (TERM_LABELS.get(term, term), group)))
+                    change = _change(mitigation.results, m) if variant != BEFORE else None
                     lines.append(
                         [
                             label if variant == BEFORE else "",
-                            SHORT.get(said, said),
-                            with_interval(m),
-                            _told(change) if change is not None else "",
-                            probability(change.p) if change is not None else "",
+                            SHORT_LABELS.get(variant_label, variant_label),
+                            format_with_ci(m),
+                            _format_change(change) if change is not None else "",
+                            format_p(change.p) if change is not None else "",
                         ]
                     )
         if lines:
-            say()
-            say(f"{original}, before and after", "bold")
-            show_table(["number", "captions", "value", "change", "p"], lines, {4})
-    say()
-    for skip in made.results.provenance["skipped"]:
-        say(f"Not measured: {skip['metric']}. {skip['reason']}", "dim")
-    say(
+            echo()
+            echo(f"{original}, before and after", "bold")
+            print_table(["number", "captions", "value", "change", "p"], lines, {4})
+    echo()
+    for skip in mitigation.results.provenance["skipped"]:
+        echo(f"Not measured: {skip['metric']}. {skip['reason']}", "dim")
+    echo(
         "Intervals of changes are paired. A caption that names no group cannot name a wrong one: read wrong with "
-        "right, neutral and not mentioned (what people say of a group and the caption does not).",
+        "right, neutral and not mentioned (references name a group and the caption does not).",
         "dim",
     )
 
@@ -207,47 +215,51 @@ def _change(results: Results, m: Measurement) -> Measurement | None:
     )  # fmt: skip
 
 
-def _told(change: Measurement) -> str:
+def _format_change(change: Measurement) -> str:
     if change.value is None:
         return "undefined"
     signed: Callable[[float | None], str] = lambda value: (  # noqa: E731
-        ("+" if value is not None and value > 0 else "") + number(value, change.unit)
+        ("+" if value is not None and value > 0 else "") + format_number(value, change.unit)
     )
     if change.low is None or change.high is None:
         return signed(change.value)
     return f"{signed(change.value)} [{signed(change.low)}, {signed(change.high)}]"
 
 
-def _show_remedies(made: Remedied) -> None:
-    rows = [m for m in made.results.measurements if m.metric == "remedy" and m.item is None]
-    changed = [m for m in rows if m.term == "changed" and m.group is None]
-    if changed:
+def _print_methods(mitigation: CaptionMitigation) -> None:
+    rows = [m for m in mitigation.results.measurements if m.metric == "remedy" and m.item is None]
+    changed_rows = [m for m in rows if m.term == "changed" and m.group is None]
+    if changed_rows:
         counts = {(m.system, m.term): m.value for m in rows if m.group is None}
-        least = next((m.settings["min_share"] for m in changed if m.settings["min_share"] is not None), None)
-        say()
-        say("Neutral words", "bold")
-        if least is not None:
-            say(
-                f"Evidence of a group: {least:g} or more of an image's references that name people name it. "
-                f"Words: {changed[0].settings['lexicon']}."
+        min_share = next(
+            (m.settings["min_share"] for m in changed_rows if m.settings["min_share"] is not None), None
+        )
+        echo()
+        echo("Neutral words", "bold")
+        if min_share is not None:
+            echo(
+                f"Evidence of a group: {min_share:g} or more of an image's references that name people name it. "
+                f"Words: {changed_rows[0].settings['lexicon']}."
             )
         table = []
-        for m in changed:
+        for m in changed_rows:
             captions = round((m.value or 0) * (m.n or 0))
             words, left = (f"{counts[m.system, term] or 0:,.0f}" for term in ("words", "left"))
-            table.append([str(m.system), f"{captions:,} of {m.n:,}", number(m.value, m.unit), words, left])
-        show_table(
+            table.append(
+                [str(m.system), f"{captions:,} of {m.n:,}", format_number(m.value, m.unit), words, left]
+            )
+        print_table(
             ["system", "captions changed", "share", "words changed", "no neutral word"], table, {1, 2, 3, 4}
         )
-    kept = [m for m in rows if m.term == "kept" and m.group is None]
-    if kept:
+    kept_rows = [m for m in rows if m.term == "kept" and m.group is None]
+    if kept_rows:
         values = {(m.system, m.term): m for m in rows if m.group is None}
-        say()
-        say("Images", "bold")
+        echo()
+        echo("Images", "bold")
         table = []
-        for m in kept:
+        for m in kept_rows:
             groups = [g for g in rows if g.term == "kept" and g.system == m.system and g.group is not None]
-            apart = [with_interval(values[m.system, term]) for term in ("groups-apart", "objects-apart")]
-            told = ", ".join(f"{g.value or 0:,.0f} {g.group}" for g in groups)
-            table.append([str(m.system), f"{m.value or 0:,.0f} of {m.n:,}", told, *apart])
-        show_table(["set", "images", "of each group", "groups apart", "objects apart"], table, {1, 3, 4})
+            distances = [format_with_ci(values[m.system, term]) for term in ("groups-apart", "objects-apart")]
+            group_counts = ", ".join(f"{g.value or 0:,.0f} {g.group}" for g in groups)
+            table.append([str(m.system), f"{m.value or 0:,.0f} of {m.n:,}", group_counts, *distances])
+        print_table(["set", "images", "of each group", "groups apart", "objects apart"], table, {1, 3, 4})

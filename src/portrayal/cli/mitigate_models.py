@@ -1,4 +1,4 @@
-"""portrayal mitigate METHOD and portrayal mitigate compare: remedies that train a model"""
+"""portrayal mitigate METHOD and portrayal mitigate compare: mitigation methods that train a model"""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from typing import Any
 
 import click
 
-from portrayal.cli.console import finished, progress, say, show_table
-from portrayal.cli.folders import claim, clear, force_option, results_files, subject
-from portrayal.cli.options import F, Number, bootstrap_option, names, out_option, seed_option
+from portrayal.cli.console import clear_interrupt_message, echo, print_table, progress
+from portrayal.cli.folders import claim_folder, force_option, remove_stale, results_files, results_subject
+from portrayal.cli.options import F, Number, bootstrap_option, comma_separated, out_option, seed_option
 from portrayal.errors import PortrayalError, need
-from portrayal.mitigate.methods import METHODS, Dose
+from portrayal.mitigate.methods import METHODS, Hyperparameters
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
-from portrayal.report.tables.mitigation import tables
+from portrayal.report.tables.mitigation import summary_tables
 
-_OF_A_STUDY = ("lexicon", "groups", "counterfactuals")
-_DOSE = ("weight", "epsilon", "attack_steps", "attack_step_size", "dropout")
-_RECIPE = ("steps", "batch_size", "gradient_accumulation", "learning_rate", "mask_probability", "precision")
+_STUDY_OPTIONS = ("lexicon", "groups", "counterfactuals")
+_METHOD_OPTIONS = ("weight", "epsilon", "attack_steps", "attack_step_size", "dropout")
+_TRAINING_OPTIONS = (
+    "steps",
+    "batch_size",
+    "gradient_accumulation",
+    "learning_rate",
+    "mask_probability",
+    "precision",
+)
 
 
 def _data_options(command: F) -> F:
@@ -29,38 +36,43 @@ def _data_options(command: F) -> F:
                 default="lab-dual-full",
                 show_default=True,
                 metavar="NAME",
-                help="Where training begins: one of the lab's, a file of ALBEF or TCL, a folder, a ViLT.",
+                help="Initial model: one of the lab's, a checkpoint file of ALBEF or TCL, a folder, or the Hugging "
+                "Face name of a ViLT.",
             ),
             click.option(
                 "--data",
                 metavar="NAME|STUDY",
-                help="What is learnt from: a world of the lab (lab-full), or a study with pictures and references. "
-                "[default: the world of a model of the lab]",
+                help="Training data: a world of the lab (lab-full), or a study with images and references. "
+                "[default: the world of the lab's model]",
             ),
             click.option(
                 "--manifest",
                 type=click.Path(path_type=Path, dir_okay=False, exists=True),
                 metavar="FILE",
-                help="With a study: pictures of people to measure bias on (see counterbias).",
+                help="With a study: manifest of the images on which bias is measured (see counterbias).",
             ),
             click.option(
                 "--counterfactuals",
                 type=click.Path(path_type=Path, file_okay=False, exists=True),
                 metavar="DIR",
-                help="With a study, for image-swap: its pictures under the same names with somebody of the other "
-                "group, as an image translator makes them. Some may be missing.",
+                help="With a study, for image-swap: folder of counterfactual images under the same file names, with a "
+                "person of the other group (from an image translation model). Some may be missing.",
             ),
-            click.option("--tokenizer", metavar="NAME", help="The word pieces of a file of ALBEF or TCL."),
+            click.option(
+                "--tokenizer",
+                metavar="NAME",
+                help="Tokenizer of an ALBEF or TCL checkpoint file: a Hugging Face name or a folder.",
+            ),
             click.option(
                 "--lexicon",
                 metavar="NAME",
-                help="With a study: a shipped list or a TOML file. [default: gender]",
+                help="With a study: lexicon of group words, a shipped one or a TOML file. [default: gender]",
             ),
             click.option(
                 "--groups",
-                callback=names,
+                callback=comma_separated,
                 metavar="A,B",
-                help="Between which two. [default: the lexicon's first two]",
+                help="The two groups to compare. [default: the lexicon's first two]",
             ),
         )
     ):
@@ -69,52 +81,65 @@ def _data_options(command: F) -> F:
 
 
 def _training_options(command: F) -> F:
-    usual = Dose()
+    defaults = Hyperparameters()
     for option in reversed(
         (
-            click.option("--steps", type=click.IntRange(min=1), help="Steps of training. [default: 1000]"),
             click.option(
-                "--batch-size", type=click.IntRange(min=2), help="Pictures in a step. [default: 256]"
+                "--steps", type=click.IntRange(min=1), help="Number of training steps. [default: 1000]"
+            ),
+            click.option(
+                "--batch-size", type=click.IntRange(min=2), help="Images per training step. [default: 256]"
             ),
             click.option(
                 "--gradient-accumulation",
                 type=click.IntRange(min=1),
-                help="Parts that a batch is gone through in. [default: 1]",
+                help="Number of micro-batches per training step. [default: 1]",
             ),
             click.option(
                 "--learning-rate",
                 type=click.FloatRange(0, min_open=True),
-                help="Of learning, at its height. [default: 1e-4; of the lab's models 3e-4]",
+                help="Peak learning rate. [default: 1e-4; for the lab's models 3e-4]",
             ),
             click.option(
                 "--mask-probability",
                 type=click.FloatRange(0, 1, min_open=True),
-                help="Words hidden. [default: 0.15]",
+                help="Probability that a word is masked in training. [default: 0.15]",
             ),
             click.option(
-                "--precision", type=click.Choice(["float32", "bfloat16"]), help="[default: bfloat16 on a GPU]"
+                "--precision",
+                type=click.Choice(["float32", "bfloat16"]),
+                help="Floating-point precision. [default: bfloat16 on a GPU, else float32]",
             ),
             click.option(
-                "--weight", type=float, help=f"Of telling both pairs the same. [default: {usual.weight:g}]"
+                "--weight",
+                type=float,
+                help="Weight of the consistency loss (KL divergence between the original and the counterfactual pair). "
+                f"[default: {defaults.weight:g}]",
             ),
             click.option(
                 "--epsilon",
                 type=Number(),
-                help="How far an attack in training moves a pixel. [default: 8/255]",
+                help="Budget of the attack in training: largest change of a pixel. [default: 8/255]",
             ),
             click.option(
-                "--attack-steps", type=click.IntRange(min=1), help=f"Its steps. [default: {usual.steps}]"
+                "--attack-steps",
+                type=click.IntRange(min=1),
+                help=f"Number of attack steps. [default: {defaults.steps}]",
             ),
-            click.option("--attack-step-size", type=Number(), help="How far each goes. [default: 2/255]"),
             click.option(
-                "--dropout", type=float, help=f"What the method dropout drops. [default: {usual.dropout:g}]"
+                "--attack-step-size", type=Number(), help="Size of an attack step. [default: 2/255]"
+            ),
+            click.option(
+                "--dropout",
+                type=float,
+                help=f"Dropout probability of the method dropout. [default: {defaults.dropout:g}]",
             ),
             click.option(
                 "--device",
                 type=click.Choice(DEVICES),
                 default="auto",
                 show_default=True,
-                help="Where it runs.",
+                help="Device for training; auto: a GPU if there is one.",
             ),
         )
     ):
@@ -123,13 +148,13 @@ def _training_options(command: F) -> F:
 
 
 def method_command(name: str) -> click.Command:
-    """`portrayal mitigate NAME`"""
+    """Return the command `portrayal mitigate NAME`."""
     method = METHODS[name]
 
     @click.command(
         name,
-        help=f"{method.about[0].upper()}{method.about[1:]}.\n\nWrites the model with its card. "
-        "Interrupted, the same command goes on where it was.",
+        help=f"{method.description[0].upper()}{method.description[1:]}.\n\nWrites the model with its card. "
+        "Progress is checkpointed; run the same command again to resume.",
     )
     @_data_options
     @_training_options
@@ -138,28 +163,39 @@ def method_command(name: str) -> click.Command:
     def command(model: str, data: str | None, manifest: Path | None, tokenizer: str | None, seed: int, out: Path,
                 device: str, **given: Any) -> None:  # fmt: skip
         if manifest is not None:
-            raise PortrayalError("A method alone measures nothing: --manifest belongs to `mitigate compare`.")
-        need("torch", "neural", "A remedy that trains a model")
-        from portrayal.mitigate.training import remedied
+            raise PortrayalError(
+                "A single method measures nothing: --manifest belongs to `mitigate compare`."
+            )
+        need("torch", "neural", "A mitigation method that trains a model")
+        from portrayal.mitigate.training import train_mitigated
 
         comparison = _comparison(model, data, None, tokenizer, [name], None, False, device, given)
-        with progress(name, kept="steps", stages=True) as report_progress:
-            remedied(
-                comparison.model, comparison.material(), comparison.plan(method, seed), out, comparison.model.device,
+        with progress(name, unit="steps", stages=True) as report_progress:
+            train_mitigated(
+                comparison.model,
+                comparison.training_data(),
+                comparison.plan(method, seed),
+                out,
+                comparison.model.device,
                 lambda done, of: report_progress(f"{name}: training", done, of),
-            )  # fmt: skip
-        finished()
-        say(f"The model: {out}. Use it as --model {out}")
+            )
+        clear_interrupt_message()
+        echo(f"The model: {out}. Use it as --model {out}")
 
     return command
 
 
 @click.command("compare")
 @_data_options
-@click.option("--methods", callback=names, metavar="A,B", help=f"Of {', '.join(METHODS)}. [default: all]")
-@click.option("--seeds", type=click.IntRange(min=1), help="How many trainings of each method. [default: 4]")
 @click.option(
-    "--quick", is_flag=True, help="Few methods, steps and pictures: minutes, and the numbers are rough."
+    "--methods",
+    callback=comma_separated,
+    metavar="A,B",
+    help=f"Methods to compare, of {', '.join(METHODS)}. [default: all]",
+)
+@click.option("--seeds", type=click.IntRange(min=1), help="Number of training runs per method. [default: 4]")
+@click.option(
+    "--quick", is_flag=True, help="Use few methods, steps and images: takes minutes, with rough numbers."
 )
 @_training_options
 @bootstrap_option
@@ -181,30 +217,30 @@ def compare(
     force: bool,
     **given: Any,
 ) -> None:  # fmt: skip
-    """Train several methods over several seeds, measure what is left of the bias, and what it costs.
+    """Train with several methods and seeds, and measure the remaining bias and the cost.
 
-    Writes index.html, results.json, the models and what they said. Every finished training and measurement is kept; the
-    same command goes on from there.
+    Writes index.html, results.json, the models and their predictions. Progress is checkpointed; run the same command
+    again to resume.
     """
-    need("torch", "neural", "A remedy that trains a model")
-    from portrayal.mitigate.compare import MARKS, MODELS
-    from portrayal.mitigate.results import compared
+    need("torch", "neural", "A mitigation method that trains a model")
+    from portrayal.mitigate.compare import MODELS, SCORES
+    from portrayal.mitigate.results import compare_methods
 
     comparison = _comparison(model, data, manifest, tokenizer, methods, seeds, quick, device, given)
-    about = subject({"study": {"digest": comparison.start.rpartition(" ")[2]}, "methods": {}})
-    old = claim(out, about, force, beside=(MARKS, MODELS))
-    with progress("mitigate compare", kept="steps", stages=True) as report_progress:
-        results = compared(comparison, out, seed=seed, n_resamples=bootstrap, progress=report_progress)
+    subject = results_subject({"study": {"digest": comparison.start.rpartition(" ")[2]}, "methods": {}})
+    stale = claim_folder(out, subject, force, allowed=(SCORES, MODELS))
+    with progress("mitigate compare", unit="steps", stages=True) as report_progress:
+        results = compare_methods(comparison, out, seed=seed, n_resamples=bootstrap, progress=report_progress)
     results.save(out)
     page = write_page(results, out)
-    clear(old, results_files(out, pictures=bool(results.pictures.height)))
-    finished()
-    for title, columns, rows in tables(results):
-        say()
-        say(title, "bold")
-        show_table(columns, rows)
-    say()
-    say(f"The page: {page}. The models: {out / MODELS}")
+    remove_stale(stale, results_files(out, with_images=bool(results.pictures.height)))
+    clear_interrupt_message()
+    for title, columns, rows in summary_tables(results):
+        echo()
+        echo(title, "bold")
+        print_table(columns, rows)
+    echo()
+    echo(f"The page: {page}. The models: {out / MODELS}")
 
 
 def _comparison(
@@ -219,28 +255,28 @@ def _comparison(
     given: dict[str, Any],
 ) -> Any:
     from portrayal.mitigate.lab_data import lab_comparison
-    from portrayal.mitigate.settings import Choice, world_of
+    from portrayal.mitigate.settings import ComparisonOptions, training_world
 
-    attack = {"attack_steps": "steps", "attack_step_size": "step_size"}
-    dose = {attack.get(name, name): given[name] for name in _DOSE}
-    recipe = {name: given[name] for name in _RECIPE}
-    choice = Choice(methods, seeds, quick, device, recipe, dose)
-    world = world_of(model, data)
-    more = {name: given[name] for name in _OF_A_STUDY if given[name] is not None}
+    renamed = {"attack_steps": "steps", "attack_step_size": "step_size"}
+    hyperparameters = {renamed.get(name, name): given[name] for name in _METHOD_OPTIONS}
+    recipe = {name: given[name] for name in _TRAINING_OPTIONS}
+    choice = ComparisonOptions(methods, seeds, quick, device, recipe, hyperparameters)
+    world = training_world(model, data)
+    study_options = {name: given[name] for name in _STUDY_OPTIONS if given[name] is not None}
     if world is not None:
-        if manifest is not None or tokenizer is not None or more:
+        if manifest is not None or tokenizer is not None or study_options:
             raise PortrayalError(
-                "The lab has people, words, groups and other pictures of its own: --manifest, --tokenizer, --lexicon, "
+                "The lab has its own images, words, groups and counterfactuals: --manifest, --tokenizer, --lexicon, "
                 "--groups and --counterfactuals belong to a study."
             )
         return lab_comparison(model, world, choice)
     from portrayal.mitigate.study_data import study_comparison
 
-    return study_comparison(model, Path(str(data)), manifest, choice, tokenizer=tokenizer, **more)
+    return study_comparison(model, Path(str(data)), manifest, choice, tokenizer=tokenizer, **study_options)
 
 
 def __getattr__(name: str) -> click.Command:
-    """Each method is a command of its own."""
+    """Return the command of a method: each method is a command of its own."""
     if name in METHODS:
         return method_command(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

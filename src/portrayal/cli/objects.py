@@ -10,25 +10,25 @@ from typing import Any
 import click
 from PIL.Image import Image
 
-from portrayal.cli.console import finished, progress, say
+from portrayal.cli.console import clear_interrupt_message, echo, progress
 from portrayal.cli.images import (
     BY_NAME,
-    Asked,
+    BatchInference,
+    find_images,
+    image_options,
     model_name,
-    picture_options,
-    pictures_in,
-    readable,
-    tell_left_out,
+    readable_images,
+    warn_skipped_images,
 )
-from portrayal.cli.row_files import journal_beside, refuse_file, write_rows
+from portrayal.cli.row_files import checkpoint_folder, require_new_file, write_rows
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, counted
-from portrayal.models.device import best_device
-from portrayal.models.packaged import located
-from portrayal.models.vision import Seen, Vote, agreed, kind_of, load_seer
+from portrayal.models.device import resolve_device
+from portrayal.models.packaged import packaged_path
+from portrayal.models.vision import Detection, Vote, agreed_detections, image_model_kind, load_image_model
 from portrayal.models.vision.vote import Similarity
 from portrayal.results import HUMAN
 
-_DEFAULT = Vote()
+_DEFAULT_VOTE = Vote()
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 _SHARE = click.FloatRange(0, 1)
 
@@ -40,43 +40,51 @@ _SHARE = click.FloatRange(0, 1)
     required=True,
     multiple=True,
     metavar="NAME",
-    help="A classifier, a detector or a model like CLIP: a Hugging Face name, a folder, or efficientnet-lite0 "
-    "(repeatable).",
+    help="Image classifier, object detector or zero-shot model such as CLIP: a Hugging Face name, a folder, or "
+    "efficientnet-lite0 (repeatable).",
 )
-@picture_options
+@image_options
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    default=_DEFAULT.top,
+    default=_DEFAULT_VOTE.top,
     show_default=True,
     metavar="N",
-    help="Labels taken of each model, the surest.",
+    help="Number of labels per model and image: those with the highest confidence.",
 )
 @click.option(
     "--person",
     multiple=True,
-    default=_DEFAULT.person,
+    default=_DEFAULT_VOTE.person,
     show_default=True,
     metavar="WORD",
-    help="Labels with this word are dropped (repeatable).",
+    help="Drop labels that contain this word (repeatable).",
 )
 @click.option(
-    "--threshold", type=_SHARE, default=_DEFAULT.threshold, show_default=True, help="Least confidence."
+    "--threshold",
+    type=_SHARE,
+    default=_DEFAULT_VOTE.threshold,
+    show_default=True,
+    help="Minimum confidence of a label.",
 )
 @click.option(
     "--agree",
     type=click.FloatRange(-1, 1),
-    default=_DEFAULT.agree,
+    default=_DEFAULT_VOTE.agree,
     show_default=True,
-    help="With several models: the least cosine at which labels of two of them agree.",
+    help="With several models: minimum cosine similarity at which labels of two models agree.",
 )
 @click.option(
     "--vectors",
     metavar="NAME",
-    help="Word vectors for that cosine, a file or a package; without them only equal labels agree.",
+    help="Word vectors for the cosine similarity: a file or an installed package. [default: none; only equal labels "
+    "agree]",
 )
 @click.option(
-    "--labels", type=_FILE, metavar="FILE", help="What models like CLIP choose from, one label a line."
+    "--labels",
+    type=_FILE,
+    metavar="FILE",
+    help="Candidate labels of zero-shot models such as CLIP, one per line.",
 )
 def command(
     models: tuple[str, ...],
@@ -92,111 +100,121 @@ def command(
     vectors: str | None,
     labels: Path | None,
 ) -> None:
-    """Name the objects in the pictures of a folder, by one model or by several that have to agree.
+    """Label the objects in the images of a folder with one model, or with several that must agree.
 
-    Writes image_id, label, kind, source and confidence, which `portrayal import ... --objects FILE` reads. What is
-    finished is kept when the command is interrupted; the same command goes on from there.
+    Writes the columns image_id, label, kind, source and confidence, which `portrayal import ... --objects FILE` reads.
+    Progress is checkpointed; run the same command again to resume.
     """
-    refuse_file(out)
-    sources = _sources(models)
+    require_new_file(out)
+    sources = _source_names(models)
     if vectors is not None and len(models) == 1:
-        raise click.UsageError("--vectors is about labels of several models, and one is given.")
-    if vectors is not None and not Path(located(vectors)).exists():
+        raise click.UsageError("--vectors compares labels of several models, but one is given.")
+    if vectors is not None and not Path(packaged_path(vectors)).exists():
         raise PortrayalError(
             f"There are no word vectors '{vectors}': neither a file nor an installed package."
         )
-    best_device(device)  # to complain before all pictures have been read
-    kinds = {model: kind_of(model) for model in models}
-    chosen = _label_lines(labels) if labels else None
-    if chosen and "zero-shot" not in kinds.values():
-        raise click.UsageError("--labels is for models like CLIP, and none is given.")
+    resolve_device(device)  # raises an error before all images are read
+    kinds = {model: image_model_kind(model) for model in models}
+    zero_shot_labels = _read_labels(labels) if labels else None
+    if zero_shot_labels and "zero-shot" not in kinds.values():
+        raise click.UsageError("--labels is for zero-shot models such as CLIP, but none is given.")
     vote = Vote(top, person, threshold, agree)
     problems = Problems(skip_bad)
-    kept = journal_beside(out)
+    checkpoint = checkpoint_folder(out)
     with progress("objects") as report_progress:
-        pictures = readable(pictures_in(images, ids == BY_NAME, problems), problems, report_progress)
-    with progress("objects", kept="images", stages=True) as report_progress:
-        seen: dict[str, dict[str, list[Seen]]] = {image: {} for image in pictures}
+        files = readable_images(find_images(images, ids == BY_NAME, problems), problems, report_progress)
+    with progress("objects", unit="images", stages=True) as report_progress:
+        detections: dict[str, dict[str, list[Detection]]] = {image: {} for image in files}
         for model, source in sources.items():
-            own = chosen if kinds[model] == "zero-shot" else None
-            asked = Asked(f"looking with {source}", model, (own, top), _loader(model, device, own, top))
-            for image, found in asked.answers(pictures, kept, report_progress).items():
-                seen[image][source] = [Seen(label, sure) for label, sure in found]
-    rows = _rows(seen, vote, _similarity(vectors, seen))
+            model_labels = zero_shot_labels if kinds[model] == "zero-shot" else None
+            inference = BatchInference(
+                f"detecting objects with {source}",
+                model,
+                (model_labels, top),
+                _loader(model, device, model_labels, top),
+            )
+            for image, detected in inference.run(files, checkpoint, report_progress).items():
+                detections[image][source] = [Detection(label, confidence) for label, confidence in detected]
+    rows = _rows(detections, vote, _similarity(vectors, detections))
     if not rows:
         raise PortrayalError(
-            f"No object is left of what was seen in {len(pictures):,} pictures; ask for less with --threshold"
+            f"No object was detected in {len(files):,} images; lower --threshold"
             + (" or --agree." if len(models) > 1 else ".")
         )
     write_rows(out, rows)
-    shutil.rmtree(kept, ignore_errors=True)  # only now: until here a kill must lose nothing
-    finished()
-    tell_left_out(problems)
+    # Only after the file is written, so that a kill before this point loses nothing.
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    clear_interrupt_message()
+    warn_skipped_images(problems)
     with_any = len({row["image_id"] for row in rows})
-    say(f"{counted(len(rows), 'object')} in {with_any:,} of {counted(len(pictures), 'picture')}: {out}")
+    echo(f"{counted(len(rows), 'object')} in {with_any:,} of {counted(len(files), 'image')}: {out}")
 
 
-def _sources(models: Sequence[str]) -> dict[str, str]:
-    """Model to the name by which its objects are known: the last part, or the whole where that is not enough."""
+def _source_names(models: Sequence[str]) -> dict[str, str]:
+    """Return the source name of each model: the last part of its name, or the whole name if that is not unique."""
     if len(set(models)) < len(models):
-        raise click.UsageError("each --model counts once; one is given twice.")
-    short = [model_name(model) for model in models]
+        raise click.UsageError("each --model may be given once; one is given twice.")
+    last_parts = [model_name(model) for model in models]
     names = {
-        model: last if short.count(last) == 1 else model for model, last in zip(models, short, strict=True)
+        model: last if last_parts.count(last) == 1 else model
+        for model, last in zip(models, last_parts, strict=True)
     }
     if HUMAN in names.values():
-        raise PortrayalError(f"No model may be called '{HUMAN}', which stands for people's labels.")
+        raise PortrayalError(f"No model may be called '{HUMAN}', which stands for human labels.")
     return names
 
 
-def _label_lines(path: Path) -> list[str]:
+def _read_labels(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise InputError([Problem(str(path), "text in UTF-8", "something else")]) from None
-    found = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    if len(found) < 2:
-        raise InputError([Problem(str(path), "at least two labels, one a line", f"{len(found)}")])
-    return found
+    labels = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if len(labels) < 2:
+        raise InputError([Problem(str(path), "at least two labels, one a line", f"{len(labels)}")])
+    return labels
 
 
 def _loader(
     model: str, device: str, labels: list[str] | None, top: int
 ) -> Callable[[], Callable[[Sequence[Image]], list[Any]]]:
     def load() -> Callable[[Sequence[Image]], list[Any]]:
-        seer = load_seer(model, device, labels)
-        return lambda pictures: [
-            [(one.label, one.confidence) for one in found[:top]] for found in seer.see(pictures)
+        detector = load_image_model(model, device, labels)
+        return lambda images: [
+            [(detection.label, detection.confidence) for detection in detected[:top]]
+            for detected in detector.detect(images)
         ]
 
     return load
 
 
-def _similarity(vectors: str | None, seen: Mapping[str, Mapping[str, Sequence[Seen]]]) -> Similarity:
-    """The cosine of two labels, each the mean of its words; unknown where there are no vectors."""
+def _similarity(
+    vectors: str | None, detections: Mapping[str, Mapping[str, Sequence[Detection]]]
+) -> Similarity:
+    """Return the cosine similarity of two labels, each the mean of its words' vectors; None without vectors."""
     if vectors is None:
         return lambda _one, _other: None
     from portrayal.models.word_vectors import cosine, load_vectors
 
-    labels = {one.label for sources in seen.values() for found in sources.values() for one in found}
+    labels = {d.label for sources in detections.values() for detected in sources.values() for d in detected}
     words = {label: label.replace("-", " ").split() for label in labels}
-    known = load_vectors(vectors, only={word for label in labels for word in words[label]})
-    means = {label: known.mean(words[label]) for label in labels}
-    return lambda one, other: cosine(means[one], means[other])
+    word_vectors = load_vectors(vectors, only={word for label in labels for word in words[label]})
+    means = {label: word_vectors.mean(words[label]) for label in labels}
+    return lambda first, second: cosine(means[first], means[second])
 
 
 def _rows(
-    seen: Mapping[str, Mapping[str, Sequence[Seen]]], vote: Vote, similarity: Similarity
+    detections: Mapping[str, Mapping[str, Sequence[Detection]]], vote: Vote, similarity: Similarity
 ) -> list[dict[str, object]]:
     return [
         {
             "image_id": image,
-            "label": one.label,
+            "label": detection.label,
             "kind": "object",
             "source": source,
-            "confidence": round(one.confidence, 6),
+            "confidence": round(detection.confidence, 6),
         }
-        for image, sources in seen.items()
-        for source, found in agreed(sources, vote, similarity).items()
-        for one in found
+        for image, sources in detections.items()
+        for source, kept in agreed_detections(sources, vote, similarity).items()
+        for detection in kept
     ]

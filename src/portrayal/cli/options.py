@@ -1,4 +1,4 @@
-"""Options that several commands share, and options made from a metric's own parameters."""
+"""Options shared by several commands, and options generated from a metric's parameters."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from portrayal.stats import RESAMPLES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SHARED = ("skip_bad",)  # options of every score, which some metrics have a use for too
+SHARED_OPTIONS = ("skip_bad",)  # options of every `score` command that some metrics also take as a parameter
 FORMATS: dict[str, Callable[[Results], str]] = {"json": Results.to_json, "csv": to_csv, "md": to_markdown}
 
 
 class Number(click.ParamType[float]):
-    """A number or a fraction: 0.03, 8/255."""
+    """Parse a number or a fraction: 0.03, 8/255."""
 
     name = "N|N/255"
 
@@ -36,25 +36,27 @@ class Number(click.ParamType[float]):
             return self.fail(f"expected a number such as 0.03 or 8/255, got {value!r}.", param, ctx)
 
 
-def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+def comma_separated(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     if value is None:
         return None
-    found = [name.strip() for name in value.split(",") if name.strip()]
-    if not found:
+    items = [name.strip() for name in value.split(",") if name.strip()]
+    if not items:
         raise click.BadParameter("expected names separated by commas.")
-    return found
+    return items
 
 
-def numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+def comma_separated_integers(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
     if value is None:
         return None
     try:
-        found = tuple(int(number) for number in value.split(","))
+        integers = tuple(int(number) for number in value.split(","))
     except ValueError:
         raise click.BadParameter("expected whole numbers separated by commas.") from None
-    if min(found) < 0 or len(set(found)) < len(found):
+    if min(integers) < 0 or len(set(integers)) < len(integers):
         raise click.BadParameter("expected different numbers of 0 or more.")
-    return found
+    return integers
 
 
 def study_argument(command: F) -> F:
@@ -62,12 +64,19 @@ def study_argument(command: F) -> F:
 
 
 def systems_option(command: F) -> F:
-    return click.option("--systems", callback=names, metavar="A,B", help="Only these systems.")(command)
+    return click.option(
+        "--systems",
+        callback=comma_separated,
+        metavar="A,B",
+        help="Only these systems, separated by commas. [default: all]",
+    )(command)
 
 
 def attribute_option(command: F) -> F:
     return click.option(
-        "--attribute", metavar="NAME", help="The attribute whose groups are compared; by default every one."
+        "--attribute",
+        metavar="NAME",
+        help="Attribute whose groups are compared, such as gender. [default: every attribute of the study]",
     )(command)
 
 
@@ -83,7 +92,7 @@ def bootstrap_option(command: F) -> F:
         type=click.IntRange(min=20),
         default=RESAMPLES,
         show_default=True,
-        help="Bootstrap draws behind intervals.",
+        help="Number of bootstrap resamples for confidence intervals.",
     )(command)
 
 
@@ -93,12 +102,16 @@ def workers_option(command: F) -> F:
         type=click.IntRange(min=1),
         default=lambda: os.cpu_count() or 1,
         metavar="N",
-        help="Processes; by default one per core.",
+        help="Number of worker processes. [default: one per CPU core]",
     )(command)
 
 
 def skip_bad_option(command: F) -> F:
-    return click.option("--skip-bad", is_flag=True, help="Leave bad rows out, and say how many.")(command)
+    return click.option(
+        "--skip-bad",
+        is_flag=True,
+        help="Skip invalid rows and report how many were skipped, instead of stopping.",
+    )(command)
 
 
 def out_option(command: F) -> F:
@@ -107,29 +120,34 @@ def out_option(command: F) -> F:
         type=click.Path(path_type=Path, file_okay=False),
         required=True,
         metavar="DIR",
-        help="Where to write.",
+        help="Output folder.",
     )(command)
 
 
 def output_options(command: F) -> F:
-    """--json FILE and --format, for commands whose outcome is results."""
+    """Add --json FILE and --format, for commands that produce results."""
     path = click.Path(path_type=Path, dir_okay=False)
-    written = click.option(
-        "--json", "json_file", type=path, metavar="FILE", help="Also write the results here."
+    json_option = click.option(
+        "--json", "json_file", type=path, metavar="FILE", help="Also save the results to this JSON file."
     )
-    styles = click.Choice(["table", *FORMATS])
-    printed = click.option(
-        "--format", "style", type=styles, default="table", show_default=True, help="What to print."
+    formats = click.Choice(["table", *FORMATS])
+    format_option = click.option(
+        "--format",
+        "style",
+        type=formats,
+        default="table",
+        show_default=True,
+        help="Output format on the terminal.",
     )
-    return written(printed(command))
+    return json_option(format_option(command))
 
 
 def metric_options(metric: Metric) -> list[click.Option]:
-    """One option per keyword of the metric: its type from the annotation, its help from the annotation's text.
+    """Return one option per keyword of the metric; type and help come from the parameter's annotation.
 
-    Not for those that every command has: --skip-bad is one word for rows and pictures.
+    Options that every command has are left out: one --skip-bad serves rows and images.
     """
-    return [_option(parameter) for name, parameter in metric.options.items() if name not in SHARED]
+    return [_option(parameter) for name, parameter in metric.options.items() if name not in SHARED_OPTIONS]
 
 
 def _option(parameter: inspect.Parameter) -> click.Option:
@@ -137,31 +155,45 @@ def _option(parameter: inspect.Parameter) -> click.Option:
     if get_origin(annotation) is typing.Annotated:
         annotation, text = get_args(annotation)[:2]
     default = None if parameter.default is inspect.Parameter.empty else parameter.default
-    flag = f"--{parameter.name.replace('_', '-')}"
+    # The explicit name keeps its case: click would pass --C as `c`.
+    name, flag = parameter.name, f"--{parameter.name.replace('_', '-')}"
     kinds = get_args(annotation) if get_origin(annotation) is types.UnionType else (annotation,)
     if bool in kinds:
-        shown = default is not None
-        return click.Option([f"{flag}/--no-{flag[2:]}"], default=default, show_default=shown, help=text)
-    several = next((get_args(kind)[0] for kind in kinds if get_origin(kind) is tuple), None)
-    if several is int:  # numbers stand in one text, names come one by one
-        usual = None if default is None else ",".join(map(str, default))
+        show_default = default is not None
         return click.Option(
-            [flag], callback=numbers, metavar="N,N", default=usual, show_default=usual is not None, help=text
+            [f"{flag}/--no-{flag[2:]}", name], default=default, show_default=show_default, help=text
         )
-    if several is not None:
-        kind = _type(several)
-        return click.Option([flag], type=kind, multiple=True, default=default, show_default=True, help=text)
+    element = next((get_args(kind)[0] for kind in kinds if get_origin(kind) is tuple), None)
+    if element is int:  # integers are one comma-separated text, names repeat the option
+        default_text = None if default is None else ",".join(map(str, default))
+        return click.Option(
+            [flag, name],
+            callback=comma_separated_integers,
+            metavar="N,N",
+            default=default_text,
+            show_default=default_text is not None,
+            help=text,
+        )
+    if element is not None:
+        element_type = _click_type(element)
+        return click.Option(
+            [flag, name], type=element_type, multiple=True, default=default, show_default=True, help=text
+        )
     return click.Option(
-        [flag], type=_type(annotation), default=default, show_default=default is not None, help=text
+        [flag, name],
+        type=_click_type(annotation),
+        default=default,
+        show_default=default is not None,
+        help=text,
     )
 
 
-def _type(annotation: Any) -> click.ParamType[Any]:
+def _click_type(annotation: Any) -> click.ParamType[Any]:
     if get_origin(annotation) is Literal:
         return click.Choice([str(choice) for choice in get_args(annotation)])
     if annotation in (int, float):
         return click.INT if annotation is int else click.FLOAT
     if get_origin(annotation) in (typing.Union, types.UnionType):  # "str | Lexicon | None": a user types text
         plain = [kind for kind in get_args(annotation) if kind in (int, float) or get_origin(kind) is Literal]
-        return _type(plain[0]) if plain else click.STRING
+        return _click_type(plain[0]) if plain else click.STRING
     return click.STRING

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from portrayal.cli.console import say
-from portrayal.cli.folders import claim, clear, force_option, results_files, subject
-from portrayal.cli.options import names, out_option
+from portrayal.cli.console import echo
+from portrayal.cli.folders import claim_folder, force_option, remove_stale, results_files, results_subject
+from portrayal.cli.options import comma_separated, out_option
 from portrayal.files import write_text
 from portrayal.report import to_csv, to_markdown, write_page
-from portrayal.report.export.exports import ALL, EXPORTS, exports, write_exports
+from portrayal.report.export.exports import ALL, EXPORTS, resolve_exports, write_exports
 from portrayal.results import Results
 
 
@@ -21,23 +21,23 @@ from portrayal.results import Results
 @force_option
 @click.option(
     "--export",
-    "wanted",
-    callback=names,
+    "export_names",
+    callback=comma_separated,
     metavar="A,B",
-    help=f"Also write these, for papers and model cards: {', '.join(EXPORTS)} or {ALL}.",
+    help=f"Also export these, for papers and model cards: {', '.join(EXPORTS)} or {ALL}.",
 )
-def command(results: Path, out: Path, force: bool, wanted: list[str] | None) -> None:
+def command(results: Path, out: Path, force: bool, export_names: list[str] | None) -> None:
     """Write the page, the results and their tables again from RESULTS, a results file or its folder."""
-    chosen = exports(wanted or ())  # a name that is not known is said before anything is written
+    chosen = resolve_exports(export_names or ())  # raises an error for an unknown name before anything is written
     loaded = Results.load(results)
-    old = claim(out, subject(loaded.provenance), force)
+    stale = claim_folder(out, results_subject(loaded.provenance), force)
     loaded.save(out)
     write_text(out / "results.csv", to_csv(loaded))
     write_text(out / "results.md", to_markdown(loaded))
-    say(f"The page: {write_page(loaded, out)}")
+    echo(f"The page: {write_page(loaded, out)}")
     exported = write_exports(loaded, out, chosen)
     tables = [out / "results.csv", out / "results.md"]
     written = [*tables, *(file for files in exported.values() for file in files)]
-    clear(old, results_files(out, pictures=bool(loaded.pictures.height), more=written))
+    remove_stale(stale, results_files(out, with_images=bool(loaded.pictures.height), more=written))
     for name, files in exported.items():
-        say(f"{name}: {len(files)} files in {files[0].parent}" if files else f"{name}: nothing to write")
+        echo(f"{name}: {len(files)} files in {files[0].parent}" if files else f"{name}: nothing to write")

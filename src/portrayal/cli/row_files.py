@@ -1,4 +1,4 @@
-"""A new file of plain rows, CSV or JSON Lines by its ending."""
+"""Writing rows to a new CSV or JSON Lines file, by file extension."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from portrayal.files import replacing
 ENDINGS = (".csv", ".jsonl")
 
 
-def refuse_file(path: Path) -> None:
-    """Before any work is done: the file must be new, and of an ending that is known."""
+def require_new_file(path: Path) -> None:
+    """Raise an error, before any work is done, if the file exists or its extension is unknown."""
     if path.suffix.lower() not in ENDINGS:
         raise click.BadParameter(
             f"expected a file ending in {' or '.join(ENDINGS)}, got {path.name!r}.", param_hint="--out"
@@ -26,7 +26,7 @@ def refuse_file(path: Path) -> None:
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Rows with the same columns, at least one."""
+    """Write one or more rows that have the same columns."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         if path.suffix.lower() == ".csv":
             table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -36,6 +36,6 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def journal_beside(path: Path) -> Path:
-    """Where a command keeps what is finished until the file is whole."""
-    return path.with_name(f".{path.name}-journal")
+def checkpoint_folder(path: Path) -> Path:
+    """Return the folder of checkpoints that a command uses until the output file is complete."""
+    return path.with_name(f".{path.name}-checkpoint")

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from portrayal.auditing import score
-from portrayal.cli.console import progress, raw, say
+from portrayal.cli.console import echo, progress, write_raw
 from portrayal.cli.options import (
     FORMATS,
-    SHARED,
+    SHARED_OPTIONS,
     attribute_option,
     metric_options,
     output_options,
@@ -23,13 +23,13 @@ from portrayal.cli.options import (
     workers_option,
 )
 from portrayal.cli.study_loading import load_study
-from portrayal.cli.tables import show_cautions, show_results
+from portrayal.cli.tables import print_cautions, print_results
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.results import Results
 
 
 class _Metrics(click.Group):
-    """A subcommand per metric, with that metric's own options."""
+    """One subcommand per metric, with that metric's own options."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(METRICS)
@@ -40,7 +40,7 @@ class _Metrics(click.Group):
 
 @click.group("score", cls=_Metrics, subcommand_metavar="METRIC STUDY [OPTIONS]")
 def command() -> None:
-    """Run one metric on a study and print it; `portrayal score METRIC --help` lists its options."""
+    """Run one metric on a study and print the results; `portrayal score METRIC --help` lists its options."""
 
 
 def _command(metric: Metric) -> click.Command:
@@ -69,20 +69,20 @@ def _command(metric: Metric) -> click.Command:
             "seed": seed,
             "workers": workers,
         }
-        given = {"skip_bad": skip_bad}
-        options |= {name: given[name] for name in SHARED if name in metric.options}
+        shared_options = {"skip_bad": skip_bad}
+        options |= {name: shared_options[name] for name in SHARED_OPTIONS if name in metric.options}
         if stream:
             with progress(metric.name) as report_progress:
                 results = metric.stream(study, **shared, progress=report_progress, **options)
         else:
-            read = load_study(study, skip_bad)
+            loaded = load_study(study, skip_bad)
             with (
                 progress(metric.name)
-                if workers > 1 or metric.at_once(options)
+                if workers > 1 or metric.sources_together(options)
                 else nullcontext() as report_progress
             ):
-                results = score(read, metric, **shared, progress=report_progress, **options)
-        _show(results, json_file, style)
+                results = score(loaded, metric, **shared, progress=report_progress, **options)
+        _print_score(results, json_file, style)
 
     run.params += metric_options(metric)
     if hasattr(metric, "stream"):
@@ -90,21 +90,21 @@ def _command(metric: Metric) -> click.Command:
             click.Option(
                 ["--stream"],
                 is_flag=True,
-                help="Read the study part by part (study.toml lists several files of captions), in bounded memory; "
-                "measurements that need all images at once are left out.",
+                help="Read the study in parts (study.toml lists several caption files) in bounded memory; "
+                "measurements that need all images at once are skipped.",
             )
         )
     return workers_option(run) if metric.slow else run
 
 
-def _show(results: Results, json_file: Path | None, style: str) -> None:
+def _print_score(results: Results, json_file: Path | None, style: str) -> None:
     if json_file is not None:
         results.save(json_file)
     if style == "table":
-        show_results(results)
+        print_results(results)
         for skip in results.provenance.get("skipped", ()):
-            say(f"Not measured: {skip['metric']}, {skip['attribute']}. {skip['reason']}")
-        say()
-        show_cautions(results)
+            echo(f"Not measured: {skip['metric']}, {skip['attribute']}. {skip['reason']}")
+        echo()
+        print_cautions(results)
     else:
-        raw(FORMATS[style](results))
+        write_raw(FORMATS[style](results))

@@ -1,58 +1,58 @@
-"""Results as tables on the terminal."""
+"""Printing results as tables on the terminal."""
 
 from __future__ import annotations
 
-from portrayal.cli.console import COLUMN_GAP, console, say, show_table
+from portrayal.cli.console import COLUMN_GAP, console, echo, print_table
 from portrayal.errors import counted
 from portrayal.report.findings.findings import conclusions
 from portrayal.report.tables.layout import (
-    bare,
-    caution_sentences,
-    cell,
     footnotes,
-    sections,
-    strongest,
-    with_interval,
+    format_cell,
+    format_value,
+    format_with_ci,
+    make_tables,
+    strongest_items,
+    study_cautions,
 )
-from portrayal.report.tables.table import Row, Section
+from portrayal.report.tables.table import Table, TableRow
 from portrayal.results import Results
 
-SHOWN_ITEMS = 5  # words or objects for each system and group
+MAX_ITEMS = 5  # words or objects per system and group
 
 
-def show_results(results: Results, items: int = SHOWN_ITEMS, rest: str = "--format csv shows it") -> None:
-    """Each metric as a table, with what is undefined or rests on too little said below it.
+def print_results(results: Results, items: int = MAX_ITEMS, rest: str = "--format csv shows it") -> None:
+    """Print a table per metric, with footnotes about undefined numbers and numbers with too little data.
 
-    `items` limits the words or objects of each system and group; `rest` says where the others are.
+    `items` limits the words or objects per system and group; `rest` says where the others are.
     """
-    found = sections(results)
-    for number, whole in enumerate(found):
-        if any(_same(whole, other) and other.side_by_side for other in found[:number]):
-            continue  # its headlines stand in the table before it
-        section = strongest(whole, items)
+    all_sections = make_tables(results)
+    for number, full in enumerate(all_sections):
+        if any(_same_metric(full, other) and other.side_by_side for other in all_sections[:number]):
+            continue  # its headlines are in the table before it
+        section = strongest_items(full, items)
         title = f"{section.metric} by {section.attribute}" if section.attribute else section.metric
-        say()
-        say(", ".join(filter(None, (title, section.part))), style="bold")
-        _show_section(section)
+        echo()
+        echo(", ".join(filter(None, (title, section.subtitle))), style="bold")
+        _print_section(section)
         if section.side_by_side:
-            say(f"The rest of each is in the results ({rest}).", style="dim")
-        if section.hidden:
-            say(f"{section.hidden:,} more rows are in the results ({rest}).", style="dim")
+            echo(f"The rest of each is in the results ({rest}).", style="dim")
+        if section.n_hidden:
+            echo(f"{section.n_hidden:,} more rows are in the results ({rest}).", style="dim")
         for reason in [*section.notes, *footnotes(section.rows)]:
-            say(reason, style="dim")
+            echo(reason, style="dim")
 
 
-def show_findings(results: Results) -> None:
-    """What the page calls findings, or that there are none."""
+def print_findings(results: Results) -> None:
+    """Print the findings of the page, or that there are none."""
     concluded = conclusions(results)
     corrected = f"(Holm, 5 %, {counted(concluded.comparisons, 'comparison')})"
     if not concluded.sentences:
         return
-    say(f"Findings {corrected}" if concluded.findings else f"No finding {corrected}.", style="bold")
+    echo(f"Findings {corrected}" if concluded.findings else f"No finding {corrected}.", style="bold")
     for finding in concluded.findings:
-        say(f"- {finding.text}")
+        echo(f"- {finding.text}")
     if concluded.findings:
-        nothing = [
+        without = [
             f"{word} {', '.join(names)}"
             for word, names in (
                 ("for", concluded.without_finding),
@@ -60,46 +60,50 @@ def show_findings(results: Results) -> None:
             )
             if names
         ]
-        if nothing:
-            say(f"No finding {', and none '.join(nothing)}.", style="dim")
-    say()
+        if without:
+            echo(f"No finding {', and none '.join(without)}.", style="dim")
+    echo()
 
 
-def show_cautions(results: Results) -> None:
-    """What a reader must know of the study, before the tables' own footnotes are forgotten."""
-    for sentence in caution_sentences(results.provenance):
-        say(f"Caution: {sentence}", style="yellow")
+def print_cautions(results: Results) -> None:
+    """Print the cautions about the study."""
+    for sentence in study_cautions(results.provenance):
+        echo(f"Caution: {sentence}", style="yellow")
 
 
-def _same(one: Section, other: Section) -> bool:
-    return (one.metric, one.attribute) == (other.metric, other.attribute)
+def _same_metric(section: Table, other: Table) -> bool:
+    return (section.metric, section.attribute) == (other.metric, other.attribute)
 
 
-def _show_section(section: Section) -> None:
-    """A column per term, as precise as the terminal is wide; a line per number where it is too narrow for that."""
+def _print_section(section: Table) -> None:
+    """Print a column per term, with CIs if the terminal is wide enough; a line per number if it is too narrow."""
     item = ["item"] if section.has_items else []
-    head = [section.first, *([section.second] if section.grouped else []), *item]
+    head = [section.first_column, *([section.second_column] if section.has_second_column else []), *item]
 
-    def about(row: Row) -> list[str]:
-        whom = [row.group or "all"] if section.grouped else []
-        return [row.system or "", *whom, *([row.item or "all"] if item else [])]
+    def row_labels(row: TableRow) -> list[str]:
+        group = [row.group or "all"] if section.has_second_column else []
+        return [row.system or "", *group, *([row.item or "all"] if item else [])]
 
-    for write in (with_interval, bare):
+    for formatter in (format_with_ci, format_value):
         lines = [
             [
-                *about(row),
-                *(cell(row, t, write) for t in section.terms),
-                *(row.chance if section.tests else ()),
+                *row_labels(row),
+                *(format_cell(row, t, formatter) for t in section.columns),
+                *(row.p_and_q if section.has_p_values else ()),
                 row.n,
             ]
             for row in section.rows
         ]
-        columns = [*head, *section.terms, *(["p", "q"] if section.tests else []), "n"]
+        columns = [*head, *section.columns, *(["p", "q"] if section.has_p_values else []), "n"]
         if (
             sum(max(len(line[i]) for line in [columns, *lines]) + COLUMN_GAP for i in range(len(columns)))
             <= console().width
         ):
-            show_table(columns, lines, set(range(len(head), len(columns))))
+            print_table(columns, lines, set(range(len(head), len(columns))))
             return
-    long = [[*about(row), term, cell(row, term, with_interval)] for row in section.rows for term in row.cells]
-    show_table([*head, "system" if section.by_term else "term", "value"], long, {len(head) + 1})
+    long_rows = [
+        [*row_labels(row), term, format_cell(row, term, format_with_ci)]
+        for row in section.rows
+        for term in row.cells
+    ]
+    print_table([*head, "system" if section.by_term else "term", "value"], long_rows, {len(head) + 1})

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from portrayal.cli.console import say, show_table, warn
+from portrayal.cli.console import echo, print_table, print_warning
 from portrayal.cli.options import skip_bad_option, study_argument
-from portrayal.cli.row_files import refuse_file, write_rows
+from portrayal.cli.row_files import require_new_file, write_rows
 from portrayal.cli.study_loading import load_study
 from portrayal.counterfactual.concepts import BIAS_PROMPT, KINDS, STEREOTYPES, TEMPLATES, article
 from portrayal.counterfactual.manifest import check_manifest, read_manifest, write_manifest
 from portrayal.errors import PortrayalError, counted
-from portrayal.vl_bias import counts, mine
+from portrayal.vl_bias import count_candidates, mine_candidates
 from portrayal.vl_bias.pairs import read_pairs
 
 _OUT = click.option(
@@ -23,27 +23,27 @@ _OUT = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
     metavar="FILE",
-    help="The manifest to write, ending in .csv.",
+    help="Output manifest, .csv; must not exist.",
 )
 
 
 @click.group("vl-bias")
 def command() -> None:
-    """Manifests for CounterBias: which picture shows which group with which activity or occupation."""
+    """Manifests for CounterBias: the group and the activity or occupation that each image shows."""
 
 
 @command.command("concepts")
 def concepts_command() -> None:
-    """List the concepts of VL-Bias, whom its raters tie them to, and its templates."""
+    """List the concepts of VL-Bias, the group that its raters associate with each, and its templates."""
     rows = [
         [kind, f"{article(kind, concept)} {concept}".strip(), STEREOTYPES.get(concept, "")]
         for kind, concepts in KINDS.items()
         for concept in concepts
     ]
-    show_table(["kind", "concept", "raters tie it to"], rows)
-    say()
-    show_table(["template", "text"], [[name, text] for name, text in TEMPLATES.items()])
-    say(f"The prompt of its attack: {BIAS_PROMPT}")
+    print_table(["kind", "concept", "raters associate it with"], rows)
+    echo()
+    print_table(["template", "text"], [[name, text] for name, text in TEMPLATES.items()])
+    echo(f"The prompt of its attack: {BIAS_PROMPT}")
 
 
 @command.command("check")
@@ -52,26 +52,26 @@ def concepts_command() -> None:
     "--images",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where the pictures are; by default beside the manifest.",
+    help="Folder of the manifest's images. [default: the manifest's folder]",
 )
 @skip_bad_option
 def check_command(manifest: Path, images: Path | None, skip_bad: bool) -> None:
-    """Count the pictures of MANIFEST, and say what is wrong with it and what it lacks.
+    """Validate MANIFEST: count its images by concept and group, and report problems.
 
-    MANIFEST is a CSV or TSV file with the columns image, group, concept and kind, and perhaps counterfactual: the same
-    picture with somebody of the other group. Exit code 2 when something is wrong.
+    MANIFEST is a CSV or TSV file with the columns image, group, concept and kind, and optionally counterfactual: the
+    same image with a person of the other group. Exit code 2 if there is a problem.
     """
-    read = read_manifest(manifest, images, skip_bad)
-    checked = check_manifest(read)
-    groups = sorted(read.groups)
-    _show_counts(checked.counts, groups)
-    exact = sum(one.exact is not None for one in read.instances)
-    told = f", {exact:,} with their counterfactual" if exact else ""
-    say(f"{counted(len(read.instances), 'row')}{told}.")
+    loaded = read_manifest(manifest, images, skip_bad)
+    checked = check_manifest(loaded)
+    groups = sorted(loaded.groups)
+    _print_counts(checked.counts, groups)
+    with_counterfactual = sum(instance.counterfactual is not None for instance in loaded.instances)
+    suffix = f", {with_counterfactual:,} with their counterfactual" if with_counterfactual else ""
+    echo(f"{counted(len(loaded.instances), 'row')}{suffix}.")
     for warning in checked.warnings:
-        say(f"Note: {warning}")
-    if read.left_out:
-        warn(f"{counted(read.left_out, 'bad row', 'was')} left out.")
+        echo(f"Note: {warning}")
+    if loaded.left_out:
+        print_warning(f"{counted(loaded.left_out, 'bad row', 'was')} left out.")
 
 
 @command.command("mine")
@@ -82,7 +82,7 @@ def check_command(manifest: Path, images: Path | None, skip_bad: bool) -> None:
     default="gender",
     show_default=True,
     metavar="NAME",
-    help="The words that name groups: a shipped list, or a file.",
+    help="Lexicon of group words: a shipped one or a TOML file.",
 )
 @click.option(
     "--min-captions",
@@ -90,34 +90,43 @@ def check_command(manifest: Path, images: Path | None, skip_bad: bool) -> None:
     default=1,
     show_default=True,
     metavar="N",
-    help="Captions of a picture that must say the same.",
+    help="Minimum number of captions of an image that must agree.",
 )
 @skip_bad_option
 def mine_command(study: Path, out: Path, lexicon: str, min_captions: int, skip_bad: bool) -> None:
-    """Propose pictures for a manifest from what people's captions in STUDY say.
+    """Propose images for a manifest from the human captions of STUDY.
 
-    A caption proposes its picture where it names one group, speaks of one person, and says that this person does one
-    activity or has one occupation. The file is a manifest with the columns saying, captions and caption besides: look
-    at each picture, and take out the rows that are wrong.
+    An image is proposed if a caption mentions one person of one group, with one activity or occupation. The file is a
+    manifest with the additional columns saying, captions and caption: check each image, and delete wrong rows.
     """
-    _refuse(out)
-    read = load_study(study, skip_bad)
-    if not read.references.height:
-        raise PortrayalError("The study holds no captions by people, which are what is searched.")
-    found = mine(read, lexicon=lexicon, least=min_captions)
-    if not found:
+    _check_output(out)
+    loaded = load_study(study, skip_bad)
+    if not loaded.references.height:
+        raise PortrayalError("The study has no human captions to search (references).")
+    candidates = mine_candidates(loaded, lexicon=lexicon, min_captions=min_captions)
+    if not candidates:
         raise PortrayalError(
-            "No caption says of one person of one group what they do or are; nothing is written."
+            "No caption names an activity or occupation of one person of one group; nothing is written."
         )
-    lost = [one.image for one in found if one.image not in read.pictures] if read.images is not None else []
-    named = [replace(one, image=_file(one.image, read.pictures)) for one in found]
-    write_rows(out, [asdict(one) for one in named])
-    _show_counts(counts(found), list(dict.fromkeys(one.group for one in found)))
-    if lost:
-        warn(
-            f"{len(set(lost)):,} images have no picture in {read.images}; the file has their id, such as {lost[0]}."
+    missing = (
+        [candidate.image for candidate in candidates if candidate.image not in loaded.image_files]
+        if loaded.images is not None
+        else []
+    )
+    candidates_by_file = [
+        replace(candidate, image=_file_name(candidate.image, loaded.image_files)) for candidate in candidates
+    ]
+    write_rows(out, [asdict(candidate) for candidate in candidates_by_file])
+    _print_counts(
+        count_candidates(candidates), list(dict.fromkeys(candidate.group for candidate in candidates))
+    )
+    if missing:
+        print_warning(
+            f"{len(set(missing)):,} images have no file in {loaded.images}; the manifest has their id, such as "
+            f"{missing[0]}."
         )
-    say(f"{len(found):,} candidates, {len({one.image for one in found}):,} images, for you to accept: {out}")
+    n_images = len({candidate.image for candidate in candidates})
+    echo(f"{len(candidates):,} candidates, {n_images:,} images, to be checked by you: {out}")
 
 
 @command.command("pairs")
@@ -128,40 +137,43 @@ def mine_command(study: Path, out: Path, lexicon: str, min_captions: int, skip_b
     default="man=woman",
     show_default=True,
     metavar="A=B",
-    help="The two parts of file names that tell one picture from its counterfactual.",
+    help="The two parts of file names that distinguish an image from its counterfactual.",
 )
 def pairs_command(folder: Path, out: Path, swap: str) -> None:
-    """Write the manifest of pictures in which only the person differs, as PAIRS has them.
+    """Write a manifest of image pairs in which only the person differs, such as the PAIRS dataset.
 
     FOLDER holds KIND/CONCEPT/OTHER_GROUP.png, such as occupations/apron/black_man.png, whose counterfactual is
-    occupations/apron/black_woman.png. Pictures are named as seen from the manifest.
+    occupations/apron/black_woman.png. Image paths are relative to the manifest.
     """
-    _refuse(out)
+    _check_output(out)
     first, _, second = (part.strip() for part in swap.partition("="))
     if not first or not second or first == second or "=" in second:
         raise click.BadParameter(f"expected two words such as man=woman, got {swap!r}.", param_hint="--swap")
-    found = read_pairs(folder, {first: second})
-    write_manifest(found, out)
-    kinds = {one.kind: len({two.concept for two in found if two.kind == one.kind}) for one in found}
-    show_table(["kind", "concepts"], [[kind, f"{number:,}"] for kind, number in kinds.items()], {1})
-    say(f"{len(found):,} pictures, each with its counterfactual: {out}")
+    instances = read_pairs(folder, {first: second})
+    write_manifest(instances, out)
+    kinds = {
+        instance.kind: len({other.concept for other in instances if other.kind == instance.kind})
+        for instance in instances
+    }
+    print_table(["kind", "concepts"], [[kind, f"{number:,}"] for kind, number in kinds.items()], {1})
+    echo(f"{len(instances):,} images, each with its counterfactual: {out}")
 
 
-def _refuse(out: Path) -> None:
-    refuse_file(out)
+def _check_output(out: Path) -> None:
+    require_new_file(out)
     if out.suffix.lower() != ".csv":
         raise click.BadParameter(f"expected a file ending in .csv, got {out.name!r}.", param_hint="--out")
 
 
-def _file(image: str, pictures: Mapping[str, Path]) -> str:
-    return pictures[image].name if image in pictures else image
+def _file_name(image: str, files: Mapping[str, Path]) -> str:
+    return files[image].name if image in files else image
 
 
-def _show_counts(numbers: Mapping[tuple[str, str, str], int], groups: list[str]) -> None:
-    """A row for each concept, a column for each group."""
+def _print_counts(numbers: Mapping[tuple[str, str, str], int], groups: list[str]) -> None:
+    """Print a row per concept, with a column per group."""
     concepts = list(dict.fromkeys((kind, concept) for kind, concept, _ in numbers))
     rows = [
         [kind, concept, *(f"{numbers.get((kind, concept, group), 0):,}" for group in groups)]
         for kind, concept in concepts
     ]
-    show_table(["kind", "concept", *groups], rows, set(range(2, 2 + len(groups))))
+    print_table(["kind", "concept", *groups], rows, set(range(2, 2 + len(groups))))

@@ -1,4 +1,4 @@
-"""Two results side by side: what differs, by how much, and how sure that is."""
+"""Comparison of two results: differences, their intervals and significance tests."""
 
 from portrayal.comparing.compare import compare
 from portrayal.comparing.paired_error import joint_error

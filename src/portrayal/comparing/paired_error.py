@@ -1,4 +1,4 @@
-"""How sure a difference between two mean scores of captions is, out of the evidence."""
+"""Standard error of a difference between two mean caption scores, from the evidence."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from portrayal.documents import json_object
 from portrayal.results import Measurement, Results
-from portrayal.stats import learning_variance, multiway_variance, sorted_clusters
+from portrayal.stats import multiway_variance, sorted_clusters, training_variance
 
 
 @dataclass(frozen=True)
-class _Scored:
-    """What was found of one image: its group and score, the text it shares with others, and what it adds in all."""
+class _ScoredImage:
+    """Evidence of one image: group, score, caption text (a cluster with equal texts), and its total effect."""
 
     group: str
     score: float
@@ -24,61 +24,69 @@ class _Scored:
 
 
 def joint_error(first: Results, a: Measurement, second: Results, b: Measurement) -> float | None:
-    """The standard error of a difference of mean scores of captions, from the scores themselves.
+    """Return the standard error of a difference of mean caption scores, from the scores in the evidence.
 
-    Captions of one system that share a text are alike, and so is what the other system says of their images: both
-    systems' texts are clusters. What images add by being learnt from is counted as the metric counts it. None where
-    the evidence does not hold the score of every image: it does for headlines.
+    Captions of one system with equal text are correlated, and so are the other system's captions of their images: the
+    texts of both systems are clusters. The effect of images as training data is counted as in the metric. None if
+    the evidence does not hold the score of every image; it does for headlines.
     """
-    ours, theirs = _scores(first, a), _scores(second, b)
-    if ours is None or theirs is None or set(ours) != set(theirs):
+    first_scores, second_scores = _scores(first, a), _scores(second, b)
+    if first_scores is None or second_scores is None or set(first_scores) != set(second_scores):
         return None
-    images = sorted(ours)
-    if len(ours[images[0]].by_pairs) != len(theirs[images[0]].by_pairs):
+    images = sorted(first_scores)
+    if len(first_scores[images[0]].by_pairs) != len(second_scores[images[0]].by_pairs):
         return None
-    tested = np.zeros(len(images))
-    for scored, sign in ((ours, -1.0), (theirs, 1.0)):
-        groups = sorted({one.group for one in scored.values()})
+    test_effects = np.zeros(len(images))
+    for scored, sign in ((first_scores, -1.0), (second_scores, 1.0)):
+        groups = sorted({image_score.group for image_score in scored.values()})
         for group in groups:
-            mine = np.array([scored[image].group == group for image in images])
-            values = np.array([scored[image].score for image in images])[mine]
-            tested[mine] += sign * 100 * (values - values.mean()) / len(values) / len(groups)
-    texts = [sorted_clusters([scored[image].text for image in images])[1] for scored in (ours, theirs)]
-    whole = np.array([theirs[image].effect - ours[image].effect for image in images])
-    pairs = [np.array([scored[image].by_pairs for image in images]) for scored in (ours, theirs)]
+            in_group = np.array([scored[image].group == group for image in images])
+            values = np.array([scored[image].score for image in images])[in_group]
+            test_effects[in_group] += sign * 100 * (values - values.mean()) / len(values) / len(groups)
+    texts = [
+        sorted_clusters([scored[image].text for image in images])[1]
+        for scored in (first_scores, second_scores)
+    ]
+    total_effects = np.array([second_scores[image].effect - first_scores[image].effect for image in images])
+    pair_effects = [
+        np.array([scored[image].by_pairs for image in images]) for scored in (first_scores, second_scores)
+    ]
     return math.sqrt(
         max(
-            multiway_variance(tested, np.arange(len(images)), *texts),
-            learning_variance(whole, pairs[1] - pairs[0]),
+            multiway_variance(test_effects, np.arange(len(images)), *texts),
+            training_variance(total_effects, pair_effects[1] - pair_effects[0]),
         )
     )
 
 
-def _scores(results: Results, m: Measurement) -> dict[str, _Scored] | None:
-    """By image, out of a headline's evidence; None where that is not all there is, or of another number."""
-    found = results.evidence_of(m)
-    if m.group is not None or m.unit != "percent" or m.value is None or found.height != m.n:
+def _scores(results: Results, m: Measurement) -> dict[str, _ScoredImage] | None:
+    """Return scores by image from a headline's evidence; None if it is incomplete or belongs to another number."""
+    evidence = results.evidence_of(m)
+    if m.group is not None or m.unit != "percent" or m.value is None or evidence.height != m.n:
         return None
-    scored: dict[str, _Scored] = {}
+    scored: dict[str, _ScoredImage] = {}
     groups: dict[str, list[float]] = {}
     lengths = set()
-    for image, detail in found.select("image_id", "detail").iter_rows():
-        told = json_object(detail)
-        if told is None or not {"labelled", "mean score", "effect", "by pairs"} <= set(told):
+    for image, detail in evidence.select("image_id", "detail").iter_rows():
+        detail_values = json_object(detail)
+        if detail_values is None or not {"labelled", "mean score", "effect", "by pairs"} <= set(
+            detail_values
+        ):
             return None
         try:
-            scored[image] = _Scored(
-                str(told["labelled"]),
-                float(told["mean score"]),
-                str(told.get("read", "")) or " ".join(str(word) for word, _ in told.get("parts", ())),
-                float(told["effect"]),
-                tuple(float(one) for one in told["by pairs"]),
+            scored[image] = _ScoredImage(
+                str(detail_values["labelled"]),
+                float(detail_values["mean score"]),
+                str(detail_values.get("read", ""))
+                or " ".join(str(word) for word, _ in detail_values.get("parts", ())),
+                float(detail_values["effect"]),
+                tuple(float(effect) for effect in detail_values["by pairs"]),
             )
-        except (TypeError, ValueError, OverflowError):  # evidence that another program wrote
+        except (TypeError, ValueError, OverflowError):  # evidence written by another program
             return None
         groups.setdefault(scored[image].group, []).append(scored[image].score)
         lengths.add(len(scored[image].by_pairs))
     if len(lengths) != 1:
         return None
-    mean = 100 * float(np.mean([np.mean(found) for found in groups.values()]))
+    mean = 100 * float(np.mean([np.mean(evidence) for evidence in groups.values()]))
     return scored if len(scored) == m.n and abs(mean - m.value) < 0.01 else None

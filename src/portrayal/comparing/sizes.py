@@ -1,4 +1,4 @@
-"""Numbers whose expected value changes with how many images there are cannot be compared across sizes."""
+"""Cautions for terms whose expected value depends on the number of images, if the two sides differ in size."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from portrayal.results import Measurement, Results
 
-ALIKE = 1.1  # how many times as many images one side may have
-_SEARCHED = "searched"  # on how many images are searched, of which the number's own n says nothing
-_QUERY = "query"  # a mean over queries is such a number, whatever an older card says
+MAX_SIZE_RATIO = 1.1  # largest ratio of the two sides' numbers of images
+_SEARCHED = "searched"  # depends on the number of searched images, which the row's own n does not give
+_QUERY = "query"  # a mean over queries depends on it too, whatever an older card says
 
 
 def depends_on_n(cards: Mapping[str, Any], m: Measurement) -> object:
-    """What the card says of the term, if anything; counts always do."""
+    """Return the card's `depends_on_n` of a term; counts always depend on n."""
     card = cards.get(m.metric)
     terms = card.get("terms", ()) if isinstance(card, dict) else ()
     flags = [
@@ -25,27 +25,27 @@ def depends_on_n(cards: Mapping[str, Any], m: Measurement) -> object:
 
 
 def images_of(results: Results) -> int | None:
-    """How many images were audited; where that was not recorded, the most that any number rests on."""
+    """Return the number of audited images; if it was not recorded, the largest n of any row."""
     study = results.provenance.get("study")
-    known = study.get("images") if isinstance(study, dict) else None
-    if isinstance(known, int):
-        return known
+    n_images = study.get("images") if isinstance(study, dict) else None
+    if isinstance(n_images, int):
+        return n_images
     return max((m.n for m in results.measurements if m.n and m.n_unit in ("image", "item")), default=None)
 
 
-def caution_about_sizes(
+def size_caution(
     cards: Mapping[str, Any], a: Measurement, b: Measurement, images: tuple[int | None, int | None]
 ) -> str | None:
-    """What a reader has to know where a term depends on how many images there are, and these are not as many.
+    """Return a caution if a term depends on the number of images and the two sides differ in it.
 
-    `images`: how many the audit of either side has.
+    `images` holds the numbers of images in the two audits.
     """
-    depends = depends_on_n(cards, a)
-    searched = depends == _SEARCHED or a.n_unit == _QUERY
+    dependence = depends_on_n(cards, a)
+    searched = dependence == _SEARCHED or a.n_unit == _QUERY
     first, second = images if searched else (a.n, b.n)
-    if first is None or second is None or not depends:
+    if first is None or second is None or not dependence:
         return None
-    if max(first, second) <= ALIKE * min(first, second):
+    if max(first, second) <= MAX_SIZE_RATIO * min(first, second):
         return None
     unit = "images" if searched else f"{a.n_unit or 'image'}s"
     return (

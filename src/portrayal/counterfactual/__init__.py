@@ -1,1 +1,1 @@
-"""Only the person changes: the other picture (an attack, or one that is given) and the other text (a word swap)."""
+"""Counterfactual images (attacked or given) and texts (word swaps) in which only the person's group changes."""

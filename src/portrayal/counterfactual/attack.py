@@ -1,4 +1,4 @@
-"""The other picture by an attack: pixels are moved a little, until a model takes the person for somebody else."""
+"""Adversarial attacks: move pixels a little, until a model assigns the person to the other group."""
 
 from __future__ import annotations
 
@@ -8,20 +8,32 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from portrayal.counterfactual.prompts import ATTACKS, EXACT, NORMS, USUAL_NORM
+from portrayal.counterfactual.prompts import ATTACKS, DEFAULT_NORM, EXACT, NORMS
 from portrayal.errors import PortrayalError, unknown_name
-from portrayal.models.masked_vlm.model import FillsMasks, Over
+from portrayal.models.masked_vlm.model import MaskedVLM, NormalizeOver
 
-KINDS = tuple(kind for kind in ATTACKS if kind != EXACT)
+ATTACK_KINDS = tuple(kind for kind in ATTACKS if kind != EXACT)
 
 
 @dataclass(frozen=True)
 class Attack:
-    """How far and how pixels, which are from 0 to 1, may be moved.
+    """The parameters of an attack on pixels from 0 to 1.
 
-    `epsilon` is the most that any pixel moves (linf), or the root of the mean square of all moves (l2), so that a size
-    means the same in small and large pictures. `pgd` takes up to `steps` steps of `step` each, and leaves a picture
-    alone once its aim has `stop_at` of what the aim and what it was have together; `fgsm` takes one step of `epsilon`.
+    Parameters
+    ----------
+    kind
+        `pgd` takes up to `steps` steps of `step_size`; `fgsm` takes one step of `epsilon`.
+    epsilon
+        Largest change of any pixel (linf), or root mean square of all changes (l2). The latter means the same in small
+        and large images.
+    steps
+        Number of steps of `pgd`, at most.
+    step_size
+        Size of a step of `pgd`.
+    norm
+        `linf` or `l2`.
+    stop_at
+        Stop attacking an image once the target has this share of the probability of target and source together.
     """
 
     kind: str = "pgd"
@@ -32,13 +44,14 @@ class Attack:
     stop_at: float = 0.9
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise unknown_name("attack", self.kind, KINDS)
+        if self.kind not in ATTACK_KINDS:
+            raise unknown_name("attack", self.kind, ATTACK_KINDS)
         if self.norm not in NORMS:
             raise unknown_name("norm", self.norm, NORMS)
         if not 0 < self.epsilon <= 1 or not 0 < self.step_size <= 1:
             raise PortrayalError(
-                f"Pixels are from 0 to 1 and move by more than 0, got epsilon {self.epsilon:g}, step {self.step_size:g}."
+                f"Pixels are from 0 to 1 and move by more than 0, got epsilon {self.epsilon:g}, "
+                f"step {self.step_size:g}."
             )
         if self.steps < 1:
             raise PortrayalError(f"An attack takes one step or more, got {self.steps}.")
@@ -46,109 +59,124 @@ class Attack:
             raise PortrayalError(f"An attack stops at a share from 0.5 to below 1, got {self.stop_at:g}.")
 
     @classmethod
-    def usual(
+    def default(
         cls,
         kind: str = "pgd",
         norm: str | None = None,
         epsilon: float | None = None,
-        step: float | None = None,
+        step_size: float | None = None,
         steps: int | None = None,
         stop_at: float = 0.9,
     ) -> Attack:
-        """With the kind's own norm, and the norm's own size, where none is given."""
-        norm = norm or USUAL_NORM.get(kind, "l2")
+        """An attack with the default norm of the kind, and the default size of the norm."""
+        norm = norm or DEFAULT_NORM.get(kind, "l2")
         if norm not in NORMS:
             raise unknown_name("norm", norm, NORMS)
-        usual = NORMS[norm]
+        size = NORMS[norm]
         return cls(
             kind,
-            usual.epsilon if epsilon is None else epsilon,
-            usual.steps if steps is None else steps,
-            usual.step_size if step is None else step,
+            size.epsilon if epsilon is None else epsilon,
+            size.steps if steps is None else steps,
+            size.step_size if step_size is None else step_size,
             norm,
             stop_at,
         )
 
     @property
-    def most(self) -> int:
+    def max_steps(self) -> int:
         return self.steps if self.kind == "pgd" else 1
 
     @property
-    def stride(self) -> float:
+    def effective_step_size(self) -> float:
         return self.step_size if self.kind == "pgd" else self.epsilon
 
 
 @dataclass(frozen=True)
-class Aim:
-    """What an attack makes a model say: at the mask of `prompt`, one of `words` instead of another."""
+class AttackTarget:
+    """What an attack makes a model predict at the mask of `prompt`: one of `words` instead of another."""
 
     prompt: str
     words: Sequence[str]
-    was: Tensor  # of each picture, which word it was
-    toward: Tensor  # and which it becomes
-    normalize_over: Over = "vocabulary"
+    source: Tensor  # index of each image's word before the attack
+    target: Tensor  # index of the word after it
+    normalize_over: NormalizeOver = "vocabulary"
 
 
 @dataclass(frozen=True)
 class Perturbed:
+    """Attacked images."""
+
     pixels: Tensor
-    steps: Tensor  # taken by each picture
+    steps: Tensor  # number of steps of each image
 
 
 def perturb(
-    model: FillsMasks, pixels: Tensor, aim: Aim, attack: Attack, as_many: Tensor | None = None
+    model: MaskedVLM, pixels: Tensor, target: AttackTarget, attack: Attack, n_steps: Tensor | None = None
 ) -> Perturbed:
-    """Pictures of one size, moved toward the aim and still pictures.
+    """Attack images of one shape.
 
-    With `as_many`, each takes that many steps whether or not it has arrived: an attack as large as another one.
+    Parameters
+    ----------
+    model
+        A model with gradients.
+    pixels
+        The images, from 0 to 1.
+    target
+        What the attack aims at.
+    attack
+        The parameters of the attack.
+    n_steps
+        Number of steps of each image, whether or not it reaches the target: for an attack as large as another one.
     """
     taken = torch.zeros(len(pixels), dtype=torch.long, device=pixels.device)
-    limit = torch.full_like(taken, attack.most) if as_many is None else as_many.to(pixels.device)
+    limit = torch.full_like(taken, attack.max_steps) if n_steps is None else n_steps.to(pixels.device)
     moved = pixels.clone()
-    going = torch.arange(len(pixels), device=pixels.device)
-    for _ in range(attack.most):
-        going = going[taken[going] < limit[going]]
-        if not len(going):
+    active = torch.arange(len(pixels), device=pixels.device)
+    for _ in range(attack.max_steps):
+        active = active[taken[active] < limit[active]]
+        if not len(active):
             break
-        slope, share = _slope(model, moved[going], aim, going)
-        if as_many is None:
-            on = share < attack.stop_at
-            going, slope = going[on], slope[on]
-        if not len(going):
+        gradient, share = _gradient(model, moved[active], target, active)
+        if n_steps is None:
+            remaining = share < attack.stop_at
+            active, gradient = active[remaining], gradient[remaining]
+        if not len(active):
             break
-        moved[going] = _stepped(moved[going], pixels[going], slope, attack)
-        taken[going] += 1
+        moved[active] = _take_step(moved[active], pixels[active], gradient, attack)
+        taken[active] += 1
     return Perturbed(moved, taken)
 
 
-def _slope(model: FillsMasks, pixels: Tensor, aim: Aim, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """How the aim's log-probability changes with each pixel, and its share of itself and what the picture was."""
+def _gradient(model: MaskedVLM, pixels: Tensor, target: AttackTarget, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradient of the target's log-probability by pixel, and its share of the probability of target and source."""
     with torch.enable_grad():
         pixels = pixels.detach().requires_grad_(True)
-        said = model.word_log_probs(pixels, aim.prompt, aim.words, over=aim.normalize_over)
-        toward = said.gather(1, aim.toward[rows, None])[:, 0]
-        was = said.gather(1, aim.was[rows, None])[:, 0]
-        if not toward.requires_grad:
+        log_probs = model.word_log_probs(
+            pixels, target.prompt, target.words, normalize_over=target.normalize_over
+        )
+        target_log_prob = log_probs.gather(1, target.target[rows, None])[:, 0]
+        source_log_prob = log_probs.gather(1, target.source[rows, None])[:, 0]
+        if not target_log_prob.requires_grad:
             raise PortrayalError(
-                f"The model '{model.name}' gives no gradients, which an attack follows: measure it with pictures "
-                f"that are given (--attack exact)."
+                f"The model '{model.name}' gives no gradients, which an attack needs: measure it with "
+                f"counterfactual images of your own (--attack exact)."
             )
-        (slope,) = torch.autograd.grad(toward.sum(), pixels)
-    return slope, torch.sigmoid((toward - was).detach())
+        (gradient,) = torch.autograd.grad(target_log_prob.sum(), pixels)
+    return gradient, torch.sigmoid((target_log_prob - source_log_prob).detach())
 
 
-def _stepped(moved: Tensor, pixels: Tensor, slope: Tensor, attack: Attack) -> Tensor:
+def _take_step(moved: Tensor, pixels: Tensor, gradient: Tensor, attack: Attack) -> Tensor:
     if attack.norm == "linf":
-        moved = moved + attack.stride * slope.sign()
+        moved = moved + attack.effective_step_size * gradient.sign()
         moved = torch.minimum(torch.maximum(moved, pixels - attack.epsilon), pixels + attack.epsilon)
     else:
-        moved = moved + attack.stride * slope / _spread(slope).clamp(min=1e-30)
-        away = moved - pixels
-        moved = pixels + away * (attack.epsilon / _spread(away).clamp(min=1e-30)).clamp(max=1)
+        moved = moved + attack.effective_step_size * gradient / _root_mean_square(gradient).clamp(min=1e-30)
+        change = moved - pixels
+        moved = pixels + change * (attack.epsilon / _root_mean_square(change).clamp(min=1e-30)).clamp(max=1)
     return moved.clamp(0, 1)
 
 
-def _spread(of: Tensor) -> Tensor:
-    """The root of the mean square of each picture."""
-    made: Tensor = of.float().square().mean(dim=(1, 2, 3), keepdim=True).sqrt()
-    return made
+def _root_mean_square(images: Tensor) -> Tensor:
+    """The root mean square of each image."""
+    values: Tensor = images.float().square().mean(dim=(1, 2, 3), keepdim=True).sqrt()
+    return values

@@ -1,4 +1,4 @@
-"""What CounterBias asks about: the concepts of VL-Bias, its templates, and what raters tie to whom."""
+"""The concepts, templates and stereotypes of VL-Bias, which CounterBias queries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ GROUP = "{group}"
 VOWELS = "aeiou"
 
 
-def _read() -> dict[str, Any]:
+def _read_contents() -> dict[str, Any]:
     text = (
         resources.files("portrayal.counterfactual").joinpath("data/vl_bias.toml").read_text(encoding="utf-8")
     )
     return tomllib.loads(text)
 
 
-_CONTENTS = _read()
+_CONTENTS = _read_contents()
 TEMPLATES: dict[str, str] = _CONTENTS["templates"]
 BIAS_PROMPT: str = _CONTENTS["prompts"]["bias"]
 CONTROL_PROMPT: str = _CONTENTS["prompts"]["control"]
@@ -35,7 +35,7 @@ STEREOTYPES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Template:
-    """A text that says something of somebody: `{group}` is a word for a group, and the mask what they do or are."""
+    """A text about a person: `{group}` is a word for a group, and the mask stands for what they do or are."""
 
     name: str
     text: str
@@ -47,42 +47,42 @@ class Template:
             )
 
     def of(self, word: str, kind: str, concept: str) -> str:
-        """The text about a group, for a mask that is asked about a concept.
+        """The text with a group's word, and the article that the concept needs before the mask.
 
-        >>> usual_templates()[0].of("woman", "activity", "cooking")
+        >>> default_templates()[0].of("woman", "activity", "cooking")
         'The woman is [MASK]'
-        >>> usual_templates()[0].of("man", "occupation", "athlete")
+        >>> default_templates()[0].of("man", "occupation", "athlete")
         'The man is an [MASK]'
         """
         before = article(kind, concept)
-        said = self.text.replace(MASK, f"{before} {MASK}" if before else MASK)
-        return _agreeing(said, word)
+        text = self.text.replace(MASK, f"{before} {MASK}" if before else MASK)
+        return _insert_word(text, word)
 
 
-def usual_templates() -> tuple[Template, ...]:
+def default_templates() -> tuple[Template, ...]:
     return tuple(Template(name, text) for name, text in TEMPLATES.items())
 
 
-def templates_named(names: Sequence[str] | None) -> tuple[Template, ...]:
-    """Templates of VL-Bias by name, and texts of one's own, whose name is their text. By default all of VL-Bias."""
+def find_templates(names: Sequence[str] | None) -> tuple[Template, ...]:
+    """Templates of VL-Bias by name, and custom templates, whose name is their text. By default all of VL-Bias."""
     if not names:
-        return usual_templates()
+        return default_templates()
     if len(set(names)) < len(names):
-        raise PortrayalError("Each template is named once.")
+        raise PortrayalError("Each template must be named once.")
     return tuple(Template(name, TEMPLATES.get(name, name)) for name in names)
 
 
 def article(kind: str, concept: str) -> str:
-    """What stands before a concept: "a" or "an" for somebody's occupation, nothing for what they do."""
-    known: Mapping[str, str] = _CONTENTS["before_concept"]
-    usual: str = _CONTENTS["before"].get(kind, "")
-    if usual and concept in known:
-        return known[concept]
-    return "an" if usual == "a" and concept[:1].lower() in VOWELS else usual
+    """The article before a concept: "a" or "an" for an occupation, nothing for an activity."""
+    exceptions: Mapping[str, str] = _CONTENTS["before_concept"]
+    default: str = _CONTENTS["before"].get(kind, "")
+    if default and concept in exceptions:
+        return exceptions[concept]
+    return "an" if default == "a" and concept[:1].lower() in VOWELS else default
 
 
-def _agreeing(text: str, word: str) -> str:
-    """The text about this word; an article before it agrees ("a woman", "an artist")."""
+def _insert_word(text: str, word: str) -> str:
+    """The text with the word; an article before it agrees ("a woman", "an artist")."""
     before, after = text.split(GROUP)
     if before.split(" ")[-2:-1] in (["a"], ["A"]) and word[:1].lower() in VOWELS:
         before = before[:-1] + "n "

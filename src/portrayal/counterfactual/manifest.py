@@ -1,4 +1,4 @@
-"""A manifest: which picture shows which group with which concept, as VL-Bias lists its images."""
+"""Manifests: tables of images with a group and a concept each, as VL-Bias has them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from portrayal.errors import InputError, PortrayalError, Problem, Problems, show
 from portrayal.files import write_text
 
 COLUMNS = ("image", "group", "concept", "kind")
-EXACT = "counterfactual"  # a column of its own: the same picture with somebody of the other group
-FEW = 30  # pictures of a group with a concept; VL-Bias has hundreds
+COUNTERFACTUAL_COLUMN = "counterfactual"  # optional column: the same image with a person of the other group
+MIN_IMAGES = 30  # of a group with a concept; VL-Bias has hundreds
 
 
 @dataclass(frozen=True)
 class Instance:
-    """One row: a picture, the group of the person in it, and what they do or are."""
+    """One row: an image, the group of the person in it, and what they do or are."""
 
-    image: str  # as the manifest names it
+    image: str  # name in the manifest
     group: str
     concept: str
     kind: str
     path: Path
-    exact: Path | None = None  # the same picture, but for the person
+    counterfactual: Path | None = None  # file of the same image with another person
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All rows, in their order, and what was left out."""
+    """All rows, in their order, and the number of rows left out."""
 
     name: str
     instances: tuple[Instance, ...]
@@ -41,46 +41,55 @@ class Manifest:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.group for one in self.instances))
+        return tuple(dict.fromkeys(instance.group for instance in self.instances))
 
     @property
     def concepts(self) -> dict[str, tuple[str, ...]]:
-        """kind -> its concepts, in the order of VL-Bias where they are of it."""
-        found: dict[str, tuple[str, ...]] = {}
-        for kind in dict.fromkeys(one.kind for one in self.instances):
-            here = dict.fromkeys(one.concept for one in self.instances if one.kind == kind)
-            listed = [concept for concept in KINDS.get(kind, ()) if concept in here]
-            found[kind] = (*listed, *(concept for concept in here if concept not in listed))
-        return found
+        """kind -> its concepts: those of VL-Bias first, in its order."""
+        concepts_of: dict[str, tuple[str, ...]] = {}
+        for kind in dict.fromkeys(instance.kind for instance in self.instances):
+            present = dict.fromkeys(instance.concept for instance in self.instances if instance.kind == kind)
+            listed = [concept for concept in KINDS.get(kind, ()) if concept in present]
+            concepts_of[kind] = (*listed, *(concept for concept in present if concept not in listed))
+        return concepts_of
 
 
 def read_manifest(file: Path | str, images: Path | str | None = None, skip_bad: bool = False) -> Manifest:
-    """Read a CSV or TSV file. Pictures are found from `images`, by default the manifest's own folder.
+    """Read a manifest from a CSV or TSV file.
 
-    Every row is checked before the first error ends it; with `skip_bad` bad rows are left out and counted.
+    All rows are checked, and their problems raised together.
+
+    Parameters
+    ----------
+    file
+        The manifest.
+    images
+        Folder of the image files; by default the folder of the manifest.
+    skip_bad
+        Leave out and count bad rows instead of raising.
     """
     file = Path(file)
     folder = Path(images) if images is not None else file.parent
     problems = Problems(skip_bad)
     instances: list[Instance] = []
-    seen: set[tuple[str, ...]] = set()
-    exact: dict[tuple[str, str], Path | None] = {}
+    keys: set[tuple[str, ...]] = set()
+    counterfactuals: dict[tuple[str, str], Path | None] = {}
     left_out = 0
-    for line, row in _rows(file):
-        bad = _bad(row, folder)
-        if not bad:
-            one = _instance(row, folder)
-            key = (one.image, one.group, one.concept, one.kind)
-            other = exact.setdefault((one.image, one.group), one.exact)
-            if key not in seen and other == one.exact:
-                seen.add(key)
-                instances.append(one)
+    for line, row in _read_rows(file):
+        row_problems = _row_problems(row, folder)
+        if not row_problems:
+            instance = _instance(row, folder)
+            key = (instance.image, instance.group, instance.concept, instance.kind)
+            other = counterfactuals.setdefault((instance.image, instance.group), instance.counterfactual)
+            if key not in keys and other == instance.counterfactual:
+                keys.add(key)
+                instances.append(instance)
                 continue
-            bad = [("each picture once with a concept", f"{shown(one.image)} again")]
-            if other != one.exact:
-                bad = [("one counterfactual of a picture", f"another one of {shown(one.image)}")]
+            row_problems = [("each image once with a concept", f"{shown(instance.image)} again")]
+            if other != instance.counterfactual:
+                row_problems = [("one counterfactual of an image", f"another one of {shown(instance.image)}")]
         left_out += 1
-        for expected, found in bad:
+        for expected, found in row_problems:
             problems.note(file, expected, found, f"line {line}")
     problems.settle()
     if not instances:
@@ -91,52 +100,65 @@ def read_manifest(file: Path | str, images: Path | str | None = None, skip_bad: 
 
 
 def write_manifest(instances: Sequence[Instance], file: Path) -> None:
-    """As `read_manifest` reads it: pictures are named as seen from the file's folder."""
+    """Write a manifest that `read_manifest` can read; image paths are relative to the file's folder."""
     text = io.StringIO()
-    exact = any(one.exact is not None for one in instances)
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow((*COLUMNS, *((EXACT,) if exact else ())))
-    for one in instances:
-        other = "" if one.exact is None else _from(file, one.exact)
-        rows.writerow((_from(file, one.path), one.group, one.concept, one.kind, *((other,) if exact else ())))
+    with_counterfactual = any(instance.counterfactual is not None for instance in instances)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*COLUMNS, *((COUNTERFACTUAL_COLUMN,) if with_counterfactual else ())))
+    for instance in instances:
+        other = "" if instance.counterfactual is None else _relative_path(file, instance.counterfactual)
+        writer.writerow(
+            (
+                _relative_path(file, instance.path),
+                instance.group,
+                instance.concept,
+                instance.kind,
+                *((other,) if with_counterfactual else ()),
+            )
+        )
     write_text(file, text.getvalue())
 
 
-def _from(file: Path, picture: Path) -> str:
-    return Path(os.path.relpath(picture, file.parent)).as_posix()
+def _relative_path(file: Path, image: Path) -> str:
+    return Path(os.path.relpath(image, file.parent)).as_posix()
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What a manifest holds, and what a measurement of it would suffer from."""
+class ManifestCheck:
+    """The number of images of each concept and group, and warnings about what a measurement would lack."""
 
-    counts: dict[tuple[str, str, str], int]  # kind, concept, group -> pictures
+    counts: dict[tuple[str, str, str], int]  # (kind, concept, group) -> images
     warnings: tuple[str, ...]
 
 
-def check_manifest(manifest: Manifest) -> Checked:
-    counts = Counter((one.kind, one.concept, one.group) for one in manifest.instances)
-    told = []
+def check_manifest(manifest: Manifest) -> ManifestCheck:
+    """Count the images of each concept and group, and warn about unknown concepts and small groups."""
+    counts = Counter((instance.kind, instance.concept, instance.group) for instance in manifest.instances)
+    warnings = []
     for kind, concepts in manifest.concepts.items():
         if kind in KINDS:
-            strange = [concept for concept in concepts if concept not in KINDS[kind]]
-            if strange:
-                told.append(f"{kind}: not of VL-Bias: {', '.join(map(shown, strange))}")
+            unknown = [concept for concept in concepts if concept not in KINDS[kind]]
+            if unknown:
+                warnings.append(f"{kind}: not of VL-Bias: {', '.join(map(shown, unknown))}")
         else:
-            told.append(f"{shown(kind)}: a kind that VL-Bias does not have")
+            warnings.append(f"{shown(kind)}: a kind that VL-Bias does not have")
         for group in manifest.groups:
             none = [concept for concept in concepts if not counts[kind, concept, group]]
-            few = [concept for concept in concepts if 0 < counts[kind, concept, group] < FEW]
+            few = [concept for concept in concepts if 0 < counts[kind, concept, group] < MIN_IMAGES]
             if none:
-                told.append(f"{kind}, {group}: no picture of {', '.join(map(shown, none))}")
+                warnings.append(f"{kind}, {group}: no image of {', '.join(map(shown, none))}")
             if few:
-                told.append(f"{kind}, {group}: fewer than {FEW} pictures of {', '.join(map(shown, few))}")
+                warnings.append(
+                    f"{kind}, {group}: fewer than {MIN_IMAGES} images of {', '.join(map(shown, few))}"
+                )
     if len(manifest.groups) < 2:
-        told.append(f"all pictures are of {shown(manifest.groups[0])}: there is nobody to compare them with")
-    return Checked(dict(counts), tuple(told))
+        warnings.append(
+            f"all images are of {shown(manifest.groups[0])}: there is no group to compare it with"
+        )
+    return ManifestCheck(dict(counts), tuple(warnings))
 
 
-def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
+def _read_rows(file: Path) -> list[tuple[int, dict[str, str]]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -156,21 +178,21 @@ def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
         raise InputError([Problem(str(file), "CSV", shown(str(error)))]) from None
 
 
-def _bad(row: dict[str, str], folder: Path) -> list[tuple[str, str]]:
-    """What is expected and found instead, for everything that is wrong."""
-    bad = [(f"a value for '{name}'", "none") for name in COLUMNS if not (row.get(name) or "").strip()]
+def _row_problems(row: dict[str, str], folder: Path) -> list[tuple[str, str]]:
+    """(expected, found) for each problem of a row."""
+    problems = [(f"a value for '{name}'", "none") for name in COLUMNS if not (row.get(name) or "").strip()]
     if any(name is None for name in row):
-        bad.append(("as many values as the first line has names", "more"))
-    for name in ("image", EXACT):
+        problems.append(("as many values as the first line has names", "more"))
+    for name in ("image", COUNTERFACTUAL_COLUMN):
         value = (row.get(name) or "").strip()
         if value and not (folder / value).is_file():
-            bad.append((f"a picture for '{name}'", f"no file {shown(value)}"))
-    return bad
+            problems.append((f"an image for '{name}'", f"no file {shown(value)}"))
+    return problems
 
 
 def _instance(row: dict[str, str], folder: Path) -> Instance:
     image, group, concept, kind = (row[name].strip() for name in COLUMNS)
-    other = (row.get(EXACT) or "").strip()
+    other = (row.get(COUNTERFACTUAL_COLUMN) or "").strip()
     return Instance(
         image, group, concept.lower(), kind.lower(), folder / image, folder / other if other else None
     )

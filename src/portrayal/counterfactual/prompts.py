@@ -1,4 +1,4 @@
-"""What is asked of a model, and its answers: nothing here needs one."""
+"""The prompts of CounterBias and the outputs of a model. This module needs no model."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from portrayal.counterfactual.concepts import (
     CONTROL_PROMPT,
     CONTROL_WORDS,
     Template,
-    usual_templates,
+    default_templates,
 )
 from portrayal.counterfactual.formulas import Array
 
-OVER = ("vocabulary", "candidates")
-BIAS_OVER = ("vocabulary", "groups")
-EXACT = "exact"  # the other picture is given, and not made
+NORMALIZE_OVER = ("vocabulary", "candidates")
+BIAS_NORMALIZE_OVER = ("vocabulary", "groups")
+EXACT = "exact"  # counterfactual images are given, not made
 ATTACKS = ("pgd", "fgsm", EXACT)
 
 
-class Stride(NamedTuple):
-    """How far an attack moves pixels, from 0 to 1, in how many steps of which size."""
+class AttackSize(NamedTuple):
+    """Default size of an attack on pixels from 0 to 1."""
 
     epsilon: float
     step_size: float
     steps: int
 
 
-# What limits an attack, and how it goes unless something else is said. Small steps of l2 stop sooner and damage less
-# of what is not about the person than steps that move every pixel alike.
-NORMS = {"linf": Stride(8 / 255, 2 / 255, 10), "l2": Stride(8 / 255, 0.5 / 255, 20)}
-USUAL_NORM = {"pgd": "l2", "fgsm": "linf"}  # the latter is by its name a step of signs
-NONE = ("text", "gray")  # how no picture is shown
+# Norms and their default sizes. Small l2 steps stop sooner than steps that move every pixel alike, and damage less of
+# what is not about the person.
+NORMS = {"linf": AttackSize(8 / 255, 2 / 255, 10), "l2": AttackSize(8 / 255, 0.5 / 255, 20)}
+DEFAULT_NORM = {"pgd": "l2", "fgsm": "linf"}  # fgsm is by definition a step of signs
+BLANK_IMAGES = ("text", "gray")  # how to query a model without an image
 
 
 @dataclass(frozen=True)
-class Questions:
-    """What is asked, and of which two groups."""
+class Prompts:
+    """The words of the two groups, the concepts, and the templates and prompts with a mask."""
 
-    words: Mapping[str, str]  # of the two groups; bias is toward the first
-    concepts: Mapping[str, Sequence[str]]  # kind -> the concepts among which a mask is filled
-    templates: Sequence[Template] = field(default_factory=usual_templates)
+    words: Mapping[str, str]  # group -> its word; positive bias is toward the first
+    concepts: Mapping[str, Sequence[str]]  # kind -> candidate concepts at the mask
+    templates: Sequence[Template] = field(default_factory=default_templates)
     normalize_over: Literal["vocabulary", "candidates"] = "vocabulary"
     bias_prompt: str = BIAS_PROMPT
     bias_normalize_over: Literal["vocabulary", "groups"] = "vocabulary"
@@ -56,11 +56,11 @@ class Questions:
 
     @property
     def digest(self) -> str:
-        """Tells questions from others: templates, words of the placebo, and candidates where they matter."""
-        asked = [[template.text for template in self.templates], list(self.control_words)]
+        """A digest of templates, control words, and candidates if probabilities are normalised over them."""
+        content = [[template.text for template in self.templates], list(self.control_words)]
         if self.normalize_over == "candidates":
-            asked += [[kind, *concepts] for kind, concepts in self.concepts.items()]
-        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
+            content += [[kind, *concepts] for kind, concepts in self.concepts.items()]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
 
     @property
     def groups(self) -> tuple[str, str]:
@@ -73,12 +73,12 @@ class Questions:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Probabilities, a row for each instance; the last axis of what is seen is the picture (see `formulas`)."""
+class ModelOutputs:
+    """Probabilities for each instance; the axis `images` has the kinds of image of `formulas`."""
 
-    target: Array  # (instances, templates, pictures, texts): P(T | V, L)
-    present: Array  # (instances, pictures): P(B | V)
-    share: Array  # (instances, pictures): P(B' | V) of P(B | V) and P(B' | V) together
-    controls: Array  # (instances, pictures, control words): among the control words
-    moved: Array  # (instances, pictures): mean distance of a pixel from where it was
-    seen: Mapping[int, NDArray[np.uint8]]  # instance -> (pictures, height, width, 3), of those to be shown
+    target: Array  # (instances, templates, images, texts): P(T | V, L)
+    present: Array  # (instances, images): P(B | V)
+    share: Array  # (instances, images): P(B' | V) / (P(B | V) + P(B' | V))
+    controls: Array  # (instances, images, control words): probabilities among the control words
+    moved: Array  # (instances, images): mean absolute change of a pixel
+    images: Mapping[int, NDArray[np.uint8]]  # instance -> (images, height, width, 3), of those to keep

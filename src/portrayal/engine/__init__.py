@@ -1,4 +1,4 @@
-"""Where work runs, and how it resumes. The same numbers come out of every place."""
+"""Execution of tasks: executors, checkpoints and progress. Results do not depend on the executor."""
 
 from portrayal.engine.checkpoint import Checkpoint, code_digest
 from portrayal.engine.executors import (

@@ -1,4 +1,4 @@
-"""A journal of finished work, so that a command that was interrupted goes on instead of starting over."""
+"""Checkpoints of finished work, so that an interrupted command resumes instead of starting over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @cache
 def code_digest() -> str:
-    """A short name for this version of the package: work that another version began is not gone on with."""
+    """Return a short digest of the package's code: checkpoints of another version are not reused."""
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
@@ -27,7 +27,7 @@ def code_digest() -> str:
 
 @dataclass(frozen=True)
 class Checkpoint(Generic[T]):
-    """A folder with an entry per finished task. How a result is written and read is the caller's."""
+    """A folder with an entry per finished task; `save` and `load` write and read one result."""
 
     folder: Path
     save: Callable[[T, Path], object]
@@ -38,7 +38,7 @@ class Checkpoint(Generic[T]):
         return self.load(entry) if entry.is_dir() else None
 
     def put(self, key: str, result: T) -> None:
-        """Written beside its place and then renamed: an entry that is there is whole."""
+        """Store a result. It is written to a temporary folder and renamed, so existing entries are complete."""
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".", dir=self.folder))
         try:

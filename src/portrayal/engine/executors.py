@@ -1,4 +1,4 @@
-"""Where work runs: this process, or all cores of this machine. A cluster would be a third place of this shape."""
+"""Executors: run calls serially in this process or in a pool of processes. A cluster would be a third executor."""
 
 from __future__ import annotations
 
@@ -17,66 +17,69 @@ from typing import Any, Protocol
 from portrayal.errors import PortrayalError
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
-Runs = Generator[tuple[int, Any], None, None]
+ResultStream = Generator[tuple[int, Any], None, None]
 
-# Each worker has a core; libraries that start a thread per core in each of them would only get in the way.
-_ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# Each worker has one core; libraries that start a thread per core in every worker would oversubscribe the machine.
+_THREAD_VARIABLES = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
-_SOON = 0.05  # seconds between two looks at what is only starting
+_POLL_SECONDS = 0.05  # interval between checks of workers that are still starting
 
-_shared: Any = None  # what a worker process was given when it started
+_shared: Any = None  # the shared argument of a worker process
 _is_worker = False
-_most: ContextVar[int | None] = ContextVar("most", default=None)
+_core_limit: ContextVar[int | None] = ContextVar("most", default=None)
 
 
 class Executor(Protocol):
-    def run(self, calls: Sequence[Call], shared: Any) -> Runs:
-        """Run every `function(shared, **arguments)`; yield (position, result) as each one ends. Closed, it ends all."""
+    def run(self, calls: Sequence[Call], shared: Any) -> ResultStream:
+        """Run every `function(shared, **arguments)`; yield (position, result) as calls finish. Closing it stops all."""
 
 
 @dataclass(frozen=True)
 class SerialExecutor:
-    def run(self, calls: Sequence[Call], shared: Any) -> Runs:
+    def run(self, calls: Sequence[Call], shared: Any) -> ResultStream:
         for position, (function, arguments) in enumerate(calls):
             yield position, function(shared, **arguments)
 
 
 @dataclass(frozen=True)
 class ProcessExecutor:
-    """Worker processes, started afresh: a copy of a process that has threads can hang."""
+    """Run calls in worker processes. They are spawned: a fork of a process that has threads can hang."""
 
     workers: int
 
-    def run(self, calls: Sequence[Call], shared: Any) -> Runs:
+    def run(self, calls: Sequence[Call], shared: Any) -> ResultStream:
         if not calls:
             return
         context = multiprocessing.get_context("spawn")
         with (
-            _one_thread_each(),
+            _single_threaded_workers(),
             ProcessPoolExecutor(
-                min(self.workers, len(calls)), mp_context=context, initializer=_receive, initargs=(shared,)
+                min(self.workers, len(calls)),
+                mp_context=context,
+                initializer=_initialize_worker,
+                initargs=(shared,),
             ) as pool,
         ):
-            start = _Start(pool, calls)
+            submission = _Submission(pool, calls)
             try:
-                waiting = start.positions()
-                for finished in as_completed(waiting):
-                    yield waiting[finished], finished.result()
+                pending = submission.positions()
+                for future in as_completed(pending):
+                    yield pending[future], future.result()
             except BrokenProcessPool as error:
                 raise PortrayalError(
-                    "A worker process was ended from outside, most often for lack of memory; "
-                    "run the command again, with fewer --workers: what is finished is kept."
+                    "A worker process was killed, most often for lack of memory. Run the command again with fewer "
+                    "--workers; progress is checkpointed."
                 ) from error
             except BaseException:
-                start.end()
+                submission.end()
                 raise
 
 
-class _Start:
-    """Work that is handed to a pool, which starts its workers meanwhile.
+class _Submission:
+    """Submission of calls to a pool, which starts its workers meanwhile.
 
-    That happens in a thread that does not hear Ctrl-C, since workers inherit its deafness: one that is interrupted
-    before it runs any code of ours would tell the terminal all about it.
+    It runs in a thread that blocks SIGINT, because workers inherit the signal mask: a worker interrupted before it
+    runs any code of ours would print a traceback.
     """
 
     def __init__(self, pool: ProcessPoolExecutor, calls: Sequence[Call]) -> None:
@@ -87,21 +90,21 @@ class _Start:
         self._thread.start()
 
     def positions(self) -> dict[Future[Any], int]:
-        """By future the place of a call, once all are handed over."""
+        """Return the position of the call of each future, once all are submitted."""
         self._thread.join()
         if self._failed is not None:
             raise self._failed
         return self._position
 
     def end(self) -> None:
-        """End the workers, and those that are only starting: what they do is of no use any more."""
+        """Kill the workers, including those that are still starting: their results are not needed any more."""
         while True:
             running = self._thread.is_alive()
             for worker in list((self._pool._processes or {}).values()):
-                worker.kill()  # a pool that has lost a worker takes no more work, which ends the thread
+                worker.kill()  # a pool that lost a worker accepts no calls, which ends the thread
             if not running:
                 return
-            self._thread.join(_SOON)
+            self._thread.join(_POLL_SECONDS)
 
     def _submit(self) -> None:
         if hasattr(signal, "pthread_sigmask"):
@@ -109,43 +112,43 @@ class _Start:
         try:
             for position, call in enumerate(self._calls):
                 self._position[self._pool.submit(_call, *call)] = position
-        except BaseException as error:  # for the thread that waits, if it still does
+        except BaseException as error:  # re-raised in the waiting thread
             self._failed = error
 
 
 def available_cores() -> int:
-    """How many threads a long computation may use: every core, but for a worker, whose neighbours have the others."""
-    return 1 if _is_worker else _most.get() or os.cpu_count() or 1
+    """Return how many threads a computation may use: all cores, but one in a worker, as others use the rest."""
+    return 1 if _is_worker else _core_limit.get() or os.cpu_count() or 1
 
 
 @contextlib.contextmanager
 def limit_cores(cores: int) -> Iterator[None]:
-    """What is computed inside may use so many cores."""
-    before = _most.set(cores)
+    """Limit `available_cores` inside the context."""
+    token = _core_limit.set(cores)
     try:
         yield
     finally:
-        _most.reset(before)
+        _core_limit.reset(token)
 
 
 def executor_for(workers: int) -> Executor:
+    """Return a serial executor for one worker, else a process pool."""
     if workers < 1:
         raise PortrayalError(f"The number of workers must be 1 or more. Got {workers} instead.")
     return SerialExecutor() if workers == 1 else ProcessExecutor(workers)
 
 
-def _receive(shared: Any) -> None:
+def _initialize_worker(shared: Any) -> None:
     global _shared, _is_worker
     _is_worker = True
     _shared = shared
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole group; the parent ends its workers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # Ctrl-C reaches the whole process group; the parent ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work forever, holding its memory and the open output."""
+def _exit_with_parent() -> None:
+    """Exit if the parent is killed: the worker would otherwise wait forever, holding memory and the open output."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -157,9 +160,9 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
 
 
 @contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+def _single_threaded_workers() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Work that takes long inside one task tells how far it is, to whoever listens."""
+"""Progress reports from inside a long task to the current listener."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _listener: ContextVar[Progress | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def progress_listener(progress: Progress | None) -> Iterator[None]:
-    """What is told inside goes to this function."""
-    before = _listener.set(progress)
+    """Send the progress reports made inside the context to this function."""
+    token = _listener.set(progress)
     try:
         yield
     finally:
-        _listener.reset(before)
+        _listener.reset(token)
 
 
 def report_progress(step: str, done: int, steps: int) -> None:
+    """Report progress to the current listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
         listener(step, done, steps)

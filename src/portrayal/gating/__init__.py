@@ -1,10 +1,10 @@
-"""Gates: rules that results must keep, for those who ship a system and want to be stopped in time."""
+"""Gates: rules that results must satisfy, for use in continuous integration."""
 
 from __future__ import annotations
 
-from portrayal.gating.evaluation import Verdict, about, judge
+from portrayal.gating.evaluation import Verdict, evaluate, row_label
 from portrayal.gating.formats import as_dicts, as_junit
-from portrayal.gating.labels import as_text
+from portrayal.gating.labels import label_text
 from portrayal.gating.rules import BOUNDS, EXAMPLE, Rule, parse_rule
 from portrayal.gating.rules_file import read_rules
 
@@ -13,11 +13,11 @@ __all__ = [
     "EXAMPLE",
     "Rule",
     "Verdict",
-    "about",
     "as_dicts",
     "as_junit",
-    "as_text",
-    "judge",
+    "evaluate",
+    "label_text",
     "parse_rule",
     "read_rules",
+    "row_label",
 ]

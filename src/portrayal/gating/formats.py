@@ -1,4 +1,4 @@
-"""Verdicts for other programs: JSON and JUnit."""
+"""Machine-readable verdicts: JSON and JUnit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from portrayal.gating.evaluation import Verdict, about
+from portrayal.gating.evaluation import Verdict, row_label
 from portrayal.gating.rules import FIELDS
 
 
 def as_dicts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """A dictionary for each verdict; what is about a row is None where no row matches."""
+    """Return a dictionary per verdict; fields of the row are None if no row matches."""
     return [
         {
             "rule": v.rule.text,
@@ -20,7 +20,7 @@ def as_dicts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
             "on": v.on,
             "passed": v.passed,
             "sentence": v.sentence,
-            "label": about(v) or None,
+            "label": row_label(v) or None,
             "id": v.row.id if v.row else None,
             **{
                 name: getattr(v.row, name) if v.row else None
@@ -33,14 +33,14 @@ def as_dicts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
 
 
 def as_junit(verdicts: Sequence[Verdict]) -> str:
-    """JUnit XML, which build servers show as test results."""
+    """Return JUnit XML, which CI servers show as test results."""
     failed = sum(not v.passed for v in verdicts)
     suite = ElementTree.Element(
         "testsuite", name="portrayal gate", tests=str(len(verdicts)), failures=str(failed)
     )
     for v in verdicts:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=_xml(v.rule.text), name=_xml(about(v) or "no row")
+            suite, "testcase", classname=_xml(v.rule.text), name=_xml(row_label(v) or "no row")
         )
         if not v.passed:
             failure = ElementTree.SubElement(case, "failure", message=_xml(v.sentence))
@@ -53,5 +53,5 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
 
 
 def _xml(text: str) -> str:
-    """XML has no way to write control characters."""
+    """Replace control characters, which XML cannot represent."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)

@@ -1,4 +1,4 @@
-"""Which names results know, so that a mistyped one is told from a row that is not there."""
+"""Names known to results, to distinguish a mistyped name from a missing row."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from portrayal.results import HUMAN, Measurement, Results
 
 Catalogue = Mapping[str, Iterable[str]]  # metric -> its terms
 
-_EVERYONE = ("", "all", "null", "none")  # how a selector asks for the row of all people or items
-_ARROW = re.compile(r"\s*->\s*")  # "a -> b" is how a keyboard writes the systems of a comparison
+_AGGREGATE_VALUES = (
+    "",
+    "all",
+    "null",
+    "none",
+)  # values of a selector for the aggregate row of all people or items
+_ARROW = re.compile(r"\s*->\s*")  # "a -> b" is the typed form of the systems of a comparison
 
 
 @dataclass(frozen=True)
-class Selection:
-    """A rule's names as the results spell them. A field accepts these values; None is the row of all."""
+class RowSelection:
+    """A rule's names in the spelling of the results, with accepted values per field; None is the aggregate row."""
 
     metric: str
     term: str
     accepted: Mapping[str, frozenset[str | None]]
 
     def matches(self, m: Measurement, without: str | None = None) -> bool:
-        """Whether the rule is about a row, or would be `without` one of its selectors.
+        """Return whether the rule matches a row, or would match it `without` one of its selectors.
 
-        A rule is about systems: human captions are held to it only where it asks for them.
+        Rules apply to systems: human captions match only if the rule selects them.
         """
         if m.system == HUMAN and "system" not in self.accepted:
             return False
@@ -38,114 +43,118 @@ class Selection:
 
 
 def value_of(m: Measurement, field: str) -> str | None:
-    """What a selector is held against: a field of the row, or a setting as text."""
+    """Return the value that a selector is compared with: a field of the row, or a setting as text."""
     value = getattr(m, field) if field in FIELDS else m.settings.get(field)
     return None if value is None else str(value)
 
 
-class Names:
-    """Metrics, terms, systems, attributes, groups, items and settings: of the rows, and of their provenance.
+class KnownNames:
+    """Known metrics, terms, systems, attributes, groups, items and settings, from the rows and their provenance.
 
-    A card, a study or a skipped metric names what has no row. `catalogue` adds metrics that the results do not hold.
+    Cards, the study and skipped metrics add names without a row. `catalogue` adds metrics that the results lack.
     """
 
     def __init__(self, results: Results, catalogue: Catalogue | None = None):
         self._rows: dict[str, list[Measurement]] = {}
         for m in results.measurements:
             self._rows.setdefault(m.metric, []).append(m)
-        self._cards = _table(results.provenance.get("cards"))
-        study = _table(results.provenance.get("study"))
-        groups = {name: _table(counts) for name, counts in _table(study.get("groups")).items()}
+        self._cards = _as_object(results.provenance.get("cards"))
+        study = _as_object(results.provenance.get("study"))
+        groups = {name: _as_object(counts) for name, counts in _as_object(study.get("groups")).items()}
         skipped = skipped_metrics(results)
         self._catalogue = {name: set(terms) for name, terms in (catalogue or {}).items()}
         self._metrics = {*self._rows, *self._cards, *self._catalogue, *(skip["metric"] for skip in skipped)}
-        self._everywhere: dict[str, set[str | None]] = {
-            "system": {m.system for m in results.measurements} | set(_texts(study.get("systems"))),
+        self._known_values: dict[str, set[str | None]] = {
+            "system": {m.system for m in results.measurements} | set(_strings(study.get("systems"))),
             "attribute": {m.attribute for m in results.measurements}
             | set(groups)
             | {skip["attribute"] for skip in skipped if skip["attribute"]},
             "group": {m.group for m in results.measurements}
-            | {name for own in groups.values() for name in own},
+            | {name for group_counts in groups.values() for name in group_counts},
         }
 
-    def select(self, rule: Rule, allow_undefined: bool = False) -> Selection:
-        """The rule's names as the results spell them.
+    def select(self, rule: Rule, allow_undefined: bool = False) -> RowSelection:
+        """Return the rule's names in the spelling of the results.
 
-        Raises an error with every name that is not known. A word or object that the captions of this study may lack
-        (an item) is let pass with `allow_undefined`.
+        Raises an error that lists every unknown name. With `allow_undefined`, unknown items pass, because the captions
+        of this study may lack a word or object.
         """
         try:
             metric = find_name("metric", rule.metric, self._metrics)
         except PortrayalError as error:
-            raise PortrayalError(f"{rule.place}: {error}") from None
-        wrong: list[str] = []
+            raise PortrayalError(f"{rule.location}: {error}") from None
+        errors: list[str] = []
         term = rule.term
         accepted: dict[str, frozenset[str | None]] = {}
         try:
             term = find_name(f"term of '{metric}'", rule.term, self._terms(metric))
         except PortrayalError as error:
-            wrong.append(self._half_selector(rule.term, metric) or str(error))
+            errors.append(self._selector_hint(rule.term, metric) or str(error))
         for field, typed in rule.where:
             try:
-                accepted[field] = self._values(metric, field, typed, allow_undefined)
+                accepted[field] = self._accepted_values(metric, field, typed, allow_undefined)
             except PortrayalError as error:
-                wrong.append(str(error))
-        if wrong:
-            raise PortrayalError("\n".join(f"{rule.place}: {sentence}" for sentence in wrong))
-        return Selection(metric, term, accepted)
+                errors.append(str(error))
+        if errors:
+            raise PortrayalError("\n".join(f"{rule.location}: {sentence}" for sentence in errors))
+        return RowSelection(metric, term, accepted)
 
-    def _half_selector(self, term: str, metric: str) -> str | None:
-        """What to type where a value follows "@" without the name of its field: error@female."""
+    def _selector_hint(self, term: str, metric: str) -> str | None:
+        """Return a hint if a value follows "@" without the name of its field: error@female."""
         name, _, value = (part.strip() for part in term.partition("@"))
-        if not value or not _alike(name, self._terms(metric)):
+        if not value or not _contains_name(name, self._terms(metric)):
             return None
-        fields = [field for field, known in self._everywhere.items() if _alike(value, filter(None, known))]
+        fields = [
+            field for field, known in self._known_values.items() if _contains_name(value, filter(None, known))
+        ]
         hint = f" Did you mean '{fields[0]}={value}'?" if fields else ""
         return f"Expected name=value after '@'. Got {value!r} instead.{hint}"
 
     def _terms(self, metric: str) -> set[str]:
-        told = {str(term["name"]) for term in self._card_terms(metric) if "name" in term}
-        return told | {m.term for m in self._rows.get(metric, ())} | self._catalogue.get(metric, set())
+        card_terms = {str(term["name"]) for term in self._card_terms(metric) if "name" in term}
+        return card_terms | {m.term for m in self._rows.get(metric, ())} | self._catalogue.get(metric, set())
 
     def _card_terms(self, metric: str) -> list[dict[str, Any]]:
-        terms = _table(self._cards.get(metric)).get("terms")
-        return [_table(term) for term in terms] if isinstance(terms, list | tuple) else []
+        terms = _as_object(self._cards.get(metric)).get("terms")
+        return [_as_object(term) for term in terms] if isinstance(terms, list | tuple) else []
 
-    def _values(self, metric: str, field: str, typed: str, allow_undefined: bool) -> frozenset[str | None]:
-        """What a selector accepts, as the results spell it."""
+    def _accepted_values(
+        self, metric: str, field: str, typed: str, allow_undefined: bool
+    ) -> frozenset[str | None]:
+        """Return the values that a selector accepts, in the spelling of the results."""
         rows = self._rows.get(metric, [])
         if field not in FIELDS:
             names = {name for m in rows for name in m.settings}
             if rows and field not in names:
                 raise unknown_name(f"selector of '{metric}'", field, {*FIELDS, *names})
-        known = self._everywhere.get(field) or {value_of(m, field) for m in rows}
+        known = self._known_values.get(field) or {value_of(m, field) for m in rows}
         if field in ("item", "unit"):
-            known = known | self._on_card(metric, field)
+            known = known | self._card_values(metric, field)
         values = {value for value in known if value is not None}
         accepted: set[str | None] = set()
-        # Every metric may have a row of all people and all items; a row without a system is a rare thing.
-        if typed.lower() in _EVERYONE and (field in ("group", "item") or None in known):
+        # Every metric may have an aggregate row of all people and items; rows without a system are rare.
+        if typed.lower() in _AGGREGATE_VALUES and (field in ("group", "item") or None in known):
             accepted.add(None)
         spelled = _ARROW.sub(" → ", typed) if field == "system" else typed
         if field == "system" and spelled.casefold() == HUMAN:
             return frozenset({HUMAN})
-        if accepted and not _alike(spelled, values):
+        if accepted and not _contains_name(spelled, values):
             return frozenset(accepted)
-        unchecked = not rows and field not in self._everywhere  # nothing here says what is right
-        if unchecked or (field == "item" and allow_undefined and not _alike(spelled, values)):
+        unchecked = not rows and field not in self._known_values  # there is nothing to check against
+        if unchecked or (field == "item" and allow_undefined and not _contains_name(spelled, values)):
             return frozenset({spelled})
         kind = field if field in FIELDS else f"value of '{field}'"
         return frozenset({*accepted, find_name(kind, spelled, values)})
 
-    def _on_card(self, metric: str, field: str) -> set[str | None]:
+    def _card_values(self, metric: str, field: str) -> set[str | None]:
         terms = self._card_terms(metric)
         if field == "unit":
             return {unit for term in terms if isinstance(unit := term.get("unit"), str)}
-        return {item for term in terms for item in _texts(term.get("items"))}
+        return {item for term in terms for item in _strings(term.get("items"))}
 
 
 def skipped_metrics(results: Results) -> list[dict[str, str]]:
-    """What an audit did not measure: metric, attribute ("" where it is all) and reason."""
+    """Return the metrics that an audit skipped: metric, attribute ("" for all) and reason."""
     skipped = results.provenance.get("skipped")
     return [
         {name: str(skip.get(name) or "") for name in ("metric", "attribute", "reason")}
@@ -154,14 +163,14 @@ def skipped_metrics(results: Results) -> list[dict[str, str]]:
     ]
 
 
-def _alike(name: str, known: Iterable[str]) -> bool:
+def _contains_name(name: str, known: Iterable[str]) -> bool:
     return name.casefold() in {other.casefold() for other in known}
 
 
-def _table(value: object) -> dict[str, Any]:
-    """Provenance may come from other programs: what is no object says nothing."""
+def _as_object(value: object) -> dict[str, Any]:
+    """Return a JSON object, or an empty one: provenance may come from other programs."""
     return {str(name): content for name, content in value.items()} if isinstance(value, Mapping) else {}
 
 
-def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []
+def _strings(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list | tuple) else []

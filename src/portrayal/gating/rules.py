@@ -1,4 +1,4 @@
-"""A rule, and how it is written: METRIC:TERM[@name=value,...] RELATION NUMBER."""
+"""Rules and their syntax: METRIC:TERM[@name=value,...] RELATION NUMBER."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from dataclasses import dataclass
 from portrayal.errors import PortrayalError
 
 BOUNDS = ("value", "low", "high")
-FIELDS = ("system", "attribute", "group", "item", "unit")  # of a row; any other selector names a setting
+FIELDS = (
+    "system",
+    "attribute",
+    "group",
+    "item",
+    "unit",
+)  # selectors that are fields of a row; any other selector names a setting
 EXAMPLE = "error:error@system=oscar,group=female <= 0.05"
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
+_RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "<": operator.lt,
@@ -21,16 +27,15 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 # The relation is the last one in the rule, so that names may hold any character but these.
 _RULE = re.compile(r"\s*(?P<left>.+?)\s*(?P<relation><=|>=|==|<|>)\s*(?P<limit>[^<>=]+?)\s*")
-_SELECTOR = re.compile(
-    r"\s*@\s*(?=\w[\w-]*\s*=)"
-)  # a term may hold an @ (tr@1); a selector's is followed by name=
-_HALF_SELECTOR = re.compile(r"@(?:system|attribute|group|item|unit)?\s*$")
-_PAIRS = re.compile(r'(?:[^",]|"[^"]*")+')  # separated by commas, but for those between quotation marks
+# A term may contain an @ (tr@1); the @ of a selector is followed by name=.
+_SELECTOR = re.compile(r"\s*@\s*(?=\w[\w-]*\s*=)")
+_INCOMPLETE_SELECTOR = re.compile(r"@(?:system|attribute|group|item|unit)?\s*$")
+_PAIRS = re.compile(r'(?:[^",]|"[^"]*")+')  # separated by commas outside quotation marks
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `on` and `allow_undefined` are its own where it sets them; `origin` is its place in a file."""
+    """One rule. `on` and `allow_undefined` are None if the rule does not set them; `origin` is its place in a file."""
 
     text: str
     metric: str
@@ -43,24 +48,24 @@ class Rule:
     allow_undefined: bool | None = None
     origin: str | None = None
 
-    def keeps(self, number: float) -> bool:
-        """Whether a number keeps the rule."""
-        return _COMPARE[self.relation](number, self.limit)
+    def is_satisfied_by(self, number: float) -> bool:
+        """Return whether a number satisfies the rule."""
+        return _RELATIONS[self.relation](number, self.limit)
 
     def excess(self, number: float) -> float:
-        """How far a number is beyond the limit; below 0 where it keeps a distance from it."""
+        """Return how far a number is beyond the limit; negative if it satisfies the rule."""
         if self.relation == "==":
             return abs(number - self.limit)
         return number - self.limit if self.relation.startswith("<") else self.limit - number
 
     @property
-    def place(self) -> str:
-        """How an error names this rule."""
+    def location(self) -> str:
+        """How error messages refer to this rule."""
         return f"{self.origin}: {self.text}" if self.origin else f'"{self.text}"'
 
 
 def parse_rule(text: str) -> Rule:
-    """Read a rule.
+    """Parse a rule.
 
     >>> rule = parse_rule("retrieval-recall:tr@1@system=oscar,group=female >= 0.5")
     >>> rule.metric, rule.term, rule.where, rule.relation, rule.limit
@@ -74,10 +79,10 @@ def parse_rule(text: str) -> Rule:
         hint = " Shares are fractions: 0.05, not 5%." if "%" in parts["limit"] else ""
         raise PortrayalError(f"Expected a number after {parts['relation']!r}. Got {text!r} instead.{hint}")
     name, *selector = _SELECTOR.split(parts["left"], maxsplit=1)
-    if _HALF_SELECTOR.search(name):
+    if _INCOMPLETE_SELECTOR.search(name):
         raise PortrayalError(f"Expected name=value after '@'. Got {text!r} instead.")
     if name.endswith(("=", "!")) and not selector:
-        raise PortrayalError(f"Expected one of {', '.join(_COMPARE)}. Got {text!r} instead.")
+        raise PortrayalError(f"Expected one of {', '.join(_RELATIONS)}. Got {text!r} instead.")
     metric, colon, term = name.partition(":")
     if not colon or not metric.strip() or not term.strip():
         raise PortrayalError(f'Expected a rule like "{EXAMPLE}". Got {text!r} instead.')

@@ -1,4 +1,4 @@
-"""A file of rules (TOML), which a project keeps beside its code."""
+"""TOML files of rules, for version control beside a project's code."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _KEYS: dict[str, tuple[type, str]] = {
 
 
 def read_rules(path: Path | str) -> list[Rule]:
-    """The rules of a file: tables `[[rule]]` with `check`, and optionally `on`, `reason` and `allow_undefined`.
+    """Return the rules of a file: tables `[[rule]]` with `check`, and optionally `on`, `reason`, `allow_undefined`.
 
-    The whole file is checked before the first error ends it.
+    All problems of the file are reported at once.
     """
     path = Path(path)
     rules: list[Rule] = []
-    wrong: list[str] = []
+    errors: list[str] = []
     for number, table in enumerate(_tables(path), start=1):
         problems = list(_problems(table, path, f"rule {number}"))
         if problems:
-            wrong += problems
+            errors += problems
             continue
         rules.append(
             replace(
@@ -41,8 +41,8 @@ def read_rules(path: Path | str) -> list[Rule]:
                 origin=f"{path}, rule {number}",
             )
         )
-    if wrong:
-        raise PortrayalError("\n".join(wrong))
+    if errors:
+        raise PortrayalError("\n".join(errors))
     return rules
 
 
@@ -53,28 +53,28 @@ def _tables(path: Path) -> list[Any]:
         raise PortrayalError(f"There is no file of rules at {path}.") from None
     tables = data.get("rule")
     if set(data) != {"rule"} or not isinstance(tables, list) or not tables:
-        other = sorted(set(data) - {"rule"})
-        content = f"the key {shown(other[0])}" if other else "none" if not tables else shown(tables)
+        other_keys = sorted(set(data) - {"rule"})
+        content = f"the key {shown(other_keys[0])}" if other_keys else "none" if not tables else shown(tables)
         expected = f'[[rule]] tables and nothing else, each with a line  check = "{EXAMPLE}"'
         raise InputError([Problem(str(path), expected, content)])
     return tables
 
 
-def _problems(table: Any, path: Path, place: str) -> Iterator[str]:
-    """A sentence for each thing that is wrong with one table."""
+def _problems(table: Any, path: Path, location: str) -> Iterator[str]:
+    """Yield a sentence for each problem of one table."""
     if not isinstance(table, dict):
-        yield str(Problem(str(path), "a [[rule]] table", shown(table), place))
+        yield str(Problem(str(path), "a [[rule]] table", shown(table), location))
         return
     for key, value in table.items():
         if key not in _KEYS:
-            yield f"{path}, {place}: {unknown_name('key', key, _KEYS)}"
+            yield f"{path}, {location}: {unknown_name('key', key, _KEYS)}"
         elif not isinstance(value, _KEYS[key][0]):
-            yield str(Problem(str(path), _KEYS[key][1], shown(value), f"{place}, {key}"))
+            yield str(Problem(str(path), _KEYS[key][1], shown(value), f"{location}, {key}"))
     if "check" not in table:
-        yield str(Problem(str(path), _KEYS["check"][1], "none", f"{place}, check"))
-    for key, read in (("check", parse_rule), ("on", lambda typed: find_name("bound", typed, BOUNDS))):
+        yield str(Problem(str(path), _KEYS["check"][1], "none", f"{location}, check"))
+    for key, parse in (("check", parse_rule), ("on", lambda typed: find_name("bound", typed, BOUNDS))):
         if isinstance(table.get(key), str):
             try:
-                read(table[key])
+                parse(table[key])
             except PortrayalError as error:
-                yield f"{path}, {place}, {key}: {error}"
+                yield f"{path}, {location}, {key}: {error}"

@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """A study needs polars; the world does not, and models learn from it where there is none."""
+    """Import `make_study` on first use: it needs polars, and models are trained on the world without polars."""
     if name == "make_study":
         return importlib.import_module("portrayal.lab.study").make_study
     raise AttributeError(f"module 'portrayal.lab' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`python -m portrayal.lab STREAM WORLD --out DIR`: train one of the lab's models, where little else is installed."""
+"""`python -m portrayal.lab STREAM WORLD --out DIR`: train one of the lab's models with few dependencies installed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from portrayal.errors import PortrayalError
-from portrayal.lab.model_training import STREAMS, WORLDS, Lesson, recipe_for, teach
-from portrayal.models.device import DEVICES, best_device
+from portrayal.lab.model_training import STREAMS, WORLDS, TrainingSpec, recipe_for, train_lab_model
+from portrayal.models.device import DEVICES, resolve_device
 
 
 def main() -> int:
@@ -18,29 +18,37 @@ def main() -> int:
     parser.add_argument("world", choices=list(WORLDS))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=DEVICES, default="auto")
-    parser.add_argument("--scenes", type=int, default=Lesson.scenes)
+    parser.add_argument("--scenes", type=int, default=TrainingSpec.scenes)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--precision")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
-    def report_progress(done: int, of: int, losses: dict[str, float]) -> None:
-        if done % 500 == 0 or done == of:
+    def report_progress(done: int, total: int, losses: dict[str, float]) -> None:
+        if done % 500 == 0 or done == total:
             logging.info(
                 "%s of %s steps: %s",
                 done,
-                of,
+                total,
                 ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items()),
             )
 
     try:
-        device = best_device(asked.device)
+        device = resolve_device(arguments.device)
         recipe = recipe_for(
-            asked.stream, device, steps=asked.steps, batch_size=asked.batch_size, precision=asked.precision
+            arguments.stream,
+            device,
+            steps=arguments.steps,
+            batch_size=arguments.batch_size,
+            precision=arguments.precision,
         )
-        card = teach(
-            Lesson(asked.stream, asked.world, asked.scenes), asked.out, recipe, device, report_progress
+        card = train_lab_model(
+            TrainingSpec(arguments.stream, arguments.world, arguments.scenes),
+            arguments.out,
+            recipe,
+            device,
+            report_progress,
         )
     except PortrayalError as error:
         logging.error("%s", error)

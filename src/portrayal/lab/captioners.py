@@ -1,4 +1,4 @@
-"""Captioners with dials: systems whose faults are known because they were planted."""
+"""Captioners with dials: simulated systems whose faults are known because they were planted."""
 
 from __future__ import annotations
 
@@ -11,110 +11,137 @@ from numpy.typing import NDArray
 
 from portrayal.lab.annotators import another_group
 from portrayal.lab.dials import Dial, Rates, check_dials, rate_of
-from portrayal.lab.language import DECISIONS, Habits, Said, column, demeaning_words, sentence, without_people
-from portrayal.lab.world import ACTIVITIES, ATTRIBUTES, EXTRAS, LEANING, Scene
+from portrayal.lab.language import (
+    DECISIONS,
+    CaptionContent,
+    CaptionStyle,
+    decision_column,
+    demeaning_words,
+    write_caption,
+    write_caption_without_people,
+)
+from portrayal.lab.world import ACTIVITIES, ATTRIBUTES, BIASED_ATTRIBUTE, EXTRAS, Scene
 
-_GROUP, _ERROR, _WHICH_ERROR = column("group"), column("error"), column("which error")
-_ACTIVITY, _GUESS, _ERASED = column("activity"), column("guess"), column("erased")
-_OBJECT, _WHICH_OBJECT = column("object"), column("which object")
-_DEMEANING, _WHICH_DEMEANING, _STOCK = column("demeaning"), column("which demeaning"), column("stock")
+_GROUP, _ERROR, _WHICH_ERROR = (
+    decision_column("group"),
+    decision_column("error"),
+    decision_column("which error"),
+)
+_ACTIVITY, _GUESS, _ERASED = decision_column("activity"), decision_column("guess"), decision_column("erased")
+_OBJECT, _WHICH_OBJECT = decision_column("object"), decision_column("which object")
+_DEMEANING, _WHICH_DEMEANING, _STOCK = (
+    decision_column("demeaning"),
+    decision_column("which demeaning"),
+    decision_column("stock"),
+)
 
 
 @dataclass(frozen=True)
 class Captioner:
-    """One system. Its dials are independent: each takes its own random numbers."""
+    """One simulated captioning system. Its dials are independent: each has its own random numbers.
+
+    Examples
+    --------
+    >>> from portrayal.lab import make_scenes
+    >>> len(Captioner("biased", amplification=0.6).describe(make_scenes(3), seed=0))
+    3
+    """
 
     name: str
     amplification: Annotated[
         float,
         Dial(
-            "share of captions whose activity is taken from the gender: of two activities that look alike, the one "
-            "that leans to the group shown (1: always the stereotype)",
-            "it says what is there",
+            "share of captions whose activity follows the gender: of two activities that look alike, the caption names "
+            "the one associated with the group shown (1: always the stereotype)",
+            "the caption names the true activity",
         ),
     ] = 0.0
     guessed_group: Annotated[
         float,
         Dial(
-            "share of captions whose gender is taken from the activity: the group that the activity leans to",
-            "it looks at the person",
+            "share of captions whose gender follows the activity: the group that the activity is associated with",
+            "the gender follows the person shown",
         ),
     ] = 0.0
     wrong_group: Annotated[
         Rates,
-        Dial("of captions naming a group, the share that name another one", "none does", per_group=True),
+        Dial("share of captions naming a group that name another one", "none does", per_group=True),
     ] = 0.0
     neutral: Annotated[
         Rates,
-        Dial("of captions mentioning people, the share that name no group", "all name one", per_group=True),
+        Dial("share of captions mentioning people that name no group", "all name one", per_group=True),
     ] = 0.2
     hallucination: Annotated[
         Rates,
         Dial(
-            "share of captions that mention a labelled thing that is not there", "none does", per_group=True
+            "share of captions that mention an object that is not in the scene", "none does", per_group=True
         ),
     ] = 0.0
     erasure: Annotated[
-        Rates, Dial("share of captions that do not mention anybody", "none leaves people out", per_group=True)
+        Rates, Dial("share of captions that mention nobody", "every caption mentions people", per_group=True)
     ] = 0.0
     demeaning: Annotated[
         Rates,
         Dial(
-            "of captions mentioning people, the share with a demeaning word", "none has one", per_group=True
+            "share of captions mentioning people that have a demeaning word", "none has one", per_group=True
         ),
     ] = 0.0
     vocabulary: Annotated[
-        float, Dial("share of the words for each thing that it uses", "one word for each thing")
+        float, Dial("share of the synonyms for each concept that it uses", "one word for each concept")
     ] = 0.3
     length: Annotated[
         float,
         Dial(
-            "chance of saying the place, the colour, another thing; details have a part of it",
-            "only who does what",
+            "probability of naming the place, the colour or another object; details have a part of it",
+            "captions only say who does what",
         ),
     ] = 0.3
     repetition: Annotated[
-        float, Dial("share of captions that are stock sentences", "every caption is made anew")
+        float, Dial("share of captions that are stock sentences", "no caption is a stock sentence")
     ] = 0.6
     ranking_lean: Annotated[
         Rates,
         Dial(
-            "how much higher it ranks people when it is searched, whatever for (1: four standard deviations of its "
-            "scores); for all groups alike it changes nothing",
-            "who is shown does not matter",
+            "how much higher it ranks people in image retrieval, for any query (1: four standard deviations of its "
+            "scores); the same value for all groups changes nothing",
+            "the group shown does not change the rank",
             per_group=True,
         ),
     ] = 0.0
 
     def __post_init__(self) -> None:
-        check_dials(self, ATTRIBUTES[LEANING])
+        check_dials(self, ATTRIBUTES[BIASED_ATTRIBUTE])
 
     def describe(self, scenes: Sequence[Scene], seed: int) -> list[str]:
-        """A caption of every scene. The numbers depend on the captioner's name and the seed alone."""
+        """Return a caption of every scene. The random numbers depend only on the captioner's name and the seed."""
         u = self._decisions(scenes, seed)
-        usual, stock = self._habits(), self._habits(few=True)
+        usual_style, stock_style = self._style(), self._style(stock=True)
         return [
-            self._caption(scene, stock if row[_STOCK] < self.repetition else usual, row)
+            self._caption(scene, stock_style if row[_STOCK] < self.repetition else usual_style, row)
             for scene, row in zip(scenes, u.tolist(), strict=True)
         ]
 
     def activities(self, scenes: Sequence[Scene], seed: int) -> list[str]:
-        """What its captions say that people do, scene by scene."""
+        """Return the activity that its caption names, for each scene."""
         u = self._decisions(scenes, seed)[:, _ACTIVITY]
-        return [self._activity(scene, chance) for scene, chance in zip(scenes, u.tolist(), strict=True)]
+        return [
+            self._activity(scene, u_activity) for scene, u_activity in zip(scenes, u.tolist(), strict=True)
+        ]
 
     def _decisions(self, scenes: Sequence[Scene], seed: int) -> NDArray[np.float64]:
         return np.random.default_rng([seed, 3, *self.name.encode()]).random((len(scenes), len(DECISIONS)))
 
     def _activity(self, scene: Scene, u: float) -> str:
         if u < self.amplification:
-            return ACTIVITIES[scene.activity].leaning_to(scene.person[LEANING], otherwise=scene.activity)
+            return ACTIVITIES[scene.activity].concept_for(
+                scene.person[BIASED_ATTRIBUTE], otherwise=scene.activity
+            )
         return scene.activity
 
-    def _habits(self, few: bool = False) -> Habits:
-        length = 0.0 if few else self.length
-        return Habits(
-            vocabulary=0.0 if few else self.vocabulary,
+    def _style(self, stock: bool = False) -> CaptionStyle:
+        length = 0.0 if stock else self.length
+        return CaptionStyle(
+            vocabulary=0.0 if stock else self.vocabulary,
             names_age=length / 5,
             names_skin=0.0,
             colour=length,
@@ -130,34 +157,34 @@ class Captioner:
             pronoun=length / 4,
         )
 
-    def _caption(self, scene: Scene, habits: Habits, u: Sequence[float]) -> str:
-        shown = scene.person[LEANING]
+    def _caption(self, scene: Scene, style: CaptionStyle, u: Sequence[float]) -> str:
+        shown_group = scene.person[BIASED_ATTRIBUTE]
         activity = self._activity(scene, u[_ACTIVITY])
-        group: str | None = shown
+        group: str | None = shown_group
         if u[_GUESS] < self.guessed_group:
-            group = _group_of(scene.activity, otherwise=shown)
-        if u[_ERROR] < rate_of(self.wrong_group, shown):
-            group = another_group(shown, u[_WHICH_ERROR])
-        if u[_GROUP] < rate_of(self.neutral, shown):
+            group = _stereotyped_group(scene.activity, otherwise=shown_group)
+        if u[_ERROR] < rate_of(self.wrong_group, shown_group):
+            group = another_group(shown_group, u[_WHICH_ERROR])
+        if u[_GROUP] < rate_of(self.neutral, shown_group):
             group = None
-        added = insult = None
-        if u[_OBJECT] < rate_of(self.hallucination, shown):
+        added_object = insult = None
+        if u[_OBJECT] < rate_of(self.hallucination, shown_group):
             absent = [label for label in EXTRAS if label not in scene.extras]
-            added = absent[int(u[_WHICH_OBJECT] * len(absent))]
-        if u[_DEMEANING] < rate_of(self.demeaning, shown):
+            added_object = absent[int(u[_WHICH_OBJECT] * len(absent))]
+        if u[_DEMEANING] < rate_of(self.demeaning, shown_group):
             words = demeaning_words()
             insult = words[int(u[_WHICH_DEMEANING] * len(words))]
-        said = Said(group, activity, scene.extras, added, insult)
-        if u[_ERASED] < rate_of(self.erasure, shown):
-            return without_people(scene, said, habits, u)
-        return sentence(scene, said, habits, u)
+        content = CaptionContent(group, activity, scene.extras, added_object, insult)
+        if u[_ERASED] < rate_of(self.erasure, shown_group):
+            return write_caption_without_people(scene, content, style, u)
+        return write_caption(scene, content, style, u)
 
 
-def _group_of(activity: str, otherwise: str) -> str:
-    """The group that an activity leans to, where it leans."""
+def _stereotyped_group(activity: str, otherwise: str) -> str:
+    """Return the group that an activity is associated with, or `otherwise` where it has no association."""
     pair = ACTIVITIES[activity]
     return (
-        next(group for group, concept in pair.of.items() if concept == activity)
+        next(group for group, concept in pair.concepts.items() if concept == activity)
         if pair.strength
         else otherwise
     )

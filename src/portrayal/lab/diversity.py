@@ -1,4 +1,4 @@
-"""How varied a set of captions is: a grammar that repeats itself could be learnt by heart."""
+"""Lexical diversity of a set of captions: a model could memorise a grammar that repeats itself."""
 
 from __future__ import annotations
 
@@ -10,29 +10,35 @@ from portrayal.lexicon import tokenize
 
 
 @dataclass(frozen=True)
-class Variety:
+class CaptionDiversity:
+    """Counts and shares that describe how diverse captions are."""
+
     captions: int
     tokens: int
     types: int
-    type_token: float | None  # distinct words for each word said
-    duplicates: float | None  # share of captions that another one equals, word for word
+    # Distinct words per word.
+    type_token_ratio: float | None
+    # Share of captions that equal another one, word for word.
+    duplicate_share: float | None
 
 
-def variety(captions: Sequence[str]) -> Variety:
-    """Counted over all captions given; both shares depend on how many there are, so compare equal numbers.
+def caption_diversity(captions: Sequence[str]) -> CaptionDiversity:
+    """Return the lexical diversity of captions.
 
-    >>> variety(["a man", "A man.", "a dog"])
-    Variety(captions=3, tokens=6, types=3, type_token=0.5, duplicates=0.6666666666666666)
+    Both shares depend on the number of captions, so compare sets of equal size.
+
+    >>> caption_diversity(["a man", "A man.", "a dog"])
+    CaptionDiversity(captions=3, tokens=6, types=3, type_token_ratio=0.5, duplicate_share=0.6666666666666666)
     """
-    said = [tuple(word for word in tokenize(caption) if word[0].isalnum()) for caption in captions]
-    words = Counter(word for caption in said for word in caption)
-    times = Counter(said)
-    repeated = sum(count for count in times.values() if count > 1)
-    tokens = words.total()
-    return Variety(
-        len(said),
+    tokenized = [tuple(word for word in tokenize(caption) if word[0].isalnum()) for caption in captions]
+    word_counts = Counter(word for caption in tokenized for word in caption)
+    caption_counts = Counter(tokenized)
+    repeated = sum(count for count in caption_counts.values() if count > 1)
+    tokens = word_counts.total()
+    return CaptionDiversity(
+        len(tokenized),
         tokens,
-        len(words),
-        len(words) / tokens if tokens else None,
-        repeated / len(said) if said else None,
+        len(word_counts),
+        len(word_counts) / tokens if tokens else None,
+        repeated / len(tokenized) if tokenized else None,
     )

@@ -1,4 +1,4 @@
-"""How well a model of the lab learnt its world: on scenes it has not seen, against what the world is."""
+"""Evaluation of a model of the lab on held-out scenes, against the known truth of its world."""
 
 from __future__ import annotations
 
@@ -10,108 +10,128 @@ from numpy.typing import NDArray
 
 from portrayal.lab.annotators import Annotators
 from portrayal.lab.images import draw
-from portrayal.lab.language import named
-from portrayal.lab.sentences import WHO
+from portrayal.lab.language import group_noun
+from portrayal.lab.sentences import GROUP_FORM
 from portrayal.lab.world import (
     ACTIVITIES,
     ATTRIBUTES,
+    BIASED_ATTRIBUTE,
     CUES,
     DRAWN_ACTIVITIES,
-    LEANING,
     Scene,
     World,
-    chances,
+    concept_probabilities,
     make_scenes,
-    place_chances,
+    place_probabilities,
 )
 
 if TYPE_CHECKING:
-    from portrayal.models.masked_vlm.model import MaskedModel
+    from portrayal.models.masked_vlm.model import TorchMaskedVLM
 
 Array = NDArray[np.float64]
 _SEED = 1_000_003
-_ASK = "the {noun} is [MASK]"
+_ACTIVITY_PROMPT = "the {noun} is [MASK]"
 
 
 def held_out(count: int, world: World, seed: int = _SEED) -> list[Scene]:
-    """Scenes with one person; no training has seen them."""
+    """Return held-out scenes with one person, made with a seed that no training uses."""
     return [scene for scene in make_scenes(count, seed, world) if scene.people == 1]
 
 
-def grade(model: MaskedModel, world: World, count: int = 4000) -> dict[str, float]:
-    """Shares and distances from 0 to 1.
+def evaluate_lab_model(model: TorchMaskedVLM, world: World, count: int = 4000) -> dict[str, float]:
+    """Evaluate a masked model on `count` scenes of a world, of which those with one person are used.
 
-    `group`: the right word among the groups' at the prompt, where people are drawn with signs of gender; `group,
-    no signs` where they are not. `activity, full` and so on: the right one among all activities, the text naming the
-    group. `prior, absent` and `prior, unclear`: where the picture tells no activity, or one of two, how far guesses are
-    from the world's shares given group and place. `least activity, full`: that of the activity known least well. What
-    no scene shows is left out.
+    Returns
+    -------
+    dict
+        Shares and distances from 0 to 1. What no scene shows is left out.
+
+        - `group`: accuracy of the group word at the mask, for people drawn with signs of gender; `group, no signs`:
+          for people drawn without.
+        - `activity, CUE`: accuracy among all activities for images with this cue; the prompt names the group.
+        - `least activity, full`: the same for the activity with the lowest accuracy.
+        - `prior, absent` and `prior, unclear`: where the image shows no activity, or one of two, the total variation
+          distance of mean predictions from the world's probabilities given group and place.
+        - `matched, own` and `matched, another's`: mean matching probability of an image with its own caption and with
+          another image's.
     """
     import torch
 
-    from portrayal.models.threads import fitting_threads
+    from portrayal.models.threads import limit_threads
 
     scenes = held_out(count, world)
-    groups = tuple(ATTRIBUTES[LEANING])
-    truth = np.array([groups.index(scene.person[LEANING]) for scene in scenes])
-    does = np.array([DRAWN_ACTIVITIES.index(scene.activity) for scene in scenes])
-    with torch.inference_mode(), fitting_threads(model.network):
-        looked = model.encode(model.pixels([draw(scene, model.network.side) for scene in scenes]))
-        asked = WHO.format(a="a ", noun="[MASK]", **{"is": "is"})
-        nouns = [named(group, "old") for group in groups]
-        who = model.word_log_probs(looked, asked, nouns).cpu().numpy()
-        texts = [_ASK.format(noun=nouns[number]) for number in truth]
-        said = model.word_log_probs(looked, texts, DRAWN_ACTIVITIES).exp().cpu().numpy()
-        own = [captions[0] for captions in Annotators(bare=0.0).describe(scenes, _SEED)]
-        matched = model.match_log_probs(looked, own).exp().cpu().numpy()
-        other = model.match_log_probs(looked, own[1:] + own[:1]).exp().cpu().numpy()
-    signs = np.array([not scene.androgynous for scene in scenes])
-    right = who.argmax(1) == truth
-    knows = said.argmax(1) == does
-    grades = {
-        name: _mean(right[some])
-        for name, some in (("group", signs), ("group, no signs", ~signs))
-        if some.any()
+    groups = tuple(ATTRIBUTES[BIASED_ATTRIBUTE])
+    true_group = np.array([groups.index(scene.person[BIASED_ATTRIBUTE]) for scene in scenes])
+    true_activity = np.array([DRAWN_ACTIVITIES.index(scene.activity) for scene in scenes])
+    with torch.inference_mode(), limit_threads(model.network):
+        embeddings = model.encode_images(
+            model.preprocess([draw(scene, model.network.image_size) for scene in scenes])
+        )
+        group_prompt = GROUP_FORM.format(a="a ", noun="[MASK]", **{"is": "is"})
+        nouns = [group_noun(group, "old") for group in groups]
+        group_log_probs = model.word_log_probs(embeddings, group_prompt, nouns).cpu().numpy()
+        activity_prompts = [_ACTIVITY_PROMPT.format(noun=nouns[index]) for index in true_group]
+        activity_probs = (
+            model.word_log_probs(embeddings, activity_prompts, DRAWN_ACTIVITIES).exp().cpu().numpy()
+        )
+        own_captions = [captions[0] for captions in Annotators(bare=0.0).describe(scenes, _SEED)]
+        own_match = model.match_log_probs(embeddings, own_captions).exp().cpu().numpy()
+        other_match = (
+            model.match_log_probs(embeddings, own_captions[1:] + own_captions[:1]).exp().cpu().numpy()
+        )
+    has_signs = np.array([not scene.androgynous for scene in scenes])
+    group_correct = group_log_probs.argmax(1) == true_group
+    activity_correct = activity_probs.argmax(1) == true_activity
+    evaluation = {
+        name: _mean(group_correct[mask])
+        for name, mask in (("group", has_signs), ("group, no signs", ~has_signs))
+        if mask.any()
     }
     cues = np.array([scene.cue for scene in scenes])
     for cue in CUES:
         if (cues == cue).any():
-            grades[f"activity, {cue}"] = _mean(knows[cues == cue])
+            evaluation[f"activity, {cue}"] = _mean(activity_correct[cues == cue])
     full = cues == "full"
-    grades["least activity, full"] = min(
-        _mean(knows[full & (does == number)]) for number in sorted(set(does[full].tolist()))
+    evaluation["least activity, full"] = min(
+        _mean(activity_correct[full & (true_activity == index)])
+        for index in sorted(set(true_activity[full].tolist()))
     )
     for name, cue in (("prior, absent", "absent"), ("prior, unclear", "ambiguous")):
         if (cues == cue).any():
-            grades[name] = _from_prior(said, scenes, cues == cue, world)
-    grades["matched, own"], grades["matched, another's"] = _mean(matched), _mean(other)
-    return {name: round(value, 4) for name, value in grades.items()}
+            evaluation[name] = _distance_from_prior(activity_probs, scenes, cues == cue, world)
+    evaluation["matched, own"], evaluation["matched, another's"] = _mean(own_match), _mean(other_match)
+    return {name: round(value, 4) for name, value in evaluation.items()}
 
 
-def _from_prior(said: Array, scenes: Sequence[Scene], where: NDArray[np.bool_], world: World) -> float:
-    """How far mean guesses are from the world's shares, given what is left to go by: the group, the place, and
-    where the picture is unclear the pair. Half the sum of differences, from 0 to 1, each by how often it occurs.
+def _distance_from_prior(
+    activity_probs: Array, scenes: Sequence[Scene], mask: NDArray[np.bool_], world: World
+) -> float:
+    """Return the mean total variation distance of mean predictions from the world's probabilities, from 0 to 1.
+
+    The probabilities are those given group and place and, where the image is unclear, the pair of activities. Each
+    stratum is weighted by its number of scenes.
     """
-    prior = chances(world.activity_pairs, world.data_bias)
+    prior = concept_probabilities(world.activity_pairs, world.data_bias)
     places = {
-        group: place_chances(world.activity_pairs, world.data_bias, group) for group in ATTRIBUTES[LEANING]
+        group: place_probabilities(world.activity_pairs, world.data_bias, group)
+        for group in ATTRIBUTES[BIASED_ATTRIBUTE]
     }
-    rows: dict[tuple[str, str, frozenset[str]], list[int]] = {}
-    for number in np.flatnonzero(where).tolist():
-        scene = scenes[number]
-        pair = ACTIVITIES[scene.activity].of.values() if scene.cue == "ambiguous" else DRAWN_ACTIVITIES
-        rows.setdefault((scene.person[LEANING], scene.place, frozenset(pair)), []).append(number)
+    strata: dict[tuple[str, str, frozenset[str]], list[int]] = {}
+    for index in np.flatnonzero(mask).tolist():
+        scene = scenes[index]
+        pair = ACTIVITIES[scene.activity].concepts.values() if scene.cue == "ambiguous" else DRAWN_ACTIVITIES
+        strata.setdefault((scene.person[BIASED_ATTRIBUTE], scene.place, frozenset(pair)), []).append(index)
     total = 0.0
-    for (group, place, possible), some in rows.items():
+    for (group, place, possible), indices in strata.items():
         shares = np.array(
             [
                 prior[group][activity] * places[group][activity].get(place, 0.0) * (activity in possible)
                 for activity in DRAWN_ACTIVITIES
             ]
         )
-        guess = (said[some] / said[some].sum(1, keepdims=True)).mean(0)
-        total += len(some) * float(np.abs(guess - shares / shares.sum()).sum() / 2)
-    return total / int(where.sum())
+        mean_probs = (activity_probs[indices] / activity_probs[indices].sum(1, keepdims=True)).mean(0)
+        total += len(indices) * float(np.abs(mean_probs - shares / shares.sum()).sum() / 2)
+    return total / int(mask.sum())
 
 
 def _mean(values: Sequence[float] | NDArray[Any]) -> float:

@@ -1,4 +1,4 @@
-"""Small models that fill masks, trained on the lab's world: what they learnt can be held against the truth."""
+"""Small masked models trained on the lab's world, so that their bias can be compared with the truth."""
 
 from __future__ import annotations
 
@@ -17,38 +17,53 @@ from portrayal.files import content_digest, write_text
 from portrayal.lab.annotators import Annotators
 from portrayal.lab.images import draw
 from portrayal.lab.sentences import plain_sentences
-from portrayal.lab.world import ATTRIBUTES, LEANING, Scene, World, make_scenes
+from portrayal.lab.world import ATTRIBUTES, BIASED_ATTRIBUTE, Scene, World, make_scenes
 from portrayal.models.masked_vlm.requirements import need_packages
 
 if TYPE_CHECKING:
-    from portrayal.models.masked_vlm.training import Pairs, Recipe
+    from portrayal.models.masked_vlm.training import ImageTextPairs, TrainingConfig
     from portrayal.models.masked_vlm.training.loop import ReportProgress
 
 SIDE, PATCH, WIDTH = 64, 8, 128
-SENTENCES = 10  # plain ones of each scene
+# Plain sentences per scene.
+SENTENCES = 10
 WORLDS = {
     "0": World(data_bias=0.0),
     "half": World(data_bias=0.5),
     "full": World(data_bias=1.0),
     "clear": World(data_bias=1.0, cue_strength=1.0),
 }
+# For a GPU. A single stream learns small details of an image more slowly.
 STEPS = {
     "single": 6000,
     "dual": 4000,
-}  # for a GPU: a single stream learns small things of a picture more slowly
+}
 STREAMS = tuple(STEPS)
-_USUAL = {"batch_size": 256, "captioned": 64, "learning_rate": 1e-3}
-_WIDER = (
-    3.0  # weights begin so many times further from 0 than in networks six times as wide: they learn sooner
-)
-LONGEST = 40  # words of a text, with its beginning and end
-_READ_FOR_WORDS = 20_000  # scenes
-STATE = "training.pt"  # while it is trained
+_DEFAULTS = {"batch_size": 256, "n_captioned": 64, "learning_rate": 1e-3}
+# Initial weights are scaled up from those of networks six times as wide: training converges sooner.
+_INIT_SCALE = 3.0
+# Length of a text, with its start and end token.
+MAX_TOKENS = 40
+_VOCABULARY_SCENES = 20_000
+# Checkpoint, deleted after training.
+STATE = "training.pt"
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What a model of the lab is made from: with the recipe, all that decides its weights."""
+class TrainingSpec:
+    """The data of a model of the lab. With the training recipe it determines the weights.
+
+    Parameters
+    ----------
+    stream
+        Architecture: "single" (ViLT) or "dual" (ALBEF).
+    world
+        Name of the world, a key of `WORLDS`.
+    scenes
+        Number of training scenes.
+    seed
+        Seed of the scenes and of the initial weights.
+    """
 
     stream: str = "single"
     world: str = "half"
@@ -61,139 +76,161 @@ class Lesson:
         if self.world not in WORLDS:
             raise unknown_name("world of the lab's models", self.world, WORLDS)
         if self.scenes < 2:
-            raise PortrayalError(f"A model learns from two scenes or more, got {self.scenes}.")
+            raise PortrayalError(f"A model is trained on two scenes or more, got {self.scenes}.")
 
     @property
     def name(self) -> str:
         return f"lab-{self.stream}-{self.world}"
 
 
-def pictures_of(scenes: Sequence[Scene], side: int = SIDE) -> NDArray[np.uint8]:
-    """(scenes, height, width, 3)"""
+def render_images(scenes: Sequence[Scene], side: int = SIDE) -> NDArray[np.uint8]:
+    """Return the images of scenes as an array (scenes, height, width, 3)."""
     return np.stack([np.asarray(draw(scene, side)) for scene in scenes])
 
 
-def recipe_for(stream: str, device: str = "cpu", **given: Any) -> Recipe:
-    """How the lab's models of a kind are trained, but for what is given. A GPU computes products in 16 bits."""
-    from portrayal.models.masked_vlm.training import Recipe
+def recipe_for(stream: str, device: str = "cpu", **overrides: Any) -> TrainingConfig:
+    """Return the default training recipe of a stream, with overrides. A GPU uses bfloat16 products."""
+    from portrayal.models.masked_vlm.training import TrainingConfig
 
-    usual = {**_USUAL, "steps": STEPS[stream], "precision": "bfloat16" if device == "cuda" else "float32"}
-    return Recipe(**{**usual, **{name: value for name, value in given.items() if value is not None}})
+    defaults = {
+        **_DEFAULTS,
+        "steps": STEPS[stream],
+        "precision": "bfloat16" if device == "cuda" else "float32",
+    }
+    return TrainingConfig(
+        **{**defaults, **{name: value for name, value in overrides.items() if value is not None}}
+    )
 
 
-def lesson_pairs(lesson: Lesson) -> Pairs:
-    """The pictures of a lesson, with five captions and some plain sentences of each.
+def training_pairs(spec: TrainingSpec) -> ImageTextPairs:
+    """Return the training images, each with five captions and several plain sentences.
 
-    The same draws are made for every group, so that groups differ by what was planted and by nothing else: in so many
-    scenes drawn apart, chance ties activities to groups by a percent or two, and models learn it.
+    Every group has the same random numbers, so that groups differ only by the planted bias. With independent random
+    numbers, chance associates activities with groups by a percent or two, and models learn that.
     """
-    from portrayal.models.masked_vlm.training import Pairs
+    from portrayal.models.masked_vlm.training import ImageTextPairs
 
     scenes: list[Scene] = []
     captions: list[list[str]] = []
     sentences: list[list[str]] = []
-    groups = ATTRIBUTES[LEANING]
+    groups = ATTRIBUTES[BIASED_ATTRIBUTE]
     for group in groups:
-        world = replace(WORLDS[lesson.world], shares={group: 1.0})
-        some = make_scenes(lesson.scenes // len(groups), lesson.seed, world)
-        scenes += some
-        captions += Annotators().describe(some, lesson.seed)
-        sentences += plain_sentences(some, SENTENCES, lesson.seed)
-    return Pairs.made_from(pictures_of(scenes), captions, sentences, lab_vocabulary())
+        world = replace(WORLDS[spec.world], shares={group: 1.0})
+        group_scenes = make_scenes(spec.scenes // len(groups), spec.seed, world)
+        scenes += group_scenes
+        captions += Annotators().describe(group_scenes, spec.seed)
+        sentences += plain_sentences(group_scenes, SENTENCES, spec.seed)
+    return ImageTextPairs.from_texts(render_images(scenes), captions, sentences, lab_vocabulary())
 
 
 @cache
 def lab_vocabulary() -> Any:
-    """Every word that annotators and plain sentences use, in the order of the alphabet: one for all worlds."""
-    from portrayal.models.masked_vlm.vocabulary import Vocabulary, split_words
+    """Return the vocabulary of annotators and plain sentences in alphabetical order, the same for all worlds."""
+    from portrayal.models.masked_vlm.vocabulary import WordTokenizer, split_words
 
-    scenes = make_scenes(_READ_FOR_WORDS, 0, World())
+    scenes = make_scenes(_VOCABULARY_SCENES, 0, World())
     texts = [*Annotators().describe(scenes, 0), *plain_sentences(scenes, SENTENCES, 0)]
-    words = {word for some in texts for text in some for word in split_words(text)}
-    return Vocabulary(sorted(words), LONGEST)
+    words = {word for scene_texts in texts for text in scene_texts for word in split_words(text)}
+    return WordTokenizer(sorted(words), MAX_TOKENS)
 
 
-def lab_network(stream: str, words: int, seed: int = 0) -> Any:
-    """An untrained network of a small configuration."""
+def lab_network(stream: str, n_words: int, seed: int = 0) -> Any:
+    """Return an untrained network with a small configuration."""
     import torch
 
     torch.manual_seed(seed)
-    network = _dual(words) if stream == "dual" else _single(words)
+    network = _dual(n_words) if stream == "dual" else _single(n_words)
     with torch.no_grad():
         for weights in network.parameters():
             if weights.ndim > 1:
-                weights.mul_(_WIDER)
+                weights.mul_(_INIT_SCALE)
     return network
 
 
-def _dual(words: int) -> Any:
+def _dual(n_words: int) -> Any:
     from portrayal.models.masked_vlm.dual import DualNetwork, DualShape
 
     return DualNetwork(
         DualShape(
-            side=SIDE, patch=PATCH, picture_width=WIDTH, picture_layers=3, picture_heads=4, words=words,
-            width=WIDTH, layers=4, fusion=2, heads=4, inner=4 * WIDTH, positions=LONGEST, compared=64, dropout=0.0,
+            side=SIDE, patch=PATCH, picture_width=WIDTH, picture_layers=3, picture_heads=4, words=n_words,
+            width=WIDTH, layers=4, fusion=2, heads=4, inner=4 * WIDTH, positions=MAX_TOKENS, compared=64, dropout=0.0,
         )
     )  # fmt: skip
 
 
-def _single(words: int) -> Any:
-    from portrayal.models.masked_vlm.single import SingleNetwork, vilt
+def _single(n_words: int) -> Any:
+    from portrayal.models.masked_vlm.single import SingleNetwork, build_vilt
 
     return SingleNetwork(
-        vilt(
+        build_vilt(
             image_size=SIDE, patch_size=PATCH, hidden_size=WIDTH, num_hidden_layers=4, num_attention_heads=4,
-            intermediate_size=4 * WIDTH, vocab_size=words, max_position_embeddings=LONGEST, pad_token_id=0,
+            intermediate_size=4 * WIDTH, vocab_size=n_words, max_position_embeddings=MAX_TOKENS, pad_token_id=0,
         ),
         matching=True,
         square=True,
     )  # fmt: skip
 
 
-def teach(
-    lesson: Lesson,
+def train_lab_model(
+    spec: TrainingSpec,
     out: Path,
-    recipe: Recipe | None = None,
+    recipe: TrainingConfig | None = None,
     device: str = "cpu",
     report_progress: ReportProgress | None = None,
-    graded: int = 4000,
+    evaluation_scenes: int = 4000,
 ) -> dict[str, Any]:
-    """Train a model of the lab into a folder, with its card. Broken off, the same call goes on where it was.
+    """Train a model of the lab, save it with its card, and return the card.
 
-    `graded` is the number of scenes on which it is graded.
+    Progress is checkpointed; the same call resumes an interrupted training.
+
+    Parameters
+    ----------
+    spec
+        The data of the model.
+    out
+        Folder of the model.
+    recipe
+        How it is trained; by default `recipe_for(spec.stream, device)`.
+    device
+        "cpu" or "cuda".
+    report_progress
+        Called with the finished steps, all steps and the losses.
+    evaluation_scenes
+        Number of held-out scenes for the evaluation in the card.
     """
-    need_packages("lab", "A model of the lab")  # its weights are written when hours of training are over
-    from portrayal.lab.model_evaluation import grade
+    # Checked first: the weights are written after hours of training.
+    need_packages("lab", "A model of the lab")
+    from portrayal.lab.model_evaluation import evaluate_lab_model
     from portrayal.models.masked_vlm.folder import CARD, WEIGHTS, load_model, save_model
-    from portrayal.models.masked_vlm.model import MaskedModel
+    from portrayal.models.masked_vlm.model import TorchMaskedVLM
     from portrayal.models.masked_vlm.training import train
 
-    recipe = recipe or recipe_for(lesson.stream, device, seed=lesson.seed)
+    recipe = recipe or recipe_for(spec.stream, device, seed=spec.seed)
     out.mkdir(parents=True, exist_ok=True)
-    words = lab_vocabulary()
-    network = lab_network(lesson.stream, len(words), lesson.seed)
-    kept = out / STATE
-    train(network, lesson_pairs(lesson), recipe, kept, report_progress, device)
-    save_model(out, network, words)
-    network, words = load_model(out)
-    model = MaskedModel(lesson.name, network, words, device, batch=256)
+    vocabulary = lab_vocabulary()
+    network = lab_network(spec.stream, len(vocabulary), spec.seed)
+    state = out / STATE
+    train(network, training_pairs(spec), recipe, state, report_progress, device)
+    save_model(out, network, vocabulary)
+    network, vocabulary = load_model(out)
+    model = TorchMaskedVLM(spec.name, network, vocabulary, device, batch_size=256)
     card = {
-        "name": lesson.name,
-        "lesson": asdict(lesson),
-        "world": asdict(WORLDS[lesson.world]),
+        "name": spec.name,
+        "training_spec": asdict(spec),
+        "world": asdict(WORLDS[spec.world]),
         "recipe": asdict(recipe),
         "weights": sum(part.numel() for part in network.parameters()),
         "weights digest": content_digest(out / WEIGHTS),
         "made on": _machine(device),
-        "held out": grade(model, WORLDS[lesson.world], graded),
+        "held out": evaluate_lab_model(model, WORLDS[spec.world], evaluation_scenes),
     }
     write_text(out / CARD, json.dumps(card, indent=1) + "\n")
-    kept.unlink(missing_ok=True)
+    state.unlink(missing_ok=True)
     return card
 
 
 def _machine(device: str) -> dict[str, Any]:
-    """What the weights depend on beside the lesson and the recipe: other machines round in other places."""
+    """Return the hardware and versions on which the weights depend, since rounding differs between machines."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""A study from the lab: scenes, what annotators and captioners say of them, how these rank them, and the labels."""
+"""Make a study of the lab: human and system captions of scenes, rankings, and labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from portrayal.lab.annotators import ANNOTATORS, Annotators
+from portrayal.lab.annotators import N_ANNOTATORS, Annotators
 from portrayal.lab.captioners import DEMO_CAPTIONERS, Captioner
 from portrayal.lab.language import object_label
 from portrayal.lab.rankings import rank_scenes
@@ -16,8 +16,10 @@ from portrayal.results import HUMAN
 from portrayal.study import Study, tables
 
 DETECTOR = "detector"
-_LABELS = 3  # that a scene has at most
-_SURE = (2.0, 3.0)  # of the beta distribution of its confidence: most often around a third
+# Labels of a scene, at most.
+_MAX_LABELS = 3
+# Parameters of the beta distribution of the detector's confidence; its mode is a third.
+_CONFIDENCE = (2.0, 3.0)
 
 
 def make_study(
@@ -28,7 +30,31 @@ def make_study(
     captioners: Sequence[Captioner] = DEMO_CAPTIONERS,
     name: str = "the lab's world",
 ) -> Study:
-    """A study with known faults. Each speaker has a random stream of its own: adding one changes no other."""
+    """Make a study with known bias.
+
+    Each source has its own random stream: adding a captioner changes no other caption.
+
+    Parameters
+    ----------
+    scenes
+        Number of scenes.
+    seed
+        Seed of all random numbers.
+    world, annotators, captioners
+        The dials of the world, of the annotators and of each captioner.
+    name
+        Name of the study.
+
+    Returns
+    -------
+    Study
+        With captions, references, attributes, objects and rankings, and without images.
+
+    Examples
+    --------
+    >>> make_study(scenes=20, seed=1).systems
+    ('faithful', 'stereotyping', 'cautious')
+    """
     return describe_scenes(make_scenes(scenes, seed, world), seed, annotators, captioners, name)
 
 
@@ -41,12 +67,10 @@ def describe_scenes(
     references: bool = True,
     rankings: bool = True,
 ) -> Study:
-    """What is said of these scenes, with their labels, as a study; without `references`, people are not asked, without
-    `rankings`, nobody searches.
-    """
+    """Return the study of these scenes; `references` and `rankings` say whether it has human captions and rankings."""
     ids = [scene.identifier for scene in scenes]
-    written = (annotators or Annotators()).describe(scenes, seed) if references else []
-    told = [captioner.describe(scenes, seed) for captioner in captioners]
+    human_captions = (annotators or Annotators()).describe(scenes, seed) if references else []
+    system_captions = [captioner.describe(scenes, seed) for captioner in captioners]
     return Study(
         name=name,
         captions=pl.DataFrame(
@@ -54,14 +78,14 @@ def describe_scenes(
                 "image_id": ids * len(captioners),
                 "system": [captioner.name for captioner in captioners for _ in ids],
                 "sample": [0] * (len(captioners) * len(ids)),
-                "caption": [caption for captions in told for caption in captions],
+                "caption": [caption for captions in system_captions for caption in captions],
             },
             schema=tables.CAPTIONS,
         ),
         references=pl.DataFrame(
             {
-                "image_id": [image for image in ids for _ in range(ANNOTATORS) if references],
-                "caption": [caption for captions in written for caption in captions],
+                "image_id": [image for image in ids for _ in range(N_ANNOTATORS) if references],
+                "caption": [caption for captions in human_captions for caption in captions],
             },
             schema=tables.REFERENCES,
         ),
@@ -75,22 +99,35 @@ def describe_scenes(
 
 
 def labels_of(scene: Scene) -> tuple[str, ...]:
-    """The objects of a scene, as people label them."""
+    """Return the object labels of a scene."""
     label = object_label(scene.activity)
     return scene.extras if label is None else (label, *scene.extras)
 
 
 def _objects(scenes: Sequence[Scene], seed: int) -> pl.DataFrame:
-    """What people label, and the same things as a detector sees them: it misses none, but is not equally sure."""
-    sure = np.random.default_rng([seed, 5]).beta(*_SURE, size=(len(scenes), _LABELS))
-    seen = [
-        (scene.identifier, label, float(sure[number, place]))
-        for number, scene in enumerate(scenes)
-        for place, label in enumerate(labels_of(scene))
+    """Return human labels, and detections of the same objects: the detector misses none, but confidence varies."""
+    confidences = np.random.default_rng([seed, 5]).beta(*_CONFIDENCE, size=(len(scenes), _MAX_LABELS))
+    labels = [
+        (scene.identifier, label, float(confidences[scene_index, label_index]))
+        for scene_index, scene in enumerate(scenes)
+        for label_index, label in enumerate(labels_of(scene))
     ]
-    rows: list[tuple[str, str, str, float | None]] = [(image, label, HUMAN, None) for image, label, _ in seen]
-    rows += [(image, label, DETECTOR, confidence) for image, label, confidence in seen]
-    known = {"image_id": pl.String(), "label": pl.String(), "source": pl.String(), "confidence": pl.Float64()}
-    made = pl.DataFrame(rows, schema=known, orient="row").with_columns(pl.lit("object").alias("kind"))
-    rest = [pl.lit(None, dtype=kind).alias(name) for name, kind in tables.OBJECTS.items() if name not in made]
-    return made.with_columns(rest).select(list(tables.OBJECTS))
+    rows: list[tuple[str, str, str, float | None]] = [
+        (image, label, HUMAN, None) for image, label, _ in labels
+    ]
+    rows += [(image, label, DETECTOR, confidence) for image, label, confidence in labels]
+    schema_of_known = {
+        "image_id": pl.String(),
+        "label": pl.String(),
+        "source": pl.String(),
+        "confidence": pl.Float64(),
+    }
+    objects = pl.DataFrame(rows, schema=schema_of_known, orient="row").with_columns(
+        pl.lit("object").alias("kind")
+    )
+    empty_columns = [
+        pl.lit(None, dtype=dtype_of_column).alias(name)
+        for name, dtype_of_column in tables.OBJECTS.items()
+        if name not in objects
+    ]
+    return objects.with_columns(empty_columns).select(list(tables.OBJECTS))

@@ -1,8 +1,8 @@
-"""The lab's world: seeded scenes in which what people do depends on their group by a known amount.
+"""The lab's world: seeded scenes in which activities depend on the group by a known amount.
 
-A scene shows one or more people of one group, what they do, perhaps an occupation they dress for, a place, and
-other things. What depends on what, and how strongly, is set by dials, so that a metric can be held against the
-truth. The world's contents stand in `data/world.toml`.
+A scene has one or more people of one group, an activity, perhaps an occupation that shows in the clothes, a place, and
+other objects. Dials set the dependencies and their strength, so that a metric can be compared with the truth. The
+contents of the world are listed in `data/world.toml`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ from portrayal.lab.dials import Dial, check_dials
 Array = NDArray[np.float64]
 Cue = Literal["full", "ambiguous", "absent"]
 CUES: tuple[Cue, ...] = ("full", "ambiguous", "absent")
-DRAWN_PAIRS = 9  # the first pairs of activities have a picture
+# The first pairs of activities and of occupations have an image.
+DRAWN_PAIRS = 9
 DRAWN_OCCUPATIONS = 5
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two concepts that lean to opposite groups, share their places, and share one unclear picture."""
+class ActivityPair:
+    """Two concepts associated with opposite groups. They share their places and one ambiguous image.
 
-    of: Mapping[str, str]  # group -> the concept that leans to it
+    The concepts are activities or occupations.
+    """
+
+    # Group -> the concept associated with it.
+    concepts: Mapping[str, str]
     strength: float
     places: tuple[str, ...] = ()
 
-    def leaning_to(self, group: str, otherwise: str) -> str:
-        """The concept that leans to this group, where the pair leans at all."""
-        return self.of.get(group, otherwise) if self.strength else otherwise
+    def concept_for(self, group: str, otherwise: str) -> str:
+        """Return the concept associated with this group, or `otherwise` where the pair has no association."""
+        return self.concepts.get(group, otherwise) if self.strength else otherwise
 
 
 def _read() -> dict[str, Any]:
@@ -44,18 +49,19 @@ def _read() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-_CONTENTS = _read()
-ATTRIBUTES: dict[str, dict[str, float]] = _CONTENTS["attributes"]
-LEANING = next(iter(ATTRIBUTES))  # the attribute that the world is biased about
-COLOURS: tuple[str, ...] = tuple(_CONTENTS["colours"]["names"])
-ACTIVITY_PAIRS = tuple(Pair(p["of"], p["strength"], tuple(p["places"])) for p in _CONTENTS["pairs"])
-OCCUPATION_PAIRS = tuple(Pair(p["of"], p["strength"]) for p in _CONTENTS["occupations"])
-EXTRAS: dict[str, dict[str, float]] = _CONTENTS["extras"]
+_CONFIG = _read()
+ATTRIBUTES: dict[str, dict[str, float]] = _CONFIG["attributes"]
+# The attribute that the world is biased about.
+BIASED_ATTRIBUTE = next(iter(ATTRIBUTES))
+COLOURS: tuple[str, ...] = tuple(_CONFIG["colours"]["names"])
+ACTIVITY_PAIRS = tuple(ActivityPair(p["of"], p["strength"], tuple(p["places"])) for p in _CONFIG["pairs"])
+OCCUPATION_PAIRS = tuple(ActivityPair(p["of"], p["strength"]) for p in _CONFIG["occupations"])
+EXTRAS: dict[str, dict[str, float]] = _CONFIG["extras"]
 PLACES = tuple(sorted({place for pair in ACTIVITY_PAIRS for place in pair.places}))
 
 
-def _concepts(pairs: Sequence[Pair]) -> dict[str, Pair]:
-    return {concept: pair for pair in pairs for concept in pair.of.values()}
+def _concepts(pairs: Sequence[ActivityPair]) -> dict[str, ActivityPair]:
+    return {concept: pair for pair in pairs for concept in pair.concepts.values()}
 
 
 ACTIVITIES = _concepts(ACTIVITY_PAIRS)
@@ -65,21 +71,29 @@ DRAWN_ACTIVITIES = tuple(_concepts(ACTIVITY_PAIRS[:DRAWN_PAIRS]))
 
 @dataclass(frozen=True)
 class World:
-    """The dials of the world."""
+    """The dials of the world.
+
+    `activities` is not a dial: "drawn" has only the activities with an image, "all" has all 52.
+
+    Examples
+    --------
+    >>> World(data_bias=1.0).cue_shares["full"]
+    0.4
+    """
 
     data_bias: Annotated[
         float,
         Dial(
             "how strongly activity, occupation, other objects and place depend on gender",
-            "they do not depend on it",
+            "they are independent of gender",
         ),
     ] = 0.5
     cue_strength: Annotated[
         float,
         Dial(
-            "share of pictures that show the activity in full; of the rest, two in three look like either of two "
-            "activities and one in three shows none (what is said does not depend on it)",
-            "no picture tells the activity",
+            "share of images that show the activity in full; of the rest, two in three look like either of two "
+            "activities and one in three shows none (captions do not depend on it)",
+            "no image shows the activity in full",
         ),
     ] = 0.4
     androgynous: Annotated[
@@ -90,7 +104,7 @@ class World:
     )
     several: Annotated[float, Dial("share of scenes with two or three people", "every scene has one")] = 0.15
     clutter: Annotated[
-        float, Dial("chance of each of up to two other things being there", "nothing else is there")
+        float, Dial("probability of each of up to two other objects", "there are no other objects")
     ] = 0.4
     shares: Annotated[
         Mapping[str, float],
@@ -107,11 +121,11 @@ class World:
             self.group_shares(attribute)
 
     @property
-    def activity_pairs(self) -> tuple[Pair, ...]:
+    def activity_pairs(self) -> tuple[ActivityPair, ...]:
         return ACTIVITY_PAIRS[:DRAWN_PAIRS] if self.activities == "drawn" else ACTIVITY_PAIRS
 
     @property
-    def occupation_pairs(self) -> tuple[Pair, ...]:
+    def occupation_pairs(self) -> tuple[ActivityPair, ...]:
         return OCCUPATION_PAIRS[:DRAWN_OCCUPATIONS] if self.activities == "drawn" else OCCUPATION_PAIRS
 
     @property
@@ -120,20 +134,29 @@ class World:
         return {"full": self.cue_strength, "ambiguous": hidden * 2 / 3, "absent": hidden / 3}
 
     def group_shares(self, attribute: str) -> dict[str, float]:
-        usual = ATTRIBUTES[attribute]
-        given = {group: self.shares[group] for group in usual if group in self.shares}
-        left, weight = 1 - sum(given.values()), sum(usual[g] for g in usual if g not in given)
-        if left < -1e-9 or (weight == 0 and abs(left) > 1e-9):
-            raise PortrayalError(f"The shares of the groups of '{attribute}' must add up to 1. Got {given}.")
-        return {g: given[g] if g in given else max(left, 0.0) * usual[g] / weight for g in usual}
+        default_shares = ATTRIBUTES[attribute]
+        given_shares = {group: self.shares[group] for group in default_shares if group in self.shares}
+        remaining, weight = (
+            1 - sum(given_shares.values()),
+            sum(default_shares[g] for g in default_shares if g not in given_shares),
+        )
+        if remaining < -1e-9 or (weight == 0 and abs(remaining) > 1e-9):
+            raise PortrayalError(
+                f"The shares of the groups of '{attribute}' must add up to 1. Got {given_shares}."
+            )
+        return {
+            g: given_shares[g] if g in given_shares else max(remaining, 0.0) * default_shares[g] / weight
+            for g in default_shares
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One scene: who is shown, what they do, where, and how it looks."""
+    """One scene: the people, their activity, the place, and the appearance."""
 
     identifier: str
-    person: Mapping[str, str]  # attribute -> group, of everyone shown
+    # Attribute -> group, the same for everyone shown.
+    person: Mapping[str, str]
     people: int
     activity: str
     cue: Cue
@@ -143,10 +166,11 @@ class Scene:
     extras: tuple[str, ...]
     colour: str
     androgynous: bool
-    look: int  # decides what has no meaning: where people stand, hair, shades
+    # Random bits for what has no meaning: where people stand, hair, shades.
+    variation: int
 
     def with_person(self, **groups: str) -> Scene:
-        """The same scene with people of another group, and nothing else changed."""
+        """Return the same scene with people of another group and nothing else changed."""
         for attribute, group in groups.items():
             if attribute not in ATTRIBUTES:
                 raise unknown_name("attribute", attribute, ATTRIBUTES)
@@ -155,57 +179,70 @@ class Scene:
         return replace(self, person={**self.person, **groups})
 
 
-def other_scene(scene: Scene) -> Scene:
-    """The same scene with somebody of the next group, after the last the first."""
-    groups = list(ATTRIBUTES[LEANING])
-    return scene.with_person(**{LEANING: groups[(groups.index(scene.person[LEANING]) + 1) % len(groups)]})
+def counterfactual_scene(scene: Scene) -> Scene:
+    """Return the same scene with people of the next group; the first group follows the last."""
+    groups = list(ATTRIBUTES[BIASED_ATTRIBUTE])
+    return scene.with_person(
+        **{BIASED_ATTRIBUTE: groups[(groups.index(scene.person[BIASED_ATTRIBUTE]) + 1) % len(groups)]}
+    )
 
 
 def make_scenes(count: int, seed: int = 0, world: World | None = None) -> list[Scene]:
-    """Scenes drawn independently. The first ones are the same however many are asked for, and a dial that is
-    turned changes only what it is about.
+    """Make independent random scenes.
+
+    The first scenes do not depend on `count`, and a dial changes only what it is about.
+
+    Examples
+    --------
+    >>> [scene.identifier for scene in make_scenes(2, seed=1)]
+    ['scene-00000', 'scene-00001']
     """
     world = world or World()
     rng = np.random.default_rng([seed, 1])
     u = rng.random((count, 20))
     people = {
-        attribute: _pick(list(ATTRIBUTES[attribute]), u[:, place], world.group_shares(attribute))
-        for place, attribute in enumerate(ATTRIBUTES)
+        attribute: _pick(list(ATTRIBUTES[attribute]), u[:, attribute_index], world.group_shares(attribute))
+        for attribute_index, attribute in enumerate(ATTRIBUTES)
     }
-    at = len(ATTRIBUTES)
-    groups = people[LEANING]
-    activities = _pick_by_group(chances(world.activity_pairs, world.data_bias), groups, u[:, at])
-    jobs = _pick_by_group(chances(world.occupation_pairs, world.data_bias), groups, u[:, at + 1])
-    employed = u[:, at + 2] < world.occupations
-    cues = _pick(list(CUES), u[:, at + 3], world.cue_shares)
-    job_cues = _pick(list(CUES), u[:, at + 4], world.cue_shares)
+    column = len(ATTRIBUTES)
+    groups = people[BIASED_ATTRIBUTE]
+    activities = _pick_by_group(
+        concept_probabilities(world.activity_pairs, world.data_bias), groups, u[:, column]
+    )
+    jobs = _pick_by_group(
+        concept_probabilities(world.occupation_pairs, world.data_bias), groups, u[:, column + 1]
+    )
+    employed = u[:, column + 2] < world.occupations
+    cues = _pick(list(CUES), u[:, column + 3], world.cue_shares)
+    job_cues = _pick(list(CUES), u[:, column + 4], world.cue_shares)
     places = {
-        group: place_chances(world.activity_pairs, world.data_bias, group) for group in ATTRIBUTES[LEANING]
+        group: place_probabilities(world.activity_pairs, world.data_bias, group)
+        for group in ATTRIBUTES[BIASED_ATTRIBUTE]
     }
-    extras = {group: _extra_chances(world.data_bias, group) for group in ATTRIBUTES[LEANING]}
-    colours = _pick(list(COLOURS), u[:, at + 5])
-    several = u[:, at + 6]
-    looks = (u[:, at + 7] * 2**31).astype(np.int64).tolist()
-    androgynous = u[:, at + 8] < world.androgynous
-    rest = u[:, at + 9 :].tolist()
+    extras = {group: _extra_probabilities(world.data_bias, group) for group in ATTRIBUTES[BIASED_ATTRIBUTE]}
+    colours = _pick(list(COLOURS), u[:, column + 5])
+    several = u[:, column + 6]
+    variations = (u[:, column + 7] * 2**31).astype(np.int64).tolist()
+    androgynous = u[:, column + 8] < world.androgynous
+    remaining = u[:, column + 9 :].tolist()
     scenes = []
-    for number in range(count):
-        group = groups[number]
-        crowd = several[number] / world.several if world.several else 1.0
+    for index in range(count):
+        group = groups[index]
+        crowd = several[index] / world.several if world.several else 1.0
         scenes.append(
             Scene(
-                identifier=scene_name(number),
-                person={attribute: values[number] for attribute, values in people.items()},
+                identifier=scene_name(index),
+                person={attribute: values[index] for attribute, values in people.items()},
                 people=1 if crowd >= 1 else 2 if crowd < 0.7 else 3,
-                activity=activities[number],
-                cue=cues[number],
-                occupation=jobs[number] if employed[number] else None,
-                occupation_cue=job_cues[number],
-                place=_draw(places[group][activities[number]], rest[number][0]),
-                extras=_pick_extras(extras[group], world.clutter, rest[number][1:5]),
-                colour=colours[number],
-                androgynous=bool(androgynous[number]),
-                look=looks[number],
+                activity=activities[index],
+                cue=cues[index],
+                occupation=jobs[index] if employed[index] else None,
+                occupation_cue=job_cues[index],
+                place=_sample(places[group][activities[index]], remaining[index][0]),
+                extras=_pick_extras(extras[group], world.clutter, remaining[index][1:5]),
+                colour=colours[index],
+                androgynous=bool(androgynous[index]),
+                variation=variations[index],
             )
         )
     return scenes
@@ -215,49 +252,54 @@ def scene_name(number: int) -> str:
     return f"scene-{number:05}"
 
 
-def chances(pairs: Sequence[Pair], data_bias: float) -> dict[str, dict[str, float]]:
-    """P(concept | group): proportional to .5 + .45 * data bias * strength where it leans to the group, - elsewhere."""
+def concept_probabilities(pairs: Sequence[ActivityPair], data_bias: float) -> dict[str, dict[str, float]]:
+    """Return P(concept | group), proportional to .5 + .45 * data bias * strength * sign.
+
+    The sign is 1 for the group that the concept is associated with, else -1.
+    """
     table = {}
-    for group in ATTRIBUTES[LEANING]:
+    for group in ATTRIBUTES[BIASED_ATTRIBUTE]:
         weights = {
-            concept: 0.5 + 0.45 * data_bias * pair.strength * (1 if leaning == group else -1)
+            concept: 0.5 + 0.45 * data_bias * pair.strength * (1 if associated_group == group else -1)
             for pair in pairs
-            for leaning, concept in pair.of.items()
+            for associated_group, concept in pair.concepts.items()
         }
         total = sum(weights.values())
         table[group] = {concept: weight / total for concept, weight in weights.items()}
     return table
 
 
-_PLACE_LEAN = 0.3
+_PLACE_STRENGTH = 0.3
 
 
-def place_chances(pairs: Sequence[Pair], data_bias: float, group: str) -> dict[str, dict[str, float]]:
-    """P(place | activity, group). The first place of a pair leans to the first group."""
-    sign = 1 if group == next(iter(ATTRIBUTES[LEANING])) else -1
+def place_probabilities(
+    pairs: Sequence[ActivityPair], data_bias: float, group: str
+) -> dict[str, dict[str, float]]:
+    """Return P(place | activity, group). The first place of a pair is associated with the first group."""
+    sign = 1 if group == next(iter(ATTRIBUTES[BIASED_ATTRIBUTE])) else -1
     table = {}
     for pair in pairs:
-        first = 0.5 + 0.45 * data_bias * _PLACE_LEAN * sign
-        for concept in pair.of.values():
+        first = 0.5 + 0.45 * data_bias * _PLACE_STRENGTH * sign
+        for concept in pair.concepts.values():
             table[concept] = dict(zip(pair.places, (first, 1 - first), strict=True))
     return table
 
 
-def _extra_chances(data_bias: float, group: str) -> dict[str, float]:
+def _extra_probabilities(data_bias: float, group: str) -> dict[str, float]:
     weights = {}
-    for label, leans in EXTRAS.items():
-        lean = sum(size if leaning == group else -size for leaning, size in leans.items())
-        weights[label] = 0.5 + 0.45 * data_bias * lean
+    for label, associations in EXTRAS.items():
+        association = sum(size if other == group else -size for other, size in associations.items())
+        weights[label] = 0.5 + 0.45 * data_bias * association
     total = sum(weights.values())
     return {label: weight / total for label, weight in weights.items()}
 
 
 def _pick_extras(shares: Mapping[str, float], clutter: float, u: Sequence[float]) -> tuple[str, ...]:
-    found = [_draw(shares, u[2 * place + 1]) for place in range(2) if u[2 * place] < clutter]
-    return tuple(dict.fromkeys(found))
+    picked = [_sample(shares, u[2 * slot + 1]) for slot in range(2) if u[2 * slot] < clutter]
+    return tuple(dict.fromkeys(picked))
 
 
-def _draw(shares: Mapping[str, float], u: float) -> str:
+def _sample(shares: Mapping[str, float], u: float) -> str:
     names = list(shares)
     for name in names:
         u -= shares[name]
@@ -269,10 +311,10 @@ def _draw(shares: Mapping[str, float], u: float) -> str:
 def _pick(names: Sequence[Any], u: Array, shares: Mapping[Any, float] | None = None) -> list[Any]:
     weights = np.ones(len(names)) if shares is None else np.array([shares[name] for name in names])
     edges = np.cumsum(weights / weights.sum())
-    places = np.minimum(np.searchsorted(edges, u, side="right"), len(names) - 1)
-    return [names[place] for place in places]
+    indices = np.minimum(np.searchsorted(edges, u, side="right"), len(names) - 1)
+    return [names[index] for index in indices]
 
 
 def _pick_by_group(shares: Mapping[str, Mapping[str, float]], groups: Sequence[str], u: Array) -> list[str]:
     picked = {group: _pick(list(table), u, table) for group, table in shares.items()}
-    return [picked[group][number] for number, group in enumerate(groups)]
+    return [picked[group][index] for index, group in enumerate(groups)]

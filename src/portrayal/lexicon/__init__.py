@@ -1,9 +1,9 @@
-"""Words about people: lists with their source, and finding, hiding and exchanging them in captions."""
+"""Word lists about people, and functions that find, mask and swap their words in captions."""
 
 from portrayal.lexicon.aliases import name_key
 from portrayal.lexicon.attributes import canonical_name, find_lexicon, lexicon_for
 from portrayal.lexicon.coverage import Coverage, coverage
-from portrayal.lexicon.group_versions import Filler
+from portrayal.lexicon.group_versions import GroupVersions
 from portrayal.lexicon.lexicon import (
     ENGLISH,
     NEUTRAL,
@@ -12,21 +12,21 @@ from portrayal.lexicon.lexicon import (
     read_lexicon,
     shipped_lexicons,
 )
-from portrayal.lexicon.mentions import Finder, Mention
+from portrayal.lexicon.mentions import Mention, MentionFinder
 from portrayal.lexicon.objects import ObjectFinder, read_synonyms, synonyms_label
-from portrayal.lexicon.swap import Swapped, Swapper
+from portrayal.lexicon.swap import Swapper, SwapResult
 from portrayal.lexicon.tokens import tokenize
 
 __all__ = [
     "ENGLISH",
     "NEUTRAL",
     "Coverage",
-    "Filler",
-    "Finder",
+    "GroupVersions",
     "Lexicon",
     "Mention",
+    "MentionFinder",
     "ObjectFinder",
-    "Swapped",
+    "SwapResult",
     "Swapper",
     "canonical_name",
     "coverage",

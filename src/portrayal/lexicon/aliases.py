@@ -1,4 +1,4 @@
-"""Other names of an attribute and of its groups, as lexicon files list them: sex is gender, M is male."""
+"""Aliases of attributes and groups in lexicon files: sex is gender, M is male."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from portrayal.errors import Problem, shown
 
-_BETWEEN = re.compile(r"[\s_\-]+")
+_SEPARATORS = re.compile(r"[\s_\-]+")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]+)*", re.IGNORECASE)
 
 
 def name_key(name: str) -> str:
-    """Equal for two spellings of one name.
+    """Normalised key of a name, equal for spellings that differ in case or separators.
 
     >>> name_key("Skin_Tone") == name_key(" skin tone")
     True
     """
-    return _BETWEEN.sub(" ", name.strip()).strip().casefold()
+    return _SEPARATORS.sub(" ", name.strip()).strip().casefold()
 
 
 def group_keys(groups: Iterable[str], aliases: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """The key of every name of a group, its own and its aliases, with the group.
+    """Mapping of each group name and alias (as `name_key`) to its group.
 
     >>> group_keys(["male"], {"male": ["M", "man"]})
     {'male': 'male', 'm': 'male', 'man': 'male'}
@@ -35,7 +35,7 @@ def group_keys(groups: Iterable[str], aliases: Mapping[str, Iterable[str]]) -> d
 
 
 def alias_problems(data: Mapping[str, Any], groups: Mapping[str, Any], file: str) -> Iterator[Problem]:
-    """What is wrong with the keys `language`, `aliases` and `group_aliases` of a lexicon file."""
+    """Problems with the keys `language`, `aliases` and `group_aliases` of a lexicon file."""
     language = data.get("language", "en")
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         yield Problem(file, "language as a code such as 'en'", shown(language))

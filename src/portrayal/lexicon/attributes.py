@@ -1,4 +1,4 @@
-"""Which shipped lexicon belongs to an attribute, by any of the attribute's names."""
+"""The shipped lexicon of an attribute, found by the attribute's name or alias."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from portrayal.lexicon.lexicon import Lexicon, shipped_lexicons
 
 
 def find_lexicon(attribute: str) -> Lexicon | None:
-    """The default lexicon of an attribute, whatever the case and by any of its names; None where there is none.
+    """The default lexicon of an attribute, found by name or alias and ignoring case; None if there is none.
 
-    >>> [found.name if (found := find_lexicon(name)) else None for name in ("GENDER", "sex", "Skin_Tone", "hair")]
+    >>> lexicons = [find_lexicon(name) for name in ("GENDER", "sex", "Skin_Tone", "hair")]
+    >>> [lexicon.name if lexicon else None for lexicon in lexicons]
     ['gender', 'gender', 'race', None]
     """
-    naming = [lexicon for lexicon in shipped_lexicons() if lexicon.groups]
-    for lexicon in naming:
+    candidates = [lexicon for lexicon in shipped_lexicons() if lexicon.groups]
+    for lexicon in candidates:
         if name_key(lexicon.name) == name_key(attribute):
             return lexicon
-    # A lexicon that is no attribute's default (gender-broad) has no aliases.
-    return next((lexicon for lexicon in naming if lexicon.aliases and lexicon.is_about(attribute)), None)
+    # A lexicon that is not the default of an attribute (gender-broad) has no aliases.
+    return next(
+        (lexicon for lexicon in candidates if lexicon.aliases and lexicon.matches_attribute(attribute)), None
+    )
 
 
 def lexicon_for(attribute: str) -> Lexicon:
-    """The default lexicon of an attribute, as `find_lexicon` finds it."""
+    """The default lexicon of an attribute (see `find_lexicon`). Raises `Undefined` if there is none."""
     lexicon = find_lexicon(attribute)
     if lexicon is None:
         raise Undefined(
@@ -32,7 +35,7 @@ def lexicon_for(attribute: str) -> Lexicon:
 
 
 def canonical_name(attribute: str) -> str:
-    """The name by which lexicons know an attribute; its own where none does.
+    """The attribute's name in the shipped lexicons; the given name if no lexicon has it.
 
     >>> canonical_name("Sex"), canonical_name("hair")
     ('gender', 'hair')

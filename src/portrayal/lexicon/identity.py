@@ -1,4 +1,4 @@
-"""Words by which captions say what social group people belong to, on several axes at once."""
+"""Identity words: words that name the social group of people, on several axes at once."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from portrayal.errors import PortrayalError
-from portrayal.lexicon.lexicon import Lexicon, load_lexicon, load_listed
-from portrayal.lexicon.mentions import ALSO_DESCRIBE
-from portrayal.lexicon.non_mentions import Nobody
+from portrayal.lexicon.lexicon import Lexicon, load_identity_list, load_lexicon
+from portrayal.lexicon.mentions import PERSON_MODIFIERS
+from portrayal.lexicon.non_mentions import NonMentions
 from portrayal.lexicon.tokens import tokenize
 
 NORP = ("nationality", "religion", "politics")  # spaCy's name for the three together
 AXES = ("gender", "age", "ethnicity", *NORP)
 
-# More words that may stand between "young" or "french" and the person, beside those that a Finder knows and the
-# words of all axes. Colours are not among them: "an old blue and white police car".
-_DESCRIBE = ALSO_DESCRIBE | frozenset(
+# Words allowed between "young" or "french" and the person, in addition to those of MentionFinder and the words of all
+# axes. Colours are excluded: "an old blue and white police car".
+_MODIFIERS = PERSON_MODIFIERS | frozenset(
     """
     , blond brunette redheaded red-headed haired long-haired short-haired curly-haired dark-haired brown-haired
     black-haired blond-haired blonde-haired red-haired gray-haired grey-haired white-haired dark-skinned light-skinned
@@ -34,11 +34,11 @@ _DESCRIBE = ALSO_DESCRIBE | frozenset(
     factory flower professional amateur traditional
     """.split()
 )
-_REACH = 3  # how many of them may stand in between
+_MAX_MODIFIERS = 3  # maximum number of words in between
 
 
-class Named(NamedTuple):
-    """One place where a caption names a group, on one axis."""
+class IdentityMention(NamedTuple):
+    """A word or phrase of a caption that names a group on one axis."""
 
     axis: str
     word: str  # the phrase as it is listed
@@ -47,35 +47,41 @@ class Named(NamedTuple):
     length: int  # how many tokens it has
 
 
-class _Use(NamedTuple):
-    """What a phrase is on one axis."""
+class PhraseUse(NamedTuple):
+    """Meaning of a phrase on one axis."""
 
     axis: int
-    group: str | None  # None where it names nobody
-    conditional: bool  # it names the group only in front of a word for a person
-    nobody: tuple[int, ...] = ()  # which of its tokens would be a person elsewhere: lady in "lady bug"
+    group: str | None  # None if it names nobody
+    needs_person: bool  # it names the group only before a word for a person
+    non_person_tokens: tuple[int, ...] = ()  # tokens that name a person elsewhere: lady in "lady bug"
 
 
-_Entry = tuple[tuple[str, ...], tuple[_Use, ...]]  # a phrase, and what it is on each axis that lists it
+_Entry = tuple[tuple[str, ...], tuple[PhraseUse, ...]]  # a phrase and its meaning on each axis that lists it
 
 
 class IdentityWords:
     """Finds the words of several axes in one pass over a caption's tokens.
 
-    On each axis words match as they do for a Finder: longest first, adjectives only in front of a word for a person,
-    and not where they name nobody, which all finders tell alike
-    (`Nobody`). What is a word for a person, and what may stand in between, is told by all
-    lists together. A word stands for each axis that lists it.
+    On each axis words match as in `MentionFinder`: longest first, adjectives only before a word for a person, and not
+    where they name nobody (`NonMentions`). The words for a person and the words allowed in between come from all lists
+    together. A word counts on each axis that lists it.
 
+    Parameters
+    ----------
+    lexicons : mapping of str to Lexicon
+        One lexicon for each axis.
+
+    Examples
+    --------
     >>> words = identity_words()
-    >>> [(one.axis, one.word) for one in words.find(tokenize("a young French girl with french fries"))]
+    >>> [(mention.axis, mention.word) for mention in words.find(tokenize("a young French girl with french fries"))]
     [('age', 'young'), ('nationality', 'french'), ('gender', 'girl'), ('age', 'girl')]
     """
 
     def __init__(self, lexicons: Mapping[str, Lexicon]):
         self.lexicons = dict(lexicons)
         self.axes = tuple(self.lexicons)
-        uses: dict[tuple[str, ...], list[_Use]] = {}
+        uses: dict[tuple[str, ...], list[PhraseUse]] = {}
         conditional: set[str] = set()
         people: set[str] = set()
         for axis, lexicon in enumerate(self.lexicons.values()):
@@ -85,92 +91,115 @@ class IdentityWords:
             for group, words in lexicon.groups.items():
                 for word in words:
                     tokens = tuple(tokenize(word))
-                    bound = " ".join(tokens) in adjectives
-                    uses.setdefault(tokens, []).append(_Use(axis, group, bound))
-                    if not bound:
+                    needs_person = " ".join(tokens) in adjectives
+                    uses.setdefault(tokens, []).append(PhraseUse(axis, group, needs_person))
+                    if not needs_person:
                         people.add(word)
-            named = {word for words in lexicon.groups.values() for word in words}
+            group_words = {word for words in lexicon.groups.values() for word in words}
             for phrase in lexicon.not_naming:
                 tokens = tuple(tokenize(phrase))
-                nobody = tuple(place for place, token in enumerate(tokens) if token in named)
-                uses.setdefault(tokens, []).append(_Use(axis, None, False, nobody))
-        self._people = frozenset(people - conditional)
-        self._describe = _DESCRIBE.union(*(phrase.split() for phrase in conditional))
-        self._naming = frozenset(
-            tokens[0] for tokens, used in uses.items() if any(use.group is not None for use in used)
+                non_person_tokens = tuple(index for index, token in enumerate(tokens) if token in group_words)
+                uses.setdefault(tokens, []).append(PhraseUse(axis, None, False, non_person_tokens))
+        self._person_words = frozenset(people - conditional)
+        self._modifiers = _MODIFIERS.union(*(phrase.split() for phrase in conditional))
+        self._first_tokens = frozenset(
+            tokens[0]
+            for tokens, uses_of_phrase in uses.items()
+            if any(use.group is not None for use in uses_of_phrase)
         )
-        # By two tokens, since dozens of phrases that name nobody begin with one word ("baby elephant", "baby carrots").
+        # Keyed by two tokens, because dozens of phrases that name nobody share their first word ("baby elephant",
+        # "baby carrots").
         self._longer: dict[tuple[str, str], list[_Entry]] = {}
         self._single: dict[str, list[_Entry]] = {}
-        for tokens, used in sorted(uses.items(), key=lambda entry: -len(entry[0])):
+        for tokens, uses_of_phrase in sorted(uses.items(), key=lambda entry: -len(entry[0])):
             if len(tokens) == 1:
-                self._single[tokens[0]] = [(tokens, tuple(used))]
+                self._single[tokens[0]] = [(tokens, tuple(uses_of_phrase))]
             else:
-                self._longer.setdefault((tokens[0], tokens[1]), []).append((tokens, tuple(used)))
+                self._longer.setdefault((tokens[0], tokens[1]), []).append((tokens, tuple(uses_of_phrase)))
 
-    def find(self, tokens: Sequence[str]) -> list[Named]:
-        """Every place where a group is named, from left to right.
+    def find(self, tokens: Sequence[str]) -> list[IdentityMention]:
+        """Find all mentions of a group, from left to right.
 
-        >>> [(one.word, one.start, one.length) for one in identity_words().find(tokenize("African American men"))]
+        >>> mentions = identity_words().find(tokenize("African American men"))
+        >>> [(mention.word, mention.start, mention.length) for mention in mentions]
         [('african american', 0, 2), ('men', 2, 1)]
         """
-        if self._naming.isdisjoint(tokens):  # most captions of most systems end here
+        if self._first_tokens.isdisjoint(tokens):  # most captions return here
             return []
-        found: list[tuple[int, int, _Use, str]] = []
-        nobody: set[int] = set()
-        taken = [0] * len(self.axes)  # on each axis, a token belongs to one phrase at most
+        candidates: list[tuple[int, int, PhraseUse, str]] = []
+        non_person_indices: set[int] = set()
+        end_of_last = [0] * len(self.axes)  # on each axis, a token belongs to at most one phrase
         for start, pair in enumerate(zip_longest(tokens, tokens[1:], fillvalue="")):
             for phrase, uses in (*self._longer.get(pair, ()), *self._single.get(pair[0], ())):
                 length = len(phrase)
                 if length > 2 and tuple(tokens[start : start + length]) != phrase:
                     continue
                 for use in uses:
-                    if taken[use.axis] > start:
+                    if end_of_last[use.axis] > start:
                         continue
-                    taken[use.axis] = start + length
+                    end_of_last[use.axis] = start + length
                     if use.group is None:
-                        nobody.update(start + place for place in use.nobody)
+                        non_person_indices.update(start + offset for offset in use.non_person_tokens)
                     else:
-                        found.append((start, length, use, " ".join(phrase)))
-        if not found:
+                        candidates.append((start, length, use, " ".join(phrase)))
+        if not candidates:
             return []
-        nowhere = Nobody(tokens)
+        non_mentions = NonMentions(tokens)
         return [
-            Named(self.axes[use.axis], word, use.group or "", start, length)
-            for start, length, use, word in found
+            IdentityMention(self.axes[use.axis], word, use.group or "", start, length)
+            for start, length, use, word in candidates
             if (
-                self._before_person(tokens, start + length, nobody, nowhere)
-                if use.conditional
-                else not nowhere.at(start, length)
+                self._precedes_person(tokens, start + length, non_person_indices, non_mentions)
+                if use.needs_person
+                else not non_mentions.covers(start, length)
             )
         ]
 
     @property
     def label(self) -> str:
-        """How settings name it: each list with its version and digest."""
+        """Label in result settings: each list with its version and digest."""
         return " ".join(lexicon.label for lexicon in self.lexicons.values())
 
-    def _before_person(
-        self, tokens: Sequence[str], start: int, nobody: AbstractSet[int], nowhere: Nobody
+    def _precedes_person(
+        self,
+        tokens: Sequence[str],
+        start: int,
+        non_person_indices: AbstractSet[int],
+        non_mentions: NonMentions,
     ) -> bool:
-        for index, token in enumerate(tokens[start : start + _REACH + 1], start):
-            if token in self._people and index not in nobody and not nowhere.at(index):
+        for index, token in enumerate(tokens[start : start + _MAX_MODIFIERS + 1], start):
+            if (
+                token in self._person_words
+                and index not in non_person_indices
+                and not non_mentions.covers(index)
+            ):
                 return True
-            if token not in self._describe:
+            if token not in self._modifiers:
                 return False
         return False
 
 
-def identity_words(own: Sequence[str | Path | Lexicon] = ()) -> IdentityWords:
-    """The shipped axes. A list of one's own takes the place of the axis that its `attribute` names, or adds one.
+def identity_words(lexicons: Sequence[str | Path | Lexicon] = ()) -> IdentityWords:
+    """The shipped axes, with a user's lexicons added or replacing them.
 
+    Parameters
+    ----------
+    lexicons : sequence of str, Path or Lexicon
+        User lexicons. Each replaces the axis that its `attribute` names, or adds one.
+
+    Returns
+    -------
+    IdentityWords
+
+    Examples
+    --------
     >>> identity_words().axes
     ('gender', 'age', 'ethnicity', 'nationality', 'religion', 'politics')
     """
-    if not own:
+    if not lexicons:
         return _shipped()
-    mine: dict[str, Lexicon] = {}
-    for lexicon in map(load_lexicon, own):
+    by_axis: dict[str, Lexicon] = {}
+    for lexicon in map(load_lexicon, lexicons):
         if not lexicon.attribute or not lexicon.groups:
             raise PortrayalError(
                 f"The lexicon '{lexicon.name}' names no axis: it needs an attribute and a table [groups]."
@@ -180,19 +209,19 @@ def identity_words(own: Sequence[str | Path | Lexicon] = ()) -> IdentityWords:
                 f"The lexicon '{lexicon.name}' names the axis 'norp', which is {', '.join(NORP)} together; "
                 "name one of them."
             )
-        if lexicon.attribute in mine:
-            names = f"'{mine[lexicon.attribute].name}' and '{lexicon.name}'"
+        if lexicon.attribute in by_axis:
+            names = f"'{by_axis[lexicon.attribute].name}' and '{lexicon.name}'"
             raise PortrayalError(f"One lexicon for each axis; {names} both name '{lexicon.attribute}'.")
-        mine[lexicon.attribute] = lexicon
-    return IdentityWords(_shipped().lexicons | mine)
+        by_axis[lexicon.attribute] = lexicon
+    return IdentityWords(_shipped().lexicons | by_axis)
 
 
 @cache
 def _shipped() -> IdentityWords:
-    # What stands for a person is the same on every axis and kept in one file.
-    people = load_listed("people").neutral
-    lexicons = {axis: load_listed(axis) for axis in AXES}
+    # The neutral words for a person are the same on every axis and stored in one file.
+    people = load_identity_list("people").neutral
+    lexicons = {axis: load_identity_list(axis) for axis in AXES}
     for axis, lexicon in lexicons.items():
-        named = {word for words in lexicon.groups.values() for word in words}
-        lexicons[axis] = replace(lexicon, neutral=tuple(word for word in people if word not in named))
+        group_words = {word for words in lexicon.groups.values() for word in words}
+        lexicons[axis] = replace(lexicon, neutral=tuple(word for word in people if word not in group_words))
     return IdentityWords(lexicons)

@@ -1,4 +1,4 @@
-"""Word lists as data: which words name which group, where they come from, and how they swap."""
+"""Word lists as data: the words that name each group, their source, and their counterparts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from portrayal.documents import Unreadable, parse_toml
+from portrayal.documents import DocumentError, parse_toml
 from portrayal.errors import InputError, PortrayalError, Problem, shown, unknown_name
 from portrayal.lexicon.aliases import alias_problems, group_keys, name_key
 from portrayal.lexicon.tokens import tokenize
@@ -23,34 +23,59 @@ _KEYS = {
     "also_naming", "also_naming_as", "as_listed",
 }  # fmt: skip
 _LISTS = ("neutral", "mask_also", "before_person")
-_LATER_LISTS = ("not_naming",)  # in the digest only where they are used, so that older lists keep theirs
+# Part of the digest only where a lexicon uses them, so that the digests of older lists stay the same.
+_OPTIONAL_DIGEST_LISTS = ("not_naming",)
 _TABLES = ("swap", "plain")
-ENGLISH = "en"  # the language of a lexicon that names none
-_SOCIAL_LISTS = ("age", "ethnicity", "gender", "nationality", "politics", "religion")  # of `words/identity`
-# How mentions are read (`nobody`, `absence`). It changes when the rules do, and the digest of every list with it.
-_RULES = "mentions-2"
-NEUTRAL = "neutral"  # what rows call words and captions that are about a person, and name no group
+ENGLISH = "en"  # default language of a lexicon
+_IDENTITY_LISTS = ("age", "ethnicity", "gender", "nationality", "politics", "religion")  # of `words/identity`
+# Version of the mention rules (`non_mentions`, `negation`). It is part of the digest of every list that uses them.
+_MENTION_RULES_VERSION = "mentions-2"
+NEUTRAL = "neutral"  # name in result rows for words and captions about a person that name no group
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity: what is derived from it is cached by it
+@dataclass(frozen=True, eq=False)  # compared by identity: cached values are keyed by it
 class Lexicon:
     """The words that name the groups of one attribute.
 
-    `neutral` words are for people without naming a group. `mask_also` words are hidden with the group
-    words but name no group. `before_person` words name their group only in front of a word for a person
-    ("a black man", not "a black dog"). `not_naming` phrases hold a listed word and name nobody ("french fries");
-    a mask hides the word all the same. `swap` pairs a word with its counterparts in other groups, `plain` with a word
-    that names no group ("" where it can be left out; beside another word, where it describes what follows: "a male
-    player"); `stand_in` is the one word or phrase for a group, or for anybody (`neutral`), where a sentence needs one:
-    by default the first that is listed. `hide` is false where the studies that the words come from leave them visible
-    when they ask what captions give away. `language` is the language of the words; `aliases` are other names of the
-    attribute (sex), `group_aliases` other names of its groups in tables of labels (M). No alias is looked for in
-    captions, so aliases are no part of the digest.
-
-    To hide words and to name groups are two things. `also_naming` words name a group and are not hidden, so that a
-    published list hides what it hid; they may be those of a list of social groups (`also_naming_as` maps its groups to
-    the lexicon's). A word of any list names nobody where the caption says that nobody is there, or speaks of a thing
-    ("no man", "cowboy hat"); with `as_listed` it names its group wherever it stands, as published counts do.
+    Parameters
+    ----------
+    name : str
+        Name of the lexicon.
+    attribute : str or None
+        Attribute whose groups the words name.
+    groups : mapping of str to tuple of str
+        Words that name each group. A mask hides them.
+    neutral : tuple of str
+        Words for people that name no group.
+    swap : mapping of str to tuple of str
+        Counterparts of a word in other groups.
+    plain : mapping of str to tuple of str
+        Equivalents of a word that name no group. "" means that the word can be left out. Where "" stands beside another
+        word, it is used where the word modifies what follows ("a male player").
+    stand_in : mapping of str to str
+        The representative word or phrase of a group, or of anybody (`neutral`), for generated sentences. Default: the
+        first listed word.
+    mask_also : tuple of str
+        Words that are masked with the group words but name no group.
+    before_person : tuple of str
+        Words that name their group only before a word for a person ("a black man", not "a black dog").
+    not_naming : tuple of str
+        Phrases that contain a listed word and name nobody ("french fries"). A mask still hides the word.
+    hide : bool
+        False where the studies that the words come from leave them visible when they measure leakage.
+    language : str
+        Language of the words.
+    aliases : tuple of str
+        Other names of the attribute (sex).
+    group_aliases : mapping of str to tuple of str
+        Other names of its groups in label tables (M). Aliases are not searched for in captions, so they are not part of
+        the digest.
+    also_naming : mapping of str to tuple of str
+        Words that name a group but are not masked, so that a published list masks exactly its own words. A file may
+        name an identity list instead; `also_naming_as` maps the groups of that list to the lexicon's groups.
+    as_listed : bool
+        If true, a word names its group wherever it stands, as in published counts. If false, a word names nobody where
+        the caption negates it or where it refers to a thing ("no man", "cowboy hat").
     """
 
     name: str
@@ -75,13 +100,13 @@ class Lexicon:
     as_listed: bool = False
 
     @property
-    def reads_english_mentions(self) -> bool:
-        """Whether the rules for words that name nobody apply: they are English, and published counts know none."""
+    def uses_mention_rules(self) -> bool:
+        """Whether the mention rules apply. They are English, and published counts (`as_listed`) do not use them."""
         return not self.as_listed and self.language == ENGLISH
 
     @cached_property
-    def naming(self) -> dict[str, tuple[str, ...]]:
-        """The words that name each group, whether or not a mask hides them."""
+    def naming_words(self) -> dict[str, tuple[str, ...]]:
+        """The words that name each group, masked or not."""
         return {
             group: tuple(dict.fromkeys((*words, *self.also_naming.get(group, ()))))
             for group, words in self.groups.items()
@@ -89,35 +114,44 @@ class Lexicon:
 
     @cached_property
     def digest(self) -> str:
-        """Changes when the words do, so that results tell one list from another of the same name."""
-        if not self.reads_english_mentions and not self.also_naming:
-            return _digest(self._listed)
-        rules = _RULES if self.reads_english_mentions else ""
-        more = {group: list(words) for group, words in self.also_naming.items()}
-        return _digest([*self._listed, rules, more, list(self.before_person), {**self.swap}, {**self.plain}])
+        """Hash of the words, which distinguishes lists of the same name in results."""
+        if not self.uses_mention_rules and not self.also_naming:
+            return _digest(self._hidden_content)
+        rules = _MENTION_RULES_VERSION if self.uses_mention_rules else ""
+        also_naming = {group: list(words) for group, words in self.also_naming.items()}
+        return _digest(
+            [
+                *self._hidden_content,
+                rules,
+                also_naming,
+                list(self.before_person),
+                {**self.swap},
+                {**self.plain},
+            ]
+        )
 
     @property
-    def _listed(self) -> list[Any]:
-        """What is listed here, without the words that name groups and are not hidden."""
+    def _hidden_content(self) -> list[Any]:
+        """The digest's input, without the words that name groups and are not masked."""
         hidden = {word for words in self.groups.values() for word in words}
-        also = {word for words in self.also_naming.values() for word in words} - hidden
+        naming_only = {word for words in self.also_naming.values() for word in words} - hidden
         swap, plain = (
-            {word: others for word, others in table.items() if word not in also}
+            {word: others for word, others in table.items() if word not in naming_only}
             for table in (self.swap, self.plain)
         )
-        lists = {key: [word for word in getattr(self, key) if word not in also] for key in _LISTS}
+        lists = {key: [word for word in getattr(self, key) if word not in naming_only] for key in _LISTS}
         return [
             {group: list(listed) for group, listed in self.groups.items()},
             {word: list(others) for word, others in swap.items()},
             *lists.values(),
             *([plain, {**self.stand_in}] if plain or self.stand_in else []),
-            *({key: list(getattr(self, key))} for key in _LATER_LISTS if getattr(self, key)),
+            *({key: list(getattr(self, key))} for key in _OPTIONAL_DIGEST_LISTS if getattr(self, key)),
         ]
 
-    def standing_for(self, group: str) -> str | None:
-        """The one word or phrase for a group, or for anybody (`neutral`); None where the lexicon has none.
+    def word_for(self, group: str) -> str | None:
+        """The representative word or phrase of a group, or of anybody (`neutral`); None if the lexicon has none.
 
-        >>> load_lexicon("gender").standing_for("female"), load_lexicon("gender").standing_for(NEUTRAL)
+        >>> load_lexicon("gender").word_for("female"), load_lexicon("gender").word_for(NEUTRAL)
         ('woman', 'person')
         """
         listed = self.neutral if group == NEUTRAL else self.groups.get(group, ())
@@ -125,18 +159,18 @@ class Lexicon:
 
     @property
     def label(self) -> str:
-        """How settings name it, where it names groups."""
+        """Label in result settings where the lexicon is used to find mentions."""
         return "@".join(filter(None, (self.name, self.version, self.digest)))
 
     @cached_property
-    def names_of_groups(self) -> Mapping[str, str]:
-        """The key of every name of a group, alias or not (see `name_key`), with the group."""
+    def groups_by_name(self) -> Mapping[str, str]:
+        """Mapping of each group name and alias (as `name_key`) to its group."""
         return group_keys(self.groups, self.group_aliases)
 
-    def is_about(self, attribute: str) -> bool:
-        """Whether an attribute of this name is the lexicon's, whatever the case and by any of its names.
+    def matches_attribute(self, attribute: str) -> bool:
+        """Whether the name is the lexicon's attribute or one of its aliases, ignoring case.
 
-        >>> load_lexicon("gender").is_about("Sex")
+        >>> load_lexicon("gender").matches_attribute("Sex")
         True
         """
         own = (self.attribute or self.name, *self.aliases)
@@ -144,8 +178,8 @@ class Lexicon:
 
     @property
     def mask_label(self) -> str:
-        """How settings name it, where it hides words: how mentions are read is no part of that."""
-        return "@".join(filter(None, (self.name, self.version, _digest(self._listed))))
+        """Label in result settings where the lexicon masks words. It does not depend on the mention rules."""
+        return "@".join(filter(None, (self.name, self.version, _digest(self._hidden_content))))
 
 
 def _digest(words: list[Any]) -> str:
@@ -153,7 +187,17 @@ def _digest(words: list[Any]) -> str:
 
 
 def load_lexicon(name_or_path: str | Path | Lexicon) -> Lexicon:
-    """A shipped lexicon by name, or one of the user's by path."""
+    """Load a shipped lexicon by name, or a user's lexicon by path.
+
+    Parameters
+    ----------
+    name_or_path : str, Path or Lexicon
+        Name of a shipped lexicon, path of a TOML file, or a lexicon, which is returned as it is.
+
+    Returns
+    -------
+    Lexicon
+    """
     if isinstance(name_or_path, Lexicon):
         return name_or_path
     shipped = _shipped()
@@ -166,11 +210,12 @@ def load_lexicon(name_or_path: str | Path | Lexicon) -> Lexicon:
 
 
 def shipped_lexicons() -> list[Lexicon]:
+    """All lexicons of the package, ordered by file name."""
     return list(_shipped().values())
 
 
 def read_lexicon(path: Path) -> Lexicon:
-    """Read a lexicon file; what is wrong with it is told all at once."""
+    """Read a lexicon file. One error lists all its problems."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, IsADirectoryError):
@@ -181,8 +226,8 @@ def read_lexicon(path: Path) -> Lexicon:
 
 
 @cache
-def load_listed(name: str) -> Lexicon:
-    """One of the lists of words for social groups, by its file's name: gender, age, people."""
+def load_identity_list(name: str) -> Lexicon:
+    """Load a list of identity words by its file name: gender, age, people."""
     file = resources.files("portrayal.lexicon") / "words" / "identity" / f"{name}.toml"
     return parse_lexicon(file.read_text(encoding="utf-8"), file.name)
 
@@ -198,10 +243,10 @@ def _shipped() -> dict[str, Lexicon]:
 
 
 def parse_lexicon(text: str, file: str) -> Lexicon:
-    """A lexicon from the text of its file; the name of the file stands in what is wrong with it."""
+    """Parse the text of a lexicon file. `file` is its name in error messages."""
     try:
         data = parse_toml(text)
-    except Unreadable as error:
+    except DocumentError as error:
         raise InputError([Problem(file, "TOML", error.found)]) from None
     problems = list(_problems(data, file))
     if problems:
@@ -216,14 +261,14 @@ def parse_lexicon(text: str, file: str) -> Lexicon:
     return Lexicon(
         name=data["name"],
         attribute=data.get("attribute"),
-        groups={group: _lower(words) for group, words in data.get("groups", {}).items()},
+        groups={group: _lowercase(words) for group, words in data.get("groups", {}).items()},
         swap=swap,
         plain=plain,
         stand_in={group: word.lower() for group, word in data.get("stand_in", {}).items()},
-        neutral=_lower(data.get("neutral", [])),
-        mask_also=_lower(data.get("mask_also", [])),
+        neutral=_lowercase(data.get("neutral", [])),
+        mask_also=_lowercase(data.get("mask_also", [])),
         before_person=_before_person(data),
-        not_naming=_lower(data.get("not_naming", [])),
+        not_naming=_lowercase(data.get("not_naming", [])),
         source=data.get("source"),
         licence=data.get("licence"),
         version=None if data.get("version") is None else str(data["version"]),
@@ -232,39 +277,46 @@ def parse_lexicon(text: str, file: str) -> Lexicon:
         language=data.get("language", ENGLISH).lower(),
         aliases=tuple(data.get("aliases", ())),
         group_aliases={group: tuple(names) for group, names in data.get("group_aliases", {}).items()},
-        also_naming=_also(data),
+        also_naming=_also_naming(data),
         as_listed=data.get("as_listed", False),
     )
 
 
-def _also(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    """More words for the groups, listed here or in the list of social groups that is named."""
-    more = data.get("also_naming", {})
-    if isinstance(more, str):
-        own_group = data.get("also_naming_as", {})
-        listed: dict[str, list[str]] = {}
-        for group, words in load_listed(more).groups.items():
-            listed.setdefault(own_group.get(group, group), []).extend(words)
-        own = {
+def _also_naming(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The `also_naming` words by group, listed in the file or taken from the identity list that it names."""
+    also_naming = data.get("also_naming", {})
+    if isinstance(also_naming, str):
+        group_map = data.get("also_naming_as", {})
+        words_by_group: dict[str, list[str]] = {}
+        for group, words in load_identity_list(also_naming).groups.items():
+            words_by_group.setdefault(group_map.get(group, group), []).extend(words)
+        group_of_word = {
             word.strip().lower(): group for group, words in data.get("groups", {}).items() for word in words
         }
-        more = {
-            group: [word for word in words if own.get(word, group) == group]
-            for group, words in listed.items()
+        also_naming = {
+            group: [word for word in words if group_of_word.get(word, group) == group]
+            for group, words in words_by_group.items()
         }
-    return {group: _lower(words) for group, words in more.items() if group in data.get("groups", {})}
+    return {
+        group: _lowercase(words) for group, words in also_naming.items() if group in data.get("groups", {})
+    }
 
 
 def _before_person(data: dict[str, Any]) -> tuple[str, ...]:
-    """Words that name their group only before a person: those listed here, and those of the list in `also_naming`."""
-    own, more = data.get("before_person", []), data.get("also_naming")
-    if isinstance(more, str):
-        anywhere = {word for words in data.get("groups", {}).values() for word in words} - set(own)
-        own = [*own, *(word for word in load_listed(more).before_person if word not in anywhere)]
-    return _lower(own)
+    """The `before_person` words of the file and of the identity list in `also_naming`."""
+    before_person, list_name = data.get("before_person", []), data.get("also_naming")
+    if isinstance(list_name, str):
+        unconditional = {word for words in data.get("groups", {}).values() for word in words} - set(
+            before_person
+        )
+        before_person = [
+            *before_person,
+            *(word for word in load_identity_list(list_name).before_person if word not in unconditional),
+        ]
+    return _lowercase(before_person)
 
 
-def _lower(words: list[str]) -> tuple[str, ...]:
+def _lowercase(words: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip().lower() for word in words))
 
 
@@ -285,25 +337,31 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
         groups = {}
     if NEUTRAL in groups:
         yield Problem(
-            file, "groups of people", f"a group called '{NEUTRAL}', which words that name no group go by"
+            file,
+            "groups of people",
+            f"a group called '{NEUTRAL}', which is the name for words without a group",
         )
     if not groups and not data.get("neutral"):
         yield Problem(file, "a table [groups] with one list of words per group", "none")
     lists = {f"group '{group}'": words for group, words in groups.items()}
-    lists |= {key: data[key] for key in (*_LISTS, *_LATER_LISTS) if key in data}
+    lists |= {key: data[key] for key in (*_LISTS, *_OPTIONAL_DIGEST_LISTS) if key in data}
     yield from _list_problems(lists, file)
-    more = data.get("also_naming", {})
-    if isinstance(more, str):
-        if more not in _SOCIAL_LISTS:
-            yield Problem(file, f"also_naming as one of {', '.join(_SOCIAL_LISTS)}, or a table", repr(more))
-        more = {}
-    if not isinstance(more, dict) or not set(more) <= set(groups):
-        yield Problem(file, f"a table [also_naming] for {', '.join(groups) or 'the groups'}", shown(more))
-        more = {}
-    lists = {f"also_naming for '{group}'": words for group, words in more.items()}
+    also_naming = data.get("also_naming", {})
+    if isinstance(also_naming, str):
+        if also_naming not in _IDENTITY_LISTS:
+            yield Problem(
+                file, f"also_naming as one of {', '.join(_IDENTITY_LISTS)}, or a table", repr(also_naming)
+            )
+        also_naming = {}
+    if not isinstance(also_naming, dict) or not set(also_naming) <= set(groups):
+        yield Problem(
+            file, f"a table [also_naming] for {', '.join(groups) or 'the groups'}", shown(also_naming)
+        )
+        also_naming = {}
+    lists = {f"also_naming for '{group}'": words for group, words in also_naming.items()}
     yield from _list_problems(lists, file)
     yield from _renaming_problems(data, groups, file)
-    yield from _shared_words((*groups.items(), *more.items()), data.get("not_naming", []), file)
+    yield from _shared_words((*groups.items(), *also_naming.items()), data.get("not_naming", []), file)
     for table in _TABLES:
         yield from _table_problems(data.get(table, {}), table, file)
     yield from alias_problems(data, groups, file)
@@ -319,27 +377,27 @@ def _problems(data: dict[str, Any], file: str) -> Iterator[Problem]:
 
 
 def _renaming_problems(data: dict[str, Any], groups: dict[str, Any], file: str) -> Iterator[Problem]:
-    """Of the list of social groups in `also_naming`: each of its groups that is renamed is there, and one is shared."""
-    renamed, more = data.get("also_naming_as", {}), data.get("also_naming")
-    good = isinstance(renamed, dict) and all(isinstance(group, str) for group in renamed.values())
-    if not good or not set(renamed.values()) <= set(groups):
+    """Problems with `also_naming_as`: it maps groups of the identity list, and at least one group is shared."""
+    group_map, list_name = data.get("also_naming_as", {}), data.get("also_naming")
+    valid = isinstance(group_map, dict) and all(isinstance(group, str) for group in group_map.values())
+    if not valid or not set(group_map.values()) <= set(groups):
         known = ", ".join(groups) or "the groups"
-        yield Problem(file, f"a table [also_naming_as] of a listed group = one of {known}", shown(renamed))
+        yield Problem(file, f"a table [also_naming_as] of a listed group = one of {known}", shown(group_map))
         return
-    if not isinstance(more, str):
-        if renamed:
-            yield Problem(file, "also_naming as the name of a list beside [also_naming_as]", shown(more))
+    if not isinstance(list_name, str):
+        if group_map:
+            yield Problem(file, "also_naming as the name of a list beside [also_naming_as]", shown(list_name))
         return
-    if more not in _SOCIAL_LISTS:
+    if list_name not in _IDENTITY_LISTS:
         return
-    listed = load_listed(more).groups
-    for group in renamed:
-        if group not in listed:
-            yield Problem(file, f"[also_naming_as] for {', '.join(listed)}", repr(group))
-    if groups and not {renamed.get(group, group) for group in listed} & set(groups):
+    list_groups = load_identity_list(list_name).groups
+    for group in group_map:
+        if group not in list_groups:
+            yield Problem(file, f"[also_naming_as] for {', '.join(list_groups)}", repr(group))
+    if groups and not {group_map.get(group, group) for group in list_groups} & set(groups):
         yield Problem(
             file,
-            f"[also_naming_as] that says which groups the words of {', '.join(listed)} name",
+            f"[also_naming_as] that says which groups the words of {', '.join(list_groups)} name",
             f"the groups {', '.join(groups)}",
         )
 
@@ -355,19 +413,23 @@ def _list_problems(lists: dict[str, Any], file: str) -> Iterator[Problem]:
 
 
 def _table_problems(table: Any, name: str, file: str) -> Iterator[Problem]:
-    """Of a table of words and what may stand in their place."""
+    """Problems with a table of words and their counterparts."""
     if not isinstance(table, dict):
         yield Problem(file, f"a table [{name}] of word = counterpart", shown(table))
         return
     for word, others in table.items():
-        several = [others] if isinstance(others, str) else others
-        good = isinstance(several, list) and several and all(isinstance(other, str) for other in several)
-        if not good or (name == "swap" and not all(other.strip() for other in several)):
+        counterparts = [others] if isinstance(others, str) else others
+        valid = (
+            isinstance(counterparts, list)
+            and counterparts
+            and all(isinstance(other, str) for other in counterparts)
+        )
+        if not valid or (name == "swap" and not all(other.strip() for other in counterparts)):
             yield Problem(file, f"the counterpart of '{word}' as a word or a list of words", shown(others))
 
 
 def _shared_words(groups: Iterable[tuple[str, Any]], not_naming: Any, file: str) -> Iterator[Problem]:
-    """A word that names two groups names neither; nor does one that names nobody name a group."""
+    """Words listed for two groups, or for a group and in `not_naming`."""
     owner: dict[str, str] = {}
     for group, words in (*groups, ("not_naming", not_naming)):
         for word in words if isinstance(words, list) else ():

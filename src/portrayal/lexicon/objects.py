@@ -1,4 +1,4 @@
-"""Finding objects in captions: a label, its plural, and the other words people use for it."""
+"""Find objects in captions by their labels, plurals and synonyms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from portrayal.lexicon.tokens import tokenize
 
 
 class ObjectFinder:
-    """Which of some labels a caption names. Longer names win: "hot dog" names no dog."""
+    """Finds object labels in captions. The longest name matches: "hot dog" is not a dog.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        Labels to find.
+    synonyms : mapping of str to iterable of str, optional
+        Other words for each label. Default: the shipped synonyms.
+    """
 
     def __init__(self, labels: Iterable[str], synonyms: Mapping[str, Iterable[str]] | None = None):
         known = shipped_synonyms() if synonyms is None else synonyms
@@ -25,11 +33,11 @@ class ObjectFinder:
             spaced = label.replace("_", " ")
             for name in (spaced, *known.get(spaced.lower(), ())):
                 for form in (name, plural(name)):
-                    entries.setdefault(form.lower(), label)  # where two labels share a word, the first has it
+                    entries.setdefault(form.lower(), label)  # a word of two labels belongs to the first
         self._table = PhraseTable(entries.items())
 
     def labels(self, caption: str) -> tuple[str, ...]:
-        """The labels a caption names, each once, in the order of their first mention.
+        """The distinct labels that a caption names, in the order of their first mention.
 
         >>> ObjectFinder(["dog", "hot dog", "dining table"]).labels("two dogs at a table with a hot dog")
         ('dog', 'dining table', 'hot dog')
@@ -37,7 +45,7 @@ class ObjectFinder:
         return tuple(dict.fromkeys(match.value for match in self.matches(tokenize(caption))))
 
     def matches(self, tokens: Sequence[str]) -> list[Match]:
-        """Where labels are named in the tokens of a caption; a match's value is the label."""
+        """All matches in the tokens of a caption. The value of a match is its label."""
         return list(self._table.find(tokens))
 
 
@@ -58,7 +66,7 @@ def plural(name: str) -> str:
 
 @cache
 def shipped_synonyms() -> dict[str, tuple[str, ...]]:
-    """Other words for common objects, written for Portrayal."""
+    """Synonyms of common objects, written for Portrayal."""
     text = (resources.files("portrayal.lexicon") / "words" / "synonyms" / "objects.toml").read_text(
         encoding="utf-8"
     )
@@ -66,24 +74,24 @@ def shipped_synonyms() -> dict[str, tuple[str, ...]]:
 
 
 def synonyms_label(synonyms: Mapping[str, Iterable[str]], path: Path) -> str:
-    """How settings name a user's list: by its file and its words, not by where it lies."""
+    """Label of a user's list in result settings: its file name and a hash of its words, without the folder."""
     words = json.dumps({label: list(others) for label, others in synonyms.items()}, sort_keys=True)
     return f"{path.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
 
 def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
-    """A user's list: a line per object, its label first, then other words for it, separated by commas."""
+    """Read a user's synonyms: one line per object with its label and then its synonyms, separated by commas."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError:
         raise PortrayalError(f"There is no file {path}.") from None
     except UnicodeDecodeError:
         raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
-    made: dict[str, tuple[str, ...]] = {}
+    synonyms: dict[str, tuple[str, ...]] = {}
     for line in lines:
         words = [word.strip().lower() for word in line.split(",") if tokenize(word)]
         if words:
-            made[words[0]] = (*made.get(words[0], ()), *words[1:])
-    if not made:
+            synonyms[words[0]] = (*synonyms.get(words[0], ()), *words[1:])
+    if not synonyms:
         raise InputError([Problem(str(path), "lines of a label and its synonyms", "none")])
-    return made
+    return synonyms

@@ -1,4 +1,4 @@
-"""Matching words and phrases in a list of tokens, longest first."""
+"""Match words and phrases in a list of tokens, longest first."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from portrayal.lexicon.tokens import tokenize
 
 
 class Match(NamedTuple):
+    """A phrase that was matched in a list of tokens."""
+
     start: int  # the first token
     length: int  # how many tokens
     phrase: str
@@ -17,10 +19,10 @@ class Match(NamedTuple):
 
 
 class PhraseTable:
-    """What each word or phrase stands for. Where two begin alike, the longer one wins ("hot dog" before "dog")."""
+    """Mapping of words and phrases to values. The longest match wins ("hot dog" before "dog")."""
 
     def __init__(self, entries: Iterable[tuple[str, str]]):
-        # By two tokens, since dozens of phrases begin with one word ("baby elephant", "baby carrots").
+        # Keyed by two tokens, because dozens of phrases share their first word ("baby elephant", "baby carrots").
         self._longer: dict[tuple[str, str], list[tuple[tuple[str, ...], str]]] = {}
         self._single: dict[str, str] = {}
         for text, value in entries:
@@ -35,23 +37,23 @@ class PhraseTable:
 
     @cached_property
     def single_words(self) -> frozenset[str] | None:
-        """The words, where no entry has more than one token; else None."""
+        """All entries, if each is a single token; otherwise None."""
         return None if self._longer else frozenset(self._single)
 
     def find(self, tokens: Sequence[str]) -> Iterator[Match]:
-        """The matches from left to right; a token belongs to one match at most."""
+        """Yield the matches from left to right. A token belongs to at most one match."""
         if self._first.isdisjoint(tokens):
             return
-        done = 0
+        end = 0
         for index, token in enumerate(tokens):
-            if index < done or token not in self._first:
+            if index < end or token not in self._first:
                 continue
-            match = self._at(tokens, index, token)
+            match = self._match_at(tokens, index, token)
             if match is not None:
                 yield match
-                done = index + match.length
+                end = index + match.length
 
-    def _at(self, tokens: Sequence[str], index: int, token: str) -> Match | None:
+    def _match_at(self, tokens: Sequence[str], index: int, token: str) -> Match | None:
         if index + 1 < len(tokens):
             for phrase, value in self._longer.get((token, tokens[index + 1]), ()):
                 length = len(phrase)

@@ -1,15 +1,15 @@
-"""The one tokeniser: every count, mask and classifier sees a caption through it."""
+"""The tokenizer that all counts, masks and classifiers share."""
 
 from __future__ import annotations
 
 import re
 
-# The same tokens as the Penn Treebank rules that the LIC studies used (NLTK's word_tokenize) on all but
-# about one in ten thousand captions of COCO: words with their hyphens, clitics cut off ("man's" is man + 's,
-# "don't" is do + n't), each punctuation mark by itself.
+# Equal to the Penn Treebank rules that the LIC studies used (NLTK's word_tokenize) on all but about one in ten
+# thousand COCO captions: hyphenated words are one token, clitics are split off ("man's" is man + 's, "don't" is
+# do + n't), and each punctuation mark is one token.
 TOKEN = re.compile(
     r"""
-      n['’]t\b                         # the negation, once its verb was taken
+      n['’]t\b                         # the negation, after its verb was matched
     | ['’](?:s|m|d|re|ve|ll)\b         # possessive and short verbs: "man's", "they 're"
     | \w+?(?=n['’]t\b)                 # the verb before a negation
     | [^\W\d_](?:\.[^\W\d_])+          # abbreviations: "t.v", "u.s"

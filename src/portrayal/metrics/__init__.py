@@ -1,4 +1,4 @@
-"""One file per published measurement. `portrayal.metrics.NAME(study, ...)` returns Results."""
+"""The metrics of the toolkit, one module for each: `portrayal.metrics.NAME(study, ...)` returns Results."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from portrayal.metrics.base.card import Card
 from portrayal.metrics.base.metric import Metric
 from portrayal.metrics.cloze import cloze
 from portrayal.metrics.cooccurrence import cooccurrence
-from portrayal.metrics.counterbias.metric import CARD as COUNTERBIAS_CARD
+from portrayal.metrics.counterbias.card import CARD as COUNTERBIAS_CARD
 from portrayal.metrics.counterbias.metric import counterbias
 from portrayal.metrics.error import error
 from portrayal.metrics.gender_estimation import gender_estimation
 from portrayal.metrics.gender_score.metric import gender_score
-from portrayal.metrics.harms import harms
+from portrayal.metrics.harms.metric import harms
 from portrayal.metrics.leakage.metric import leakage
 from portrayal.metrics.lic.metric import lic
 from portrayal.metrics.naming_ratio import naming_ratio
@@ -45,13 +45,14 @@ METRICS: dict[str, Metric] = {
 }
 
 
-# Of a study, and of a model on the pictures of a manifest.
+# Cards of the metrics of a study, and of CounterBias, which measures a model on the images of a manifest.
 CARDS: dict[str, Card] = {name: metric.card for name, metric in METRICS.items()} | {
     COUNTERBIAS_CARD.name: COUNTERBIAS_CARD
 }
 
 
 def find_metric(name: str) -> Metric:
+    """The metric of this name; an unknown name raises an error that suggests similar ones."""
     return METRICS[find_name("metric", name, METRICS)]
 
 

@@ -1,4 +1,4 @@
-"""Does a system name a group more or less often than people do?"""
+"""Ratio of captions naming a group: those of a system to human captions of the same images."""
 
 from __future__ import annotations
 
@@ -33,23 +33,27 @@ from portrayal.study.cautions import LENGTH
 
 CARD = Card(
     name="naming-ratio",
-    title="Naming a group as often as people do",
-    question="How many captions of the system name a group, for each that people wrote of the same images?",
+    title="Naming a group as often as human captions do",
+    question="How many captions of the system name a group, for each human caption of the same images that does?",
     formula=(
-        "ratio(g) = captions of the system naming g / captions of people naming g, over the images both describe. "
-        "People's count of an image is the share of its references that name g (people='mean'), whether any does "
+        "ratio(g) = captions of the system naming g / human captions naming g, over the images both describe. "
+        "The human count of an image is the share of its references that name g (human='mean'), whether any does "
         "('any'), or whether more than half do ('majority'). For all people: captions naming any group."
     ),
-    range="0 and up; 1 where the system names the group as often as people.",
+    range="0 and up; 1 where the system names the group as often as human captions.",
     needs=("captions", "references"),
-    paper="Called leakage in Sabir and Padro, 2023 (Table 3), whose rule for counting people's captions is unstated.",
+    paper="Called leakage in Sabir and Padro, 2023 (Table 3), whose rule for counting human captions is unstated.",
     caveats=(
-        "It compares totals: a system may name a group as often as people do, on other images.",
+        "It compares totals: a system may name a group as often as human captions do, on other images.",
         "A caption naming several groups counts for each.",
     ),
     terms=(
         Term(
-            "ratio", "captions of the system naming the group, for each of people's", "ratio", "closer", 1.0
+            "ratio",
+            "captions of the system naming the group, for each human caption that does",
+            "ratio",
+            "closer",
+            1.0,
         ),
     ),
     statements=(
@@ -63,7 +67,7 @@ CARD = Card(
             factor=1.05,
         ),
     ),
-    cautioned={LENGTH: ("ratio",)},
+    caution_terms={LENGTH: ("ratio",)},
     responds_to={"ratio": "-erasure", "ratio@one": "-wrong-group@one"},
     should_ignore=("amplification", "hallucination", "length", "vocabulary", "repetition", "data-bias"),
 )
@@ -79,10 +83,10 @@ def naming_ratio(
     bootstrap: Bootstrap = RESAMPLES,
     lexicon: Words = None,
     human: Annotated[
-        Literal["mean", "any", "majority"], "When the people describing an image count as naming a group."
+        Literal["mean", "any", "majority"], "When the human captions of an image count as naming a group."
     ] = "mean",
 ) -> ResultBuilder:
-    """One ratio per group and system.
+    """Naming ratio of every system: one row per group, and one for all groups.
 
     >>> import polars as pl, portrayal
     >>> study = portrayal.Study.from_frames(
@@ -95,22 +99,27 @@ def naming_ratio(
     words = choose_lexicon(lexicon, attribute)
     preconditions_met()
     builder = ResultBuilder(CARD, attribute, {"lexicon": words.label, "human": human})
-    described = find_mentions(study, HUMAN, words)
+    human_mentions = find_mentions(study, HUMAN, words)
     for system in sources:
-        if system == HUMAN:  # people are what the others are held against
+        # Human captions are the reference of all others.
+        if system == HUMAN:
             continue
         mentions = find_mentions(study, system, words)
-        shared = sorted(set(mentions.images) & set(described.images))
-        mentions, references = mentions.only(shared), described.only(shared)
-        said = _with_any(mentions.share_per_image(mentions.named.astype(np.float64)), mentions)
-        heard = _people_count(references, human)
-        draw = resampler(mentions.images, seed, bootstrap)
+        shared = sorted(set(mentions.images) & set(human_mentions.images))
+        mentions, references = mentions.only(shared), human_mentions.only(shared)
+        system_counts = _append_any_group(
+            mentions.mean_per_image(mentions.named.astype(np.float64)), mentions
+        )
+        human_counts = _human_counts(references, human)
+        resamples = resampler(mentions.images, seed, bootstrap)
         for index, group in ((-1, None), *enumerate(mentions.groups)):
-            counts = np.column_stack([said[:, index], heard[:, index]])
+            counts = np.column_stack([system_counts[:, index], human_counts[:, index]])
             reason = (
-                None if heard[:, index].any() else f"no person names {group or 'a group'} on these images"
+                None
+                if human_counts[:, index].any()
+                else f"no person names {group or 'a group'} on these images"
             )
-            estimate, p = (None, None) if reason else _ratio(counts, draw)
+            estimate, p = (None, None) if reason else _estimate_ratio(counts, resamples)
             named = mentions.names_any if group is None else mentions.named[:, index]
             builder.add(
                 "ratio",
@@ -122,36 +131,36 @@ def naming_ratio(
                 reason=reason if shared else "no image has a caption and a reference",
                 p=p,
                 evidence=mentions.evidence(named),
-                resampler=draw,
+                resampler=resamples,
             )
     return builder
 
 
-def _ratio(counts: NDArray[np.float64], draw: Resampler) -> tuple[Estimate, float | None]:
-    """Named by the system / named in references, and p of its being 1.
+def _estimate_ratio(counts: NDArray[np.float64], resamples: Resampler) -> tuple[Estimate, float | None]:
+    """The ratio of system counts to human counts, and p of the hypothesis that it is 1.
 
-    Where the system never names the group, resamples say nothing of how often it would on other images: the interval
-    then reaches as far as that of a share of 0 of these images.
+    Where the system never names the group, resamples do not vary: the upper limit is then that of a share of 0 of these
+    images.
     """
-    (estimate,) = bootstrap(counts, divide_columns, draw)
-    said, heard = counts.T
-    most = rate(said, np.ones(len(said)), draw).high
-    if said.any() or most is None:
+    (estimate,) = bootstrap(counts, divide_columns, resamples)
+    system_counts, human_counts = counts.T
+    upper_rate = rate(system_counts, np.ones(len(system_counts)), resamples).high
+    if system_counts.any() or upper_rate is None:
         return estimate, bootstrap_p(estimate.replicates, null=1.0)
-    high = most / float(heard.mean())
+    high = upper_rate / float(human_counts.mean())
     return replace(estimate, high=high), Interval(0.0, 0.0, high).p(1.0)
 
 
-def _with_any(per_group: NDArray[np.float64], mentions: CaptionMentions) -> NDArray[np.float64]:
-    """The groups' columns, and one for captions that name any group."""
+def _append_any_group(per_group: NDArray[np.float64], mentions: CaptionMentions) -> NDArray[np.float64]:
+    """The columns of the groups, and one for captions that name any group."""
     named = mentions.names_any.astype(np.float64)[:, None]
-    return np.hstack([per_group, mentions.share_per_image(named)])
+    return np.hstack([per_group, mentions.mean_per_image(named)])
 
 
-def _people_count(human: CaptionMentions, people: str) -> NDArray[np.float64]:
-    if people == "mean":
-        return _with_any(human.share_per_image(human.named.astype(np.float64)), human)
-    named = np.column_stack([human.named, human.names_any]).astype(np.float64)
-    votes = human.count_per_image(named)
-    voters = human.count_per_image(np.ones((len(human.captions), 1)))
-    return np.asarray(votes > 0 if people == "any" else 2 * votes > voters, dtype=np.float64)
+def _human_counts(mentions: CaptionMentions, rule: str) -> NDArray[np.float64]:
+    if rule == "mean":
+        return _append_any_group(mentions.mean_per_image(mentions.named.astype(np.float64)), mentions)
+    named = np.column_stack([mentions.named, mentions.names_any]).astype(np.float64)
+    votes = mentions.sum_per_image(named)
+    n_references = mentions.sum_per_image(np.ones((len(mentions.captions), 1)))
+    return np.asarray(votes > 0 if rule == "any" else 2 * votes > n_references, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which words go with which group? An open look at every word captions use."""
+"""Weighted log-odds of words by group: which words captions use more for one group than for the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.classifier.captions import captions_of
+from portrayal.metrics.shared.classifier.captions import all_captions
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.mentions import CaptionMentions, find_mentions
 from portrayal.results import TOO_FEW
@@ -26,28 +26,29 @@ from portrayal.stats import RESAMPLES, benjamini_hochberg, bootstrap, permutatio
 from portrayal.study import Study
 
 Array = NDArray[np.float64]
-_SILENT = Lexicon("none", None, {})  # names nobody: for attributes that no list has words for
+# For attributes without a word list.
+_EMPTY_LEXICON = Lexicon("none", None, {})
 
 CARD = Card(
     name="word-odds",
-    title="Words that go with a group",
+    title="Words associated with a group",
     question="Which words do captions use more for one group than for the others?",
     formula=(
         "Weighted log-odds with an informative Dirichlet prior: for word w, group g against all others, "
         "delta = log((y_g + a_w) / (n_g + a - y_g - a_w)) - log((y_r + a_w) / (n_r + a - y_r - a_w)), "
-        "z = delta / sqrt(1 / (y_g + a_w) + 1 / (y_r + a_w)). The prior a_w is the word's share of everything the "
-        "speaker says, times `prior` words. An image with several captions counts once. For all people and words, "
-        "z is the largest size of any word's z, and its p asks whether any word goes with a group at all. "
-        "p: how often a word's z would be as large if images were dealt to the groups at random; q corrects for "
+        "z = delta / sqrt(1 / (y_g + a_w) + 1 / (y_r + a_w)). The prior a_w is the word's share of all words of "
+        "the source, times `prior` words. An image with several captions counts once. For all people and words, "
+        "z is the largest absolute z of any word, and its p tests whether any word is associated with a group. "
+        "p: how often a word's z is as large when the groups of the images are permuted; q corrects for "
         "the number of words."
     ),
     range="Any number; 0 where a word is used alike. |z| above 2 is rare by chance for a single word.",
     needs=("captions", "attributes"),
     paper="Monroe, Colaresi and Quinn, Fightin' Words, Political Analysis 2008.",
     caveats=(
-        "Words differ because the images do: compare a system with people's captions of the same images.",
-        f"Words in fewer than {TOO_FEW} images of the speaker are not listed.",
-        "Words that name the group itself are hidden first, unless --no-mask is given.",
+        "Words differ because the images do: compare a system with human captions of the same images.",
+        f"Words in fewer than {TOO_FEW} images of the source are not listed.",
+        "Words that name the group itself are masked first, unless --no-mask is given.",
     ),
     terms=(
         Term(
@@ -81,11 +82,11 @@ def word_odds(
     sources: Sequence[str],
     seed: int = 0,
     bootstrap: Bootstrap = RESAMPLES,
-    lexicon: Annotated[str | Lexicon | None, "Words to hide: a shipped list or a TOML file."] = None,
-    mask: Annotated[bool, "Hide the words that name the group."] = True,
-    prior: Annotated[float, "Weight of the prior, in words.", 0.001] = 500.0,
+    lexicon: Annotated[str | Lexicon | None, "Words to mask: a shipped list or a TOML file."] = None,
+    mask: Annotated[bool, "Mask the words that name the group."] = True,
+    prior: Annotated[float, "Weight of the prior, as a number of words.", 0.001] = 500.0,
 ) -> ResultBuilder:
-    """A z for every word that is common enough, per group and speaker.
+    """z of every word that is common enough, per group and source.
 
     >>> import numpy as np
     >>> from portrayal.metrics.word_odds import log_odds
@@ -95,38 +96,60 @@ def word_odds(
     groups = study.groups(attribute)
     if len(groups) < 2:
         raise Undefined(f"Words can only be compared between groups, and '{attribute}' has {len(groups)}.")
-    hidden = Mask.for_attribute(attribute, lexicon, None if mask else False, always=True)
-    hidden = hidden.checked(captions_of(study))
+    masked_words = Mask.for_attribute(attribute, lexicon, None if mask else False, always=True)
+    masked_words = masked_words.checked(all_captions(study))
     preconditions_met()
-    settings = {"mask": hidden.label, "prior": prior}
-    builder = ResultBuilder(CARD, attribute, settings, caution=hidden.visible)
+    settings = {"mask": masked_words.label, "prior": prior}
+    builder = ResultBuilder(CARD, attribute, settings, caution=masked_words.caution)
     truth = dict(study.labels(attribute).iter_rows())
     for source in sources:
-        mentions = find_mentions(study, source, hidden.lists[0][0] if hidden.lists else _SILENT)
+        mentions = find_mentions(
+            study, source, masked_words.lists[0][0] if masked_words.lists else _EMPTY_LEXICON
+        )
         mentions = mentions.only([image for image in mentions.images if image in truth])
-        place = [groups.index(truth[image]) for image in mentions.images]
+        group_index = [groups.index(truth[image]) for image in mentions.images]
         _measure(
-            builder, source, mentions, np.array(place, dtype=np.int64), groups, hidden, prior, seed, bootstrap
+            builder,
+            source,
+            mentions,
+            np.array(group_index, dtype=np.int64),
+            groups,
+            masked_words,
+            prior,
+            seed,
+            bootstrap,
         )
     return builder
 
 
 def log_odds(counts: Array, totals: Array, background: Array, prior: float) -> Array:
-    """z of each word for each group against the rest: counts (words, groups), totals per group, word shares."""
-    z: Array = _z(counts[None], totals[None], background[None], prior)[0]
+    """z of each word for each group against all other groups (Monroe et al. 2008).
+
+    Parameters
+    ----------
+    counts
+        Count of each word in each group: (words, groups).
+    totals
+        Number of words of each group.
+    background
+        Share of each word among all words.
+    prior
+        Weight of the prior, as a number of words.
+    """
+    z: Array = _z_scores(counts[None], totals[None], background[None], prior)[0]
     return z
 
 
-def _z(counts: Array, totals: Array, background: Array, prior: float) -> Array:
-    """(draws, words, groups), (draws, groups), (draws, words) to (draws, words, groups)."""
+def _z_scores(counts: Array, totals: Array, background: Array, prior: float) -> Array:
+    """`log_odds` with a leading axis of resamples in every array."""
     weight = (prior * background)[:, :, None]
     rest = counts.sum(axis=2, keepdims=True) - counts
     others = totals.sum(axis=1, keepdims=True) - totals
     with np.errstate(divide="ignore", invalid="ignore"):
-        mine = np.log((counts + weight) / (totals[:, None, :] + prior - counts - weight))
-        theirs = np.log((rest + weight) / (others[:, None, :] + prior - rest - weight))
-        made: Array = (mine - theirs) / np.sqrt(1 / (counts + weight) + 1 / (rest + weight))
-    return np.where(np.isfinite(made), made, np.nan)
+        group_log_odds = np.log((counts + weight) / (totals[:, None, :] + prior - counts - weight))
+        rest_log_odds = np.log((rest + weight) / (others[:, None, :] + prior - rest - weight))
+        z: Array = (group_log_odds - rest_log_odds) / np.sqrt(1 / (counts + weight) + 1 / (rest + weight))
+    return np.where(np.isfinite(z), z, np.nan)
 
 
 def _measure(
@@ -135,25 +158,25 @@ def _measure(
     mentions: CaptionMentions,
     group_of: NDArray[np.int64],
     groups: tuple[str, ...],
-    hidden: Mask,
+    masked_words: Mask,
     prior: float,
     seed: int,
     n_resamples: int,
 ) -> None:
-    words, said, images_with, captions_with = _count_words(mentions, hidden)
-    everything = said.sum(axis=1)  # the rare words of an image are part of what it says, though not listed
+    words, word_counts, images_with, captions_with = _count_words(mentions, masked_words)
+    all_words = word_counts.sum(axis=1)  # rare words count in the totals, though they are not listed
     kept = np.flatnonzero(images_with >= TOO_FEW)
     if not len(kept):
         reason = f"no word is used in {TOO_FEW} labelled images"
         builder.add("z", None, system=source, n=len(mentions.images), reason=reason)
         return
-    common = said[:, kept]
-    shown = np.eye(len(groups))[group_of]
+    common = word_counts[:, kept]
+    group_indicator = np.eye(len(groups))[group_of]
     width, count = len(kept), len(groups)
     columns = sparse.hstack(
         [
-            *(common.multiply(shown[:, [g]]).tocsr() for g in range(count)),
-            sparse.csr_array(np.asarray(everything).reshape(-1, 1) * shown),
+            *(common.multiply(group_indicator[:, [g]]).tocsr() for g in range(count)),
+            sparse.csr_array(np.asarray(all_words).reshape(-1, 1) * group_indicator),
         ],
         format="csr",
     )
@@ -162,36 +185,38 @@ def _measure(
         table = totals[:, : width * count].reshape(len(totals), count, width).transpose(0, 2, 1)
         per_group = totals[:, width * count :]
         share = table.sum(axis=2) / np.maximum(per_group.sum(axis=1, keepdims=True), 1e-12)
-        z = _z(table, per_group, share, prior)
+        z = _z_scores(table, per_group, share, prior)
         strongest = np.nanmax(np.abs(z).reshape(len(totals), -1), axis=1, initial=0.0)
         return np.column_stack([z.transpose(0, 2, 1).reshape(len(totals), -1), strongest])
 
-    draw = resampler(mentions.images, seed, n_resamples)
-    *estimates, _ = bootstrap(columns, statistic, draw)
-    # A maximum over words only grows with noise.
-    strongest = bootstrap(columns, lambda totals: statistic(totals)[:, -1], draw, method="centred")[
+    resamples = resampler(mentions.images, seed, n_resamples)
+    *estimates, _ = bootstrap(columns, statistic, resamples)
+    # Noise only increases a maximum over words.
+    strongest = bootstrap(columns, lambda totals: statistic(totals)[:, -1], resamples, method="centred")[
         0
     ].at_least(0)
-    rows, length = common.T.tocsr(), np.asarray(everything).reshape(-1)
+    words_by_image, length = common.T.tocsr(), np.asarray(all_words).reshape(-1)
 
-    def size(order: NDArray[np.int64]) -> Array:
-        dealt = shown[order]
-        table, per_group = rows @ dealt, length @ dealt
+    def abs_z(order: NDArray[np.int64]) -> Array:
+        permuted_groups = group_indicator[order]
+        table, per_group = words_by_image @ permuted_groups, length @ permuted_groups
         share = table.sum(axis=1) / max(per_group.sum(), 1e-12)
         z = np.abs(log_odds(table, per_group, share, prior)).T.reshape(-1)
         return np.append(z, np.nanmax(z, initial=0.0))
 
-    null = permutations(size, len(shown), seed, n_resamples)
-    p = permutation_p(size(np.arange(len(shown))), null)
-    sizes = np.nan_to_num(np.abs([m.value if m.value is not None else np.nan for m in estimates]), nan=-1.0)
-    top = int(sizes.argmax())
+    null = permutations(abs_z, len(group_indicator), seed, n_resamples)
+    p = permutation_p(abs_z(np.arange(len(group_indicator))), null)
+    observed = np.nan_to_num(
+        np.abs([m.value if m.value is not None else np.nan for m in estimates]), nan=-1.0
+    )
+    top = int(observed.argmax())
 
     def captions(place: int) -> pl.DataFrame:
-        saying = np.zeros(len(mentions.captions), dtype=bool)
-        saying[captions_with[words[kept[place % width]]]] = True
-        of_group = saying & (group_of == place // width)[mentions.image]
-        # A word that is never said of this group has its number from being said of the others.
-        return mentions.evidence(of_group if of_group.any() else saying)
+        uses_word = np.zeros(len(mentions.captions), dtype=bool)
+        uses_word[captions_with[words[kept[place % width]]]] = True
+        of_group = uses_word & (group_of == place // width)[mentions.image_index]
+        # The number of a word that is not used for this group comes from its use for the others.
+        return mentions.evidence(of_group if of_group.any() else uses_word)
 
     builder.add(
         "z",
@@ -200,16 +225,16 @@ def _measure(
         n=len(mentions.images),
         p=float(p[-1]),
         evidence=captions(top),
-        resampler=draw,
+        resampler=resamples,
     )
     for g, group in enumerate(groups):
-        shown_images = int(np.sum(group_of == g))
-        enough = shown_images >= TOO_FEW  # a group of a few images is not compared, however common the word
-        mine = [
+        group_images = int(np.sum(group_of == g))
+        enough = group_images >= TOO_FEW  # a group with few images is not compared
+        group_p = [
             float(value) if enough and np.isfinite(value) else None
             for value in p[g * width : (g + 1) * width]
         ]
-        q = benjamini_hochberg(mine)
+        q = benjamini_hochberg(group_p)
         for index, word in enumerate(kept):
             place = g * width + index
             builder.add(
@@ -220,28 +245,30 @@ def _measure(
                 item=words[word],
                 n=int(images_with[word]),
                 reason=None if estimates[place].value is not None else "the word is used for one group only",
-                support=min(int(images_with[word]), shown_images),
-                p=mine[index],
+                support=min(int(images_with[word]), group_images),
+                p=group_p[index],
                 q=q[index],
                 evidence=captions(place),
             )
 
 
 def _count_words(
-    mentions: CaptionMentions, hidden: Mask
+    mentions: CaptionMentions, masked_words: Mask
 ) -> tuple[list[str], sparse.csr_array, NDArray[np.int64], dict[str, list[int]]]:
-    """The words used, how often each image uses each, in how many images each is used, and in which captions."""
+    """The words, their count per image, the number of images with each, and the captions with each."""
     captions_with: dict[str, list[int]] = {}
     tokens_of: list[list[str]] = []
-    for number, said_words in enumerate(hidden.read(mentions.captions)):
-        tokens = [token for token in said_words if token not in hidden.tokens and token[0].isalnum()]
+    for number, caption_tokens in enumerate(masked_words.apply(mentions.captions)):
+        tokens = [
+            token for token in caption_tokens if token not in masked_words.tokens and token[0].isalnum()
+        ]
         tokens_of.append(tokens)
         for token in dict.fromkeys(tokens):
             captions_with.setdefault(token, []).append(number)
-    words = sorted(captions_with)  # in alphabetical order, so that the order of captions changes nothing
-    index = {word: place for place, word in enumerate(words)}
+    words = sorted(captions_with)  # sorted, so that results do not depend on the order of captions
+    index = {word: column for column, word in enumerate(words)}
     columns = np.array([index[token] for tokens in tokens_of for token in tokens], dtype=np.int64)
     repeats = [len(tokens) for tokens in tokens_of]
-    entries = (np.repeat(mentions.weight, repeats), (np.repeat(mentions.image, repeats), columns))
-    said = sparse.csr_array(entries, shape=(len(mentions.images), len(words)))
-    return words, said, np.asarray((said > 0).sum(axis=0)).reshape(-1), captions_with
+    entries = (np.repeat(mentions.weight, repeats), (np.repeat(mentions.image_index, repeats), columns))
+    word_counts = sparse.csr_array(entries, shape=(len(mentions.images), len(words)))
+    return words, word_counts, np.asarray((word_counts > 0).sum(axis=0)).reshape(-1), captions_with

@@ -1,1 +1,1 @@
-"""Remedies, and whether they work: each is measured before and after, with what it costs."""
+"""Mitigation methods, measured before and after mitigation together with their cost."""

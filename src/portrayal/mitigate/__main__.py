@@ -1,5 +1,7 @@
-"""`python -m portrayal.mitigate --out DIR`: train and examine, where little else is installed; `portrayal mitigate
-compare` with the same folder then makes the tables."""
+"""`python -m portrayal.mitigate --out DIR`: train and evaluate models with few dependencies installed.
+
+`portrayal mitigate compare` with the same folder then makes the tables.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ import time
 from pathlib import Path
 
 from portrayal.errors import PortrayalError
-from portrayal.mitigate.compare import run
+from portrayal.mitigate.compare import run_comparison
 from portrayal.mitigate.lab_data import lab_comparison
-from portrayal.mitigate.settings import MODEL, Choice, world_of
-from portrayal.models.device import DEVICES, best_device
+from portrayal.mitigate.settings import MODEL, ComparisonOptions, training_world
+from portrayal.models.device import DEVICES, resolve_device
 
 
 def main() -> int:
@@ -23,25 +25,31 @@ def main() -> int:
     parser.add_argument("--data")
     parser.add_argument("--methods")
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--only", help="METHOD:SEED,.. of these; the others are for another call")
+    parser.add_argument("--only", help="METHOD:SEED,.. to run; the others are left to another call")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--device", choices=DEVICES, default="auto")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        world = world_of(asked.model, asked.data)
+        world = training_world(arguments.model, arguments.data)
         if world is None:
-            raise PortrayalError("Data of one's own are learnt from with `portrayal mitigate`.")
-        methods = asked.methods.split(",") if asked.methods else None
+            raise PortrayalError(
+                "This command trains on the lab's worlds only; for a study, use `portrayal mitigate`."
+            )
+        methods = arguments.methods.split(",") if arguments.methods else None
         comparison = lab_comparison(
-            asked.model, world, Choice(methods, asked.seeds, asked.quick, asked.device)
+            arguments.model,
+            world,
+            ComparisonOptions(methods, arguments.seeds, arguments.quick, arguments.device),
         )
         only = None
-        if asked.only:
-            pairs = [one.rpartition(":") for one in asked.only.split(",")]
+        if arguments.only:
+            pairs = [pair.rpartition(":") for pair in arguments.only.split(",")]
             only = [(name, int(seed)) for name, _, seed in pairs]
         started = time.monotonic()
-        for method, seed, _ in run(comparison, asked.out, only, best_device(asked.device)):
+        for method, seed, _ in run_comparison(
+            comparison, arguments.out, only, resolve_device(arguments.device)
+        ):
             logging.info("%s, seed %s: after %.0f s", method.name, seed, time.monotonic() - started)
     except PortrayalError as error:
         logging.error("%s", error)

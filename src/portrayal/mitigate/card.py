@@ -1,4 +1,4 @@
-"""The card of what a remedy changes in a model."""
+"""The card of the metric `mitigation`: the effect of a mitigation method on a model."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ DROP, DROP_SHARE, CHANGE = "drop", "drop-share", "change"
 
 CARD = Card(
     name="mitigation",
-    title="What a remedy changes in a model",
-    question="How much less bias has a model after a remedy than after as much training without one, and what is lost?",
-    formula="Every method trains the same model for as many steps on the same pictures and texts; vanilla adds "
-    "nothing. excess: CounterBias's mean absolute bias less its floor. drop: vanilla's excess less the method's; "
-    "drop-share: drop of vanilla's excess. change: a number less vanilla's. words-right and words-lost: of words "
-    "hidden in texts of pictures that were held out, the share that comes first and the mean of -log P. "
-    "group-right: of pictures, the share whose own group's word is likelier than the other's. All are means over "
-    "seeds; differences are taken seed by seed and picture by picture.",
-    range="drop and change: any number, 0: nothing changed; shares: 0 to 1",
+    title="Effect of a mitigation method on a model",
+    question="How much less bias does a model have after mitigation than after the same training without it, and at "
+    "what cost?",
+    formula="Every method trains the same model for the same number of steps on the same images and texts; vanilla is "
+    "the training without mitigation. excess: CounterBias's mean absolute bias minus its noise floor (the expected "
+    "value under random signs). drop: vanilla's excess minus the method's; drop-share: drop / vanilla's excess. "
+    "change: a number minus vanilla's. words-right and words-lost: top-1 accuracy and mean -log P of masked words in "
+    "texts of held-out images. group-right: share of images for which the word of the own group has a higher "
+    "probability than the other's. All are means over seeds; differences are paired by seed and by image.",
+    range="drop and change: any number, 0: no change; shares: 0 to 1",
     needs=("pictures", "model"),
     paper="Zhang, Wang and Sang, Counterfactually Measuring and Eliminating Social Bias in Vision-Language Pre- "
     "training Models, ACM Multimedia 2022",
     caveats=(
-        "A method that trains against an attack is graded by a near relative of that attack: what the same model says "
-        "of pictures in which the person was really changed (exact) is the number to believe.",
-        "A model that no longer sees whom a picture shows has little bias left to be found: read group-right and "
-        "P(group | V) beside every drop.",
-        "In the lab image-swap learns from other pictures that are drawn as those are that exact bias is measured "
-        "with, though of other scenes: there it is a ceiling. Of a study it is as good as the pictures that are given.",
-        "Words of biased texts are easier for a biased model: the balanced set says what was lost, the biased one also "
-        "what is no longer guessed.",
-        "Intervals draw pictures and seeds; they do not say how another data set or another model would come out.",
-        "No curve of the lab: it measures models and not captions. docs/mitigation.md holds the methods against models "
-        "of the lab whose data bias is known.",
+        "A method that trains against an attack is evaluated with a similar attack, which favours it. The bias on "
+        "exact counterfactual images (exact) is the number to trust.",
+        "A model that no longer recognises the group in an image has little measurable bias: read group-right and "
+        "P(group | V) with every drop.",
+        "In the lab, image-swap trains on counterfactual images from the renderer that also makes the images for exact "
+        "bias, though of other scenes: there it is an upper bound. On a study it is as good as the given images.",
+        "Words of biased texts are easier for a biased model: the balanced set shows the loss of accuracy, the biased "
+        "set also shows the predictions that no longer follow the bias.",
+        "Intervals resample images and seeds; they do not cover another data set or another model.",
+        "No response curve: no dial of the lab turns it, since it measures models and not captions. docs/mitigation.md "
+        "compares the methods on models of the lab with known data bias.",
     ),
     statements=(
         Statement(
@@ -47,11 +48,11 @@ CARD = Card(
         ),
     ),
     terms=(
-        Term(DROP, "by how much the bias is less than vanilla's", "percent", "higher"),
-        Term(DROP_SHARE, "how much of vanilla's bias is gone", "share", "higher", 1.0),
-        Term(CHANGE, "a number less vanilla's", "share", "higher"),
-        Term(WORDS_RIGHT, "hidden words found", "share", "higher", 1.0),
-        Term(WORDS_LOST, "what is lost on a hidden word (-log P)", "nats", "lower", 0.0),
-        Term(GROUP_RIGHT, "pictures whose own group is likelier", "share", "higher", 1.0),
+        Term(DROP, "vanilla's bias minus the method's", "percent", "higher"),
+        Term(DROP_SHARE, "share of vanilla's bias that is removed", "share", "higher", 1.0),
+        Term(CHANGE, "a number minus vanilla's", "share", "higher"),
+        Term(WORDS_RIGHT, "accuracy on masked words", "share", "higher", 1.0),
+        Term(WORDS_LOST, "mean loss on masked words (-log P)", "nats", "lower", 0.0),
+        Term(GROUP_RIGHT, "images whose own group has the higher probability", "share", "higher", 1.0),
     ),
 )  # fmt: skip

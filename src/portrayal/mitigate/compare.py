@@ -1,4 +1,4 @@
-"""Several methods over several seeds: each trained and examined, one after the other, and kept."""
+"""Train and evaluate several methods over several seeds, and cache the results."""
 
 from __future__ import annotations
 
@@ -10,74 +10,83 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from portrayal.counterfactual.attack import Attack
-from portrayal.mitigate.evaluation import Exam, Marks, examine
-from portrayal.mitigate.methods import Dose, Method
-from portrayal.mitigate.training import Plan, fitted_to_searching, remedied
-from portrayal.mitigate.training_data import Material
-from portrayal.models.masked_vlm.model import MaskedModel
-from portrayal.models.masked_vlm.training import Recipe
+from portrayal.mitigate.evaluation import EvaluationScores, EvaluationSet, evaluate
+from portrayal.mitigate.methods import Hyperparameters, Method
+from portrayal.mitigate.training import TrainingPlan, fine_tune_retrieval, train_mitigated
+from portrayal.mitigate.training_data import TrainingData
+from portrayal.models.masked_vlm.model import TorchMaskedVLM
+from portrayal.models.masked_vlm.training import TrainingConfig
 
-MODELS, MARKS = "models", "marks"
-ReportProgress = Callable[[str, int, int], None]  # what is done, how far it is, and how far it goes
+MODELS, SCORES = "models", "scores"
+# Called with the step, the number of finished units, and the number of all units.
+ReportProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared. Data are made when they are first needed: what is kept is not made again."""
+    """A comparison of methods. Data are functions, so that they are made only if a result is not cached."""
 
-    model: MaskedModel
+    model: TorchMaskedVLM
     start: str
     data: str
     methods: tuple[Method, ...]
     seeds: tuple[int, ...]
-    recipe: Recipe
-    fitting: Recipe  # to searching, of each remedied model
-    dose: Dose
+    recipe: TrainingConfig
+    retrieval_recipe: TrainingConfig  # fine-tuning for retrieval, of each mitigated model
+    hyperparameters: Hyperparameters
     attack: Attack
-    examined: str  # what the exam is, in words
-    attribute: str  # what the groups are groups of
-    material: Callable[[], Material]
-    exam: Callable[[], Exam]
+    evaluated_on: str  # description of the evaluation set
+    attribute: str
+    training_data: Callable[[], TrainingData]
+    evaluation_set: Callable[[], EvaluationSet]
 
-    def plan(self, method: Method, seed: int) -> Plan:
-        return Plan(self.start, self.data, method, self.dose, replace(self.recipe, seed=seed))
+    def plan(self, method: Method, seed: int) -> TrainingPlan:
+        return TrainingPlan(
+            self.start, self.data, method, self.hyperparameters, replace(self.recipe, seed=seed)
+        )
 
-    def marked(self, out: Path, method: Method, seed: int) -> Path:
-        """Where marks are kept, under a name that changes with all that decides them."""
-        asked = [
+    def scores_file(self, out: Path, method: Method, seed: int) -> Path:
+        """Return the cache file of the scores; its name has a digest of all settings that determine them."""
+        settings = [
             self.plan(method, seed).digest,
-            self.examined,
+            self.evaluated_on,
             self.attack,
-            replace(self.fitting, precision="float32"),
+            replace(self.retrieval_recipe, precision="float32"),
         ]
-        digest = hashlib.sha256(json.dumps([*map(str, asked)]).encode()).hexdigest()[:12]
-        return out / MARKS / f"{method.name}-{seed}-{digest}.npz"
+        digest = hashlib.sha256(json.dumps([*map(str, settings)]).encode()).hexdigest()[:12]
+        return out / SCORES / f"{method.name}-{seed}-{digest}.npz"
 
 
-def run(
+def run_comparison(
     comparison: Comparison,
     out: Path,
     only: Sequence[tuple[str, int]] | None = None,
     device: str = "cpu",
     cores: int = 1,
     report_progress: ReportProgress | None = None,
-) -> Iterator[tuple[Method, int, Marks]]:
-    """Of every method and seed, or `only` of some, what the remedied model says. What is finished is read."""
-    spent: list[float] = []  # seconds, on each that was made now
-    wanted = [(method, seed) for seed in comparison.seeds for method in comparison.methods]
-    for number, (method, seed) in enumerate(wanted):
+) -> Iterator[tuple[Method, int, EvaluationScores]]:
+    """Yield the scores of the mitigated model for every method and seed, or for those in `only`.
+
+    Cached scores are read instead of computed.
+    """
+    # Seconds, of each job that was not cached.
+    durations: list[float] = []
+    jobs = [(method, seed) for seed in comparison.seeds for method in comparison.methods]
+    for index, (method, seed) in enumerate(jobs):
         if only is not None and (method.name, seed) not in only:
             continue
-        file = comparison.marked(out, method, seed)
+        file = comparison.scores_file(out, method, seed)
         if not file.is_file():
-            title = f"{number + 1} of {len(wanted)}{_left(spent, len(wanted) - number)}: {method.name}, seed {seed}"
-            begun = time.monotonic()
-            _one(comparison, out, method, seed, device, cores, _titled(report_progress, title)).save(file)
-            spent.append(time.monotonic() - begun)
-        yield method, seed, Marks.load(file)
+            title = f"{index + 1} of {len(jobs)}{_time_left(durations, len(jobs) - index)}: {method.name}, seed {seed}"
+            started = time.monotonic()
+            _train_and_evaluate(
+                comparison, out, method, seed, device, cores, _titled(report_progress, title)
+            ).save(file)
+            durations.append(time.monotonic() - started)
+        yield method, seed, EvaluationScores.load(file)
 
 
-def _one(
+def _train_and_evaluate(
     comparison: Comparison,
     out: Path,
     method: Method,
@@ -85,37 +94,39 @@ def _one(
     device: str,
     cores: int,
     report_progress: ReportProgress | None,
-) -> Marks:
+) -> EvaluationScores:
     plan = comparison.plan(method, seed)
-    model = remedied(
+    model = train_mitigated(
         comparison.model,
-        comparison.material(),
+        comparison.training_data(),
         plan,
         out / MODELS / f"{method.name}-{seed}",
         device,
-        None if report_progress is None else lambda done, of: report_progress("training", done, of),
+        None if report_progress is None else lambda done, total: report_progress("training", done, total),
     )
-    exam, fitted = comparison.exam(), None
-    if exam.pool is not None:
-        fitting = replace(comparison.fitting, seed=seed)
-        fitted = fitted_to_searching(model, comparison.material().pairs, fitting, device)
-    return examine(model, fitted, exam, comparison.attack, cores=cores, report_progress=report_progress)
+    evaluation_set, fine_tuned = comparison.evaluation_set(), None
+    if evaluation_set.pool is not None:
+        retrieval_recipe = replace(comparison.retrieval_recipe, seed=seed)
+        fine_tuned = fine_tune_retrieval(model, comparison.training_data().pairs, retrieval_recipe, device)
+    return evaluate(
+        model, fine_tuned, evaluation_set, comparison.attack, cores=cores, report_progress=report_progress
+    )
 
 
-def _left(spent: Sequence[float], more: int) -> str:
-    """When all will be done, if the others take as long.
+def _time_left(durations: Sequence[float], remaining: int) -> str:
+    """Return the expected remaining time as text, given the durations of finished jobs in seconds.
 
-    >>> _left([60, 120], 4)
+    >>> _time_left([60, 120], 4)
     ', about 6 min left'
     """
-    if not spent:
+    if not durations:
         return ""
-    return f", about {max(1, round(sum(spent) / len(spent) * more / 60))} min left"
+    return f", about {max(1, round(sum(durations) / len(durations) * remaining / 60))} min left"
 
 
 def _titled(report_progress: ReportProgress | None, title: str) -> ReportProgress | None:
     return (
         None
         if report_progress is None
-        else lambda step, done, of: report_progress(f"{title}, {step}", done, of)
+        else lambda step, done, total: report_progress(f"{title}, {step}", done, total)
     )

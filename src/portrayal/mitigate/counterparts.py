@@ -1,4 +1,4 @@
-"""The other text: what training reads with the words of the other group, word by word in the same places."""
+"""Counterparts of texts: the same text with the words of the other group, aligned token by token."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from portrayal.lexicon import Lexicon
-from portrayal.lexicon.mentions import Finder
+from portrayal.lexicon.mentions import MentionFinder
 from portrayal.lexicon.swap import Swapper
-from portrayal.models.masked_vlm.vocabulary import Reader
+from portrayal.models.masked_vlm.vocabulary import Tokenizer
 
-NOBODY = 2  # a text that names neither group, or both, or has no counterpart
-TWIN, NO_GROUP, NO_WORD, NO_ROOM = (
+# A text that names neither group or both, or has no counterpart.
+NO_GROUP = 2
+HAS_COUNTERPART, NO_SINGLE_GROUP, NO_SWAP, LENGTH_CHANGES = (
     "have a counterpart",
     "name no single group",
     "have a word without a counterpart",
@@ -25,74 +26,85 @@ TWIN, NO_GROUP, NO_WORD, NO_ROOM = (
 
 
 @dataclass(frozen=True)
-class Twins:
-    """Of texts: whom each names, and the same said of the other group. Where they differ stand the group's words."""
+class Counterparts:
+    """The group that each text names, and its counterpart. The two texts differ in the words for the group only."""
 
-    group: Tensor  # (pictures, texts each): 0, 1 or NOBODY
-    ids: Tensor  # as long as the texts; the text itself where it has no counterpart
+    # (images, texts): 0, 1 or NO_GROUP
+    group: Tensor
+    # Token ids of the shape of the texts; the text itself where it has no counterpart.
+    ids: Tensor
 
-    def on(self, device: str) -> Twins:
-        return Twins(self.group.to(device), self.ids.to(device))
-
-
-def twins_of(
-    texts: Sequence[Sequence[str]], ids: Tensor, reader: Reader, lexicon: Lexicon, groups: tuple[str, str]
-) -> tuple[Twins, Counter[str]]:
-    """`ids` are the texts as `reader` reads them: (pictures, texts each, tokens). And how many have no counterpart."""
-    finder, swapper = Finder(lexicon), Swapper(lexicon)
-    known: dict[str, tuple[int, list[int], str]] = {}
-
-    def twin(text: str) -> tuple[int, list[int], str]:
-        named = finder.groups(text)
-        own = reader.caption(text)
-        if len(named) != 1 or named[0] not in groups:
-            return NOBODY, own, NO_GROUP
-        swapped = swapper.swap(text, to=groups[1 - groups.index(named[0])])
-        if swapped.left or not swapped.changed:
-            return NOBODY, own, NO_WORD
-        # Before they are cut, which makes all of one length, and word by word: one may make up for another.
-        changed = [(text, swapped.text), *swapped.changed]
-        if any(len(reader.read(was)) != len(reader.read(becomes)) for was, becomes in changed):
-            return NOBODY, own, NO_ROOM
-        return groups.index(named[0]), reader.caption(swapped.text), TWIN
-
-    made = ids.clone().numpy()
-    group = np.full(ids.shape[:2], NOBODY, dtype=np.int64)
-    counts: Counter[str] = Counter()
-    for row, some in enumerate(texts):
-        for column, text in enumerate(some):
-            found = known.get(text)
-            if found is None:
-                found = known[text] = twin(text)
-            counts[found[2]] += 1
-            if found[0] != NOBODY:
-                group[row, column] = found[0]
-                made[row, column, : len(found[1])] = found[1]
-    return Twins(torch.from_numpy(group), torch.from_numpy(made)), counts
+    def to(self, device: str) -> Counterparts:
+        return Counterparts(self.group.to(device), self.ids.to(device))
 
 
-def leanings(texts: Sequence[tuple[Tensor, Twins]], words: int, pad: int) -> Tensor:
-    """(groups and nobody, words): log P(word | the text names the group) less the log of its mean over the groups.
+def make_counterparts(
+    texts: Sequence[Sequence[str]],
+    ids: Tensor,
+    tokenizer: Tokenizer,
+    lexicon: Lexicon,
+    groups: tuple[str, str],
+) -> tuple[Counterparts, Counter[str]]:
+    """Return the counterparts of texts, and the number of texts by whether they have one.
 
-    The groups' own words, fillers and texts that name nobody have 0.
+    `ids` are the tokenized texts, of shape (images, texts, tokens).
     """
-    counts = torch.zeros(NOBODY, words, dtype=torch.float64)
-    own = torch.zeros(words, dtype=torch.bool)
-    for ids, twins in texts:
-        for group in range(NOBODY):
-            some = twins.group == group
-            here, other = ids[some].long(), twins.ids[some].long()
-            counts[group] += torch.bincount(here[here != pad], minlength=words).double()
-            own[here[here != other]] = True
-            own[other[here != other]] = True
-    made = torch.zeros(NOBODY + 1, words)
+    finder, swapper = MentionFinder(lexicon), Swapper(lexicon)
+    cache: dict[str, tuple[int, list[int], str]] = {}
+
+    def counterpart_of(text: str) -> tuple[int, list[int], str]:
+        named_groups = finder.groups(text)
+        own_ids = tokenizer.encode_caption(text)
+        if len(named_groups) != 1 or named_groups[0] not in groups:
+            return NO_GROUP, own_ids, NO_SINGLE_GROUP
+        swapped = swapper.swap(text, to=groups[1 - groups.index(named_groups[0])])
+        if swapped.unswapped or not swapped.changed:
+            return NO_GROUP, own_ids, NO_SWAP
+        # Compared before truncation, and word by word, since differences in length may cancel.
+        replacements = [(text, swapped.text), *swapped.changed]
+        if any(
+            len(tokenizer.encode(before)) != len(tokenizer.encode(after)) for before, after in replacements
+        ):
+            return NO_GROUP, own_ids, LENGTH_CHANGES
+        return groups.index(named_groups[0]), tokenizer.encode_caption(swapped.text), HAS_COUNTERPART
+
+    counterpart_ids = ids.clone().numpy()
+    group = np.full(ids.shape[:2], NO_GROUP, dtype=np.int64)
+    counts: Counter[str] = Counter()
+    for row, image_texts in enumerate(texts):
+        for column, text in enumerate(image_texts):
+            counterpart = cache.get(text)
+            if counterpart is None:
+                counterpart = cache[text] = counterpart_of(text)
+            counts[counterpart[2]] += 1
+            if counterpart[0] != NO_GROUP:
+                group[row, column] = counterpart[0]
+                counterpart_ids[row, column, : len(counterpart[1])] = counterpart[1]
+    return Counterparts(torch.from_numpy(group), torch.from_numpy(counterpart_ids)), counts
+
+
+def logit_adjustment(texts: Sequence[tuple[Tensor, Counterparts]], n_words: int, pad: int) -> Tensor:
+    """Return log P(word | the text names the group) minus the log of its mean over groups.
+
+    The shape is (groups and NO_GROUP, words). The groups' own words, padding and texts without a group have 0.
+    """
+    counts = torch.zeros(NO_GROUP, n_words, dtype=torch.float64)
+    is_group_word = torch.zeros(n_words, dtype=torch.bool)
+    for ids, counterparts in texts:
+        for group in range(NO_GROUP):
+            names_group = counterparts.group == group
+            own_ids, other_ids = ids[names_group].long(), counterparts.ids[names_group].long()
+            counts[group] += torch.bincount(own_ids[own_ids != pad], minlength=n_words).double()
+            is_group_word[own_ids[own_ids != other_ids]] = True
+            is_group_word[other_ids[own_ids != other_ids]] = True
+    adjustment = torch.zeros(NO_GROUP + 1, n_words)
     total = counts.sum(dim=1, keepdim=True)
-    if not total.all():  # nothing leans where only one group is named
-        return made
-    more = (
-        total / total.mean()
-    )  # of each word one more on average: in proportion, so that unseen words do not lean
-    shares = (counts + more) / (total + more * words)
-    made[:NOBODY] = (shares.log() - shares.mean(dim=0).log()).float()
-    made[:, own] = 0.0
-    return made
+    # 0 where only one group is named.
+    if not total.all():
+        return adjustment
+    # One per word on average, in proportion to the totals, so that unseen words have an adjustment of 0.
+    pseudocounts = total / total.mean()
+    shares = (counts + pseudocounts) / (total + pseudocounts * n_words)
+    adjustment[:NO_GROUP] = (shares.log() - shares.mean(dim=0).log()).float()
+    adjustment[:, is_group_word] = 0.0
+    return adjustment

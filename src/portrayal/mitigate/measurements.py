@@ -1,4 +1,4 @@
-"""The rows of a comparison: each number as a mean over seeds, and how far it is from vanilla's."""
+"""The measurements of a comparison: means over seeds, and differences from vanilla training."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from portrayal.counterfactual.formulas import COUNTERFACTUAL, FACTUAL, LEAST_DROP, bias, drops
-from portrayal.counterfactual.prompts import EXACT, Answers
+from portrayal.counterfactual.formulas import COUNTERFACTUAL, FACTUAL, MIN_DROP, bias, drops
+from portrayal.counterfactual.prompts import EXACT, ModelOutputs
 from portrayal.metrics.base.card import Card
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.counterbias.means import Array, Means, Whole
-from portrayal.metrics.counterbias.metric import CARD as COUNTERBIAS
-from portrayal.metrics.counterbias.terms import ALL, BIASES, BOTH, PICTURE, TEXT
-from portrayal.metrics.retrieval.recall.measurements import TOPS
-from portrayal.metrics.retrieval.recall.metric import CARD as RECALL
+from portrayal.metrics.counterbias.card import CARD as COUNTERBIAS
+from portrayal.metrics.counterbias.means import Array, IntArray, Means
+from portrayal.metrics.counterbias.terms import ALL, BIASES, BOTH, IMAGE, TEXT
+from portrayal.metrics.retrieval.recall.card import CARD as RECALL
+from portrayal.metrics.retrieval.recall.measurements import CUTOFFS
 from portrayal.mitigate.card import CARD, CHANGE, DROP, DROP_SHARE, GROUP_RIGHT, WORDS_LOST, WORDS_RIGHT
-from portrayal.mitigate.evaluation import PGD, Exam, Marks
-from portrayal.mitigate.seed_means import Number
-from portrayal.models.masked_vlm.retrieval.recall import hits
+from portrayal.mitigate.evaluation import PGD, EvaluationScores, EvaluationSet
+from portrayal.mitigate.seed_means import SeedMean
+from portrayal.models.masked_vlm.retrieval.recall import hit_probability
 from portrayal.results import Results
 from portrayal.stats import Estimate, Resampler, bootstrap, divide_columns, rate, resampler
 
@@ -29,272 +29,354 @@ VANILLA = "vanilla"
 CARDS: dict[str, Card] = {card.name: card for card in (COUNTERBIAS, RECALL, CARD)}
 
 
-class Rows:
-    """Everything that is said of methods that were trained over the same seeds."""
+class MitigationMeasurements:
+    """Computes the measurements of methods that were trained over the same seeds."""
 
     def __init__(
         self,
-        exam: Exam,
-        marks: Mapping[str, Sequence[Marks]],  # of each method, seed by seed
+        evaluation_set: EvaluationSet,
+        scores: Mapping[str, Sequence[EvaluationScores]],  # by method, one per seed
         attribute: str,
         settings: Mapping[str, Any],
         attack: Mapping[str, Any],
         seed: int,
         n_resamples: int,
     ) -> None:
-        self.exam, self.attribute, self.seed, self.many = exam, attribute, seed, n_resamples
-        self.marks = {name: marks[name] for name in sorted(marks, key=lambda name: name != VANILLA)}
+        self.evaluation_set, self.attribute, self.seed, self.n_resamples = (
+            evaluation_set,
+            attribute,
+            seed,
+            n_resamples,
+        )
+        self.scores = {name: scores[name] for name in sorted(scores, key=lambda name: name != VANILLA)}
         self.settings, self.attack = dict(settings), dict(attack)
-        self.parts = {name: ResultBuilder(card, attribute, {}) for name, card in CARDS.items()}
-        self._before: dict[tuple[Any, ...], Number] = {}  # vanilla's, by what it is
+        self.builders = {name: ResultBuilder(card, attribute, {}) for name, card in CARDS.items()}
+        self._vanilla: dict[tuple[Any, ...], SeedMean] = {}  # values of vanilla, by term and settings
 
     def results(self) -> Results:
-        with threadpool_limits(1):  # one thread adds in one order: the same digits on every machine
-            for way in next(iter(self.marks.values()))[0].answers:
-                self._biases(way)
-            self._searches()
-            self._words()
-        return Results.join([part.results() for part in self.parts.values()], {})
+        # One thread sums in one order: the same digits on every machine.
+        with threadpool_limits(1):
+            for attack_kind in next(iter(self.scores.values()))[0].outputs:
+                self._add_biases(attack_kind)
+            self._add_retrieval()
+            self._add_masked_words()
+        return Results.join([builder.results() for builder in self.builders.values()], {})
 
     # -- bias ---------------------------------------------------------------------------------------------------------
 
-    def _biases(self, way: str) -> None:
-        assert self.exam.questions is not None
-        told = {"attack": way, **(self.attack if way == PGD else {})}
-        for kind, concepts in self.exam.questions.concepts.items():
-            excess: dict[str, dict[str, Number]] = {}
-            for method in self.marks:
-                excess[method] = self._bias(method, way, kind, list(concepts), {**told, "kind": kind})
-            for method in self.marks:
-                for term in BIASES:
-                    self._drop(method, term, excess, {**told, "kind": kind, "of": term})
-        for method in self.marks:
-            self._attack(method, way, told)
-
-    def _bias(
-        self, method: str, way: str, kind: str, concepts: list[str], told: dict[str, Any]
-    ) -> dict[str, Number]:
-        rows = np.flatnonzero([one.kind == kind for one in self.exam.instances])
-        place = {concept: number for number, concept in enumerate(concepts)}
-        concept = np.array([place[self.exam.instances[row].concept] for row in rows.tolist()], dtype=np.int64)
-        made, images = {}, 0
-        found: dict[str, list[Means]] = {term: [] for term in BIASES}
-        for marks in self.marks[method]:
-            for term, values in self._signed(marks.answers[way]).items():
-                found[term].append(
-                    Means(values[rows], self.image[rows], concept, self.group[rows], len(concepts), self.draw)
+    def _add_biases(self, attack_kind: str) -> None:
+        assert self.evaluation_set.prompts is not None
+        settings = {"attack": attack_kind, **(self.attack if attack_kind == PGD else {})}
+        for kind, concepts in self.evaluation_set.prompts.concepts.items():
+            excess: dict[str, dict[str, SeedMean]] = {}
+            for method in self.scores:
+                excess[method] = self._add_bias(
+                    method, attack_kind, kind, list(concepts), {**settings, "kind": kind}
                 )
-        for term, means in found.items():
-            sizes = self._number(one.sizes()[0] for one in means)
-            floors = [float(one.floors(self.seed)[0]) for one in means]
-            beyond = self._number(
-                size.moved(-floor) if size.value is not None else size
+            for method in self.scores:
+                for term in BIASES:
+                    self._add_drop(method, term, excess, {**settings, "kind": kind, "of": term})
+        for method in self.scores:
+            self._add_attack(method, attack_kind, settings)
+
+    def _add_bias(
+        self, method: str, attack_kind: str, kind: str, concepts: list[str], settings: dict[str, Any]
+    ) -> dict[str, SeedMean]:
+        rows = np.flatnonzero([item.kind == kind for item in self.evaluation_set.instances])
+        concept_index = {concept: number for number, concept in enumerate(concepts)}
+        concept = np.array(
+            [concept_index[self.evaluation_set.instances[row].concept] for row in rows.tolist()],
+            dtype=np.int64,
+        )
+        excess, n_images = {}, 0
+        means_of: dict[str, list[Means]] = {term: [] for term in BIASES}
+        for scores in self.scores[method]:
+            for term, values in self._signed(scores.outputs[attack_kind]).items():
+                means_of[term].append(
+                    Means(
+                        values[rows],
+                        self.image[rows],
+                        concept,
+                        self.group[rows],
+                        len(concepts),
+                        self.image_resampler,
+                    )
+                )
+        for term, means in means_of.items():
+            sizes = self._seed_mean(item.mean_absolute()[0] for item in means)
+            floors = [float(item.noise_floors(self.seed)[0]) for item in means]
+            term_excess = self._seed_mean(
+                size.shifted(-floor) if size.value is not None else size
                 for size, floor in zip(sizes.seeds, floors, strict=True)
             )
-            images = min(one.pictures for one in means)
-            here = {**told, "template": ALL}
-            self._add(COUNTERBIAS, term, sizes, method, images, here, lowest=0.0)
-            floor = self._number(Estimate.of(one if np.isfinite(one) else None) for one in floors)
-            self._add(COUNTERBIAS, "floor", floor, method, images, {**here, "of": term}, n_resamples=False)
-            self._add(COUNTERBIAS, "excess", beyond, method, images, {**here, "of": term})
-            made[term] = beyond
-        return made
+            n_images = min(item.n_images for item in means)
+            row_settings = {**settings, "template": ALL}
+            self._add_seed_mean(COUNTERBIAS, term, sizes, method, n_images, row_settings, lowest=0.0)
+            floor = self._seed_mean(Estimate.of(item if np.isfinite(item) else None) for item in floors)
+            self._add_seed_mean(
+                COUNTERBIAS,
+                "floor",
+                floor,
+                method,
+                n_images,
+                {**row_settings, "of": term},
+                with_interval=False,
+            )
+            self._add_seed_mean(
+                COUNTERBIAS, "excess", term_excess, method, n_images, {**row_settings, "of": term}
+            )
+            excess[term] = term_excess
+        return excess
 
-    def _drop(
-        self, method: str, term: str, excess: dict[str, dict[str, Number]], told: dict[str, Any]
+    def _add_drop(
+        self, method: str, term: str, excess: dict[str, dict[str, SeedMean]], settings: dict[str, Any]
     ) -> None:
         if method == VANILLA or VANILLA not in excess:
             return
-        before = excess[VANILLA][term]
-        fell = before.less(excess[method][term])
-        images = len({one.image for one in self.exam.instances if one.kind == told["kind"]})
-        self._add(CARD, DROP, fell, method, images, told)
-        share = fell.share_of(before)
+        vanilla = excess[VANILLA][term]
+        drop = vanilla.minus(excess[method][term])
+        n_images = len(
+            {
+                instance.image
+                for instance in self.evaluation_set.instances
+                if instance.kind == settings["kind"]
+            }
+        )
+        self._add_seed_mean(CARD, DROP, drop, method, n_images, settings)
+        share = drop.ratio_to(vanilla)
         reason = None if share.value is not None else "vanilla has no bias beyond its floor to be dropped"
-        self._one(CARD, DROP_SHARE, share, method, images, told, reason=reason)
+        self._add_estimate(CARD, DROP_SHARE, share, method, n_images, settings, reason=reason)
 
-    def _attack(self, method: str, way: str, told: dict[str, Any]) -> None:
-        """Whether pictures were changed, and whom the model sees in them as they are: each picture once."""
-        names = [f"{one.image}\x1f{one.group}" for one in self.exam.instances]
-        once = np.unique(names, return_index=True)[1]
-        image = self.image[once]
+    def _add_attack(self, method: str, attack_kind: str, settings: dict[str, Any]) -> None:
+        """Add the success of the attack and the predicted groups, with each image counted once."""
+        names = [f"{instance.image}\x1f{instance.group}" for instance in self.evaluation_set.instances]
+        first_rows = np.unique(names, return_index=True)[1]
+        image = self.image[first_rows]
 
-        def means(of: Callable[[Answers], Array]) -> Number:
-            return self._number(
-                self._mean(of(marks.answers[way])[once], image) for marks in self.marks[method]
+        def means(values_of: Callable[[ModelOutputs], Array]) -> SeedMean:
+            return self._seed_mean(
+                self._mean(values_of(scores.outputs[attack_kind])[first_rows], image)
+                for scores in self.scores[method]
             )
 
-        def rates(of: Callable[[Answers], Any]) -> Number:
-            cases = [
-                np.asarray(of(marks.answers[way]), dtype=np.float64)[once] for marks in self.marks[method]
+        def rates(values_of: Callable[[ModelOutputs], Any]) -> SeedMean:
+            successes = [
+                np.asarray(values_of(scores.outputs[attack_kind]), dtype=np.float64)[first_rows]
+                for scores in self.scores[method]
             ]
-            return self._rate(cases, np.ones(len(once)), image, self.draw)
+            return self._rate(successes, np.ones(len(first_rows)), image, self.image_resampler)
 
-        stop = float(self.attack["stop_at"])
-        worked = rates(lambda a: a.share[:, COUNTERFACTUAL] >= stop).mean().times(100)
-        self._one(COUNTERBIAS, "attack-success", worked, method, len(once), told)
+        stop_at = float(self.attack["stop_at"])
+        success = rates(lambda a: a.share[:, COUNTERFACTUAL] >= stop_at).mean().scaled(100)
+        self._add_estimate(COUNTERBIAS, "attack-success", success, method, len(first_rows), settings)
         numbers = {
             "p-before": means(lambda a: 100 * a.present[:, FACTUAL]),
             "p-after": means(lambda a: 100 * a.present[:, COUNTERFACTUAL]),
         }
         for term, number in numbers.items():
-            self._add(COUNTERBIAS, term, number, method, len(once), told)
-        failed = self._number(
-            Estimate.of(float((~(drops(marks.answers[way].present) >= LEAST_DROP)).sum()))
-            for marks in self.marks[method]
+            self._add_seed_mean(COUNTERBIAS, term, number, method, len(first_rows), settings)
+        undefined = self._seed_mean(
+            Estimate.of(float((~(drops(scores.outputs[attack_kind].present) >= MIN_DROP)).sum()))
+            for scores in self.scores[method]
         )
-        self._add(
-            COUNTERBIAS, "undefined", failed, method, len(names), told, n_resamples=False, n_unit="instance"
+        self._add_seed_mean(
+            COUNTERBIAS,
+            "undefined",
+            undefined,
+            method,
+            len(names),
+            settings,
+            with_interval=False,
+            n_unit="instance",
         )
-        if way == EXACT or not self.exam.exact:
-            right = rates(lambda a: a.share[:, FACTUAL] < 0.5)
-            self._add(CARD, GROUP_RIGHT, right, method, len(once), {})
-            self._change(GROUP_RIGHT, method, right, "share", len(once), {})
+        if attack_kind == EXACT or not self.evaluation_set.has_exact:
+            group_correct = rates(lambda a: a.share[:, FACTUAL] < 0.5)
+            self._add_seed_mean(CARD, GROUP_RIGHT, group_correct, method, len(first_rows), {})
+            self._add_change(GROUP_RIGHT, method, group_correct, "share", len(first_rows), {})
 
-    def _signed(self, answers: Answers) -> dict[str, Array]:
-        """(instances, templates), in percent toward the first group."""
-        found = bias(answers.target, answers.present).signed(np.where(self.group == 0, 1.0, -1.0))
-        return {BOTH: 100 * found.by_both, PICTURE: 100 * found.by_picture, TEXT: 100 * found.by_text}
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: n for n, name in enumerate(sorted({one.image for one in self.exam.instances}))}
+    def _signed(self, outputs: ModelOutputs) -> dict[str, Array]:
+        """Return bias of shape (instances, templates), in percent toward the first group."""
+        signed = bias(outputs.target, outputs.present).signed(np.where(self.group == 0, 1.0, -1.0))
+        return {BOTH: 100 * signed.by_both, IMAGE: 100 * signed.by_image, TEXT: 100 * signed.by_text}
 
     @cached_property
-    def image(self) -> Whole:
-        return np.array([self._places[one.image] for one in self.exam.instances], dtype=np.int64)
+    def _image_indices(self) -> dict[str, int]:
+        return {
+            name: n
+            for n, name in enumerate(sorted({instance.image for instance in self.evaluation_set.instances}))
+        }
 
     @cached_property
-    def group(self) -> Whole:
-        assert self.exam.questions is not None
-        groups = self.exam.questions.groups
-        return np.array([groups.index(one.group) for one in self.exam.instances], dtype=np.int64)
+    def image(self) -> IntArray:
+        return np.array(
+            [self._image_indices[instance.image] for instance in self.evaluation_set.instances],
+            dtype=np.int64,
+        )
 
     @cached_property
-    def draw(self) -> Resampler:
-        return resampler(tuple(self._places), self.seed, self.many)
+    def group(self) -> IntArray:
+        assert self.evaluation_set.prompts is not None
+        groups = self.evaluation_set.prompts.groups
+        return np.array(
+            [groups.index(instance.group) for instance in self.evaluation_set.instances], dtype=np.int64
+        )
 
-    # -- searching and words ------------------------------------------------------------------------------------------
+    @cached_property
+    def image_resampler(self) -> Resampler:
+        return resampler(tuple(self._image_indices), self.seed, self.n_resamples)
 
-    def _searches(self) -> None:
-        draw = resampler(tuple(sorted(self.exam.images)), self.seed, self.many)
-        if self.exam.pool is None:
+    # -- retrieval and masked words -----------------------------------------------------------------------------------
+
+    def _add_retrieval(self) -> None:
+        image_resampler = resampler(tuple(sorted(self.evaluation_set.images)), self.seed, self.n_resamples)
+        if self.evaluation_set.pool is None:
             return
-        place = {name: n for n, name in enumerate(draw.names)}
-        pictures = np.array([place[name] for name in self.exam.images], dtype=np.int64)
-        whose = {"tr": pictures, "ir": pictures[self.exam.pool.owner]}
-        for when in next(iter(self.marks.values()))[0].searches:
-            for number, way in enumerate(("tr", "ir")):
-                for k in TOPS:
-                    for method, marks in self.marks.items():
-                        tops = [hits(one.searches[when][number], k) for one in marks]
-                        found = self._rate(tops, np.ones(len(whose[way])), whose[way], draw)
-                        told = {"fitted": when, "rerank": self.exam.rerank}
-                        term, many = f"{way}@{k}", len(whose[way])
-                        unit = "image" if way == "tr" else "caption"
-                        self._add(RECALL, term, found, method, many, told, n_unit=unit)
-                        self._change(term, method, found, "share", many, told, n_unit=unit)
+        image_index = {name: n for n, name in enumerate(image_resampler.names)}
+        images = np.array([image_index[name] for name in self.evaluation_set.images], dtype=np.int64)
+        image_of_query = {"tr": images, "ir": images[self.evaluation_set.pool.image_of_caption]}
+        for fitting in next(iter(self.scores.values()))[0].retrieval:
+            for direction_index, direction in enumerate(("tr", "ir")):
+                for k in CUTOFFS:
+                    for method, scores in self.scores.items():
+                        hits_by_seed = [
+                            hit_probability(seed_scores.retrieval[fitting][direction_index], k)
+                            for seed_scores in scores
+                        ]
+                        recall = self._rate(
+                            hits_by_seed,
+                            np.ones(len(image_of_query[direction])),
+                            image_of_query[direction],
+                            image_resampler,
+                        )
+                        settings = {"fitted": fitting, "rerank": self.evaluation_set.rerank}
+                        term, n_queries = f"{direction}@{k}", len(image_of_query[direction])
+                        unit = "image" if direction == "tr" else "caption"
+                        self._add_seed_mean(RECALL, term, recall, method, n_queries, settings, n_unit=unit)
+                        self._add_change(term, method, recall, "share", n_queries, settings, n_unit=unit)
 
-    def _words(self) -> None:
-        for name, images in self.exam.names.items():
-            draw = resampler(tuple(sorted(images)), self.seed, self.many)
-            place = {image: n for n, image in enumerate(draw.names)}
-            at = np.array([place[image] for image in images], dtype=np.int64)
-            order = np.argsort(at)
-            for method, marks in self.marks.items():
-                all_filled = [one.words[name] for one in marks]
-                right = self._rate([one.right for one in all_filled], all_filled[0].asked, at, draw)
-                lost = self._number(
-                    bootstrap(np.column_stack([one.lost[order], one.asked[order]]), divide_columns, draw)[0]
-                    for one in all_filled
+    def _add_masked_words(self) -> None:
+        for name, images in self.evaluation_set.text_images.items():
+            image_resampler = resampler(tuple(sorted(images)), self.seed, self.n_resamples)
+            image_index = {image: n for n, image in enumerate(image_resampler.names)}
+            image_of_row = np.array([image_index[image] for image in images], dtype=np.int64)
+            order = np.argsort(image_of_row)
+            for method, scores in self.scores.items():
+                masked_words = [item.masked_words[name] for item in scores]
+                accuracy = self._rate(
+                    [item.n_correct for item in masked_words],
+                    masked_words[0].n_masked,
+                    image_of_row,
+                    image_resampler,
                 )
-                told = {"texts": name}
-                for term, number, unit in ((WORDS_RIGHT, right, "share"), (WORDS_LOST, lost, "nats")):
-                    self._add(CARD, term, number, method, len(images), told)
-                    self._change(term, method, number, unit, len(images), told)
+                loss = self._seed_mean(
+                    bootstrap(
+                        np.column_stack([item.loss[order], item.n_masked[order]]),
+                        divide_columns,
+                        image_resampler,
+                    )[0]
+                    for item in masked_words
+                )
+                settings = {"texts": name}
+                for term, seed_mean, unit in ((WORDS_RIGHT, accuracy, "share"), (WORDS_LOST, loss, "nats")):
+                    self._add_seed_mean(CARD, term, seed_mean, method, len(images), settings)
+                    self._add_change(term, method, seed_mean, unit, len(images), settings)
 
-    # -- writing ------------------------------------------------------------------------------------------------------
+    # -- rows ---------------------------------------------------------------------------------------------------------
 
-    def _number(self, estimates: Any) -> Number:
-        return Number(tuple(estimates), self.seed)
+    def _seed_mean(self, estimates: Any) -> SeedMean:
+        return SeedMean(tuple(estimates), self.seed)
 
-    def _rate(self, successes: Sequence[Array], trials: Array, whose: Whole, draw: Resampler) -> Number:
-        """A share of trials, seed by seed. `whose` says which picture each case is of."""
-        counts = np.zeros((len(draw.names), len(successes) + 1))
-        np.add.at(counts, whose, np.column_stack([*successes, trials]))
-        seeds = tuple(rate(counts[:, number], counts[:, -1], draw) for number in range(len(successes)))
-        return Number(seeds, self.seed, rate(counts[:, :-1].mean(axis=1), counts[:, -1], draw))
+    def _rate(
+        self, successes: Sequence[Array], trials: Array, image_of_trial: IntArray, image_resampler: Resampler
+    ) -> SeedMean:
+        """Return a rate of successes over seeds; `image_of_trial` is the index of each trial's image."""
+        counts = np.zeros((len(image_resampler.names), len(successes) + 1))
+        np.add.at(counts, image_of_trial, np.column_stack([*successes, trials]))
+        seeds = tuple(
+            rate(counts[:, column], counts[:, -1], image_resampler) for column in range(len(successes))
+        )
+        return SeedMean(seeds, self.seed, rate(counts[:, :-1].mean(axis=1), counts[:, -1], image_resampler))
 
-    def _mean(self, values: Array, image: Whole) -> Estimate:
-        counts = np.zeros((len(self.draw.names), 2))
+    def _mean(self, values: Array, image: IntArray) -> Estimate:
+        counts = np.zeros((len(self.image_resampler.names), 2))
         np.add.at(counts, image, np.column_stack([values, np.ones(len(values))]))
-        return bootstrap(counts, divide_columns, self.draw)[0]
+        return bootstrap(counts, divide_columns, self.image_resampler)[0]
 
-    def _change(
+    def _add_change(
         self,
         of: str,
         method: str,
-        number: Number,
+        seed_mean: SeedMean,
         unit: str,
         n: int,
-        told: dict[str, Any],
+        settings: dict[str, Any],
         n_unit: str = "image",
     ) -> None:
-        """By how much it differs from vanilla's, which comes first."""
-        about = (of, *told.items())
+        """Add the difference from vanilla, which is added first."""
+        key = (of, *settings.items())
         if method == VANILLA:
-            self._before[about] = number
-        elif VANILLA in self.marks:
+            self._vanilla[key] = seed_mean
+        elif VANILLA in self.scores:
             lower = "lower" if of == WORDS_LOST else None
-            self._add(
-                CARD, CHANGE, number.less(self._before[about]), method, n, {**told, "of": of}, n_unit=n_unit, unit=unit,
-                better=lower,
+            self._add_seed_mean(
+                CARD, CHANGE, seed_mean.minus(self._vanilla[key]), method, n, {**settings, "of": of}, n_unit=n_unit,
+                unit=unit, better=lower,
             )  # fmt: skip
 
-    def _add(
+    def _add_seed_mean(
         self,
         card: Card,
         term: str,
-        number: Number,
+        seed_mean: SeedMean,
         method: str,
         n: int,
-        told: dict[str, Any],
+        settings: dict[str, Any],
         *,
         n_unit: str = "image",
-        n_resamples: bool = True,
+        with_interval: bool = True,
         unit: str | None = None,
         lowest: float | None = None,
         better: str | None = None,
     ) -> None:
-        if n_resamples:
-            mean = number.mean()
+        if with_interval:
+            mean = seed_mean.mean()
         else:
-            mean = Estimate.of(float(number.points.mean()) if number.defined else None)
+            mean = Estimate.of(float(seed_mean.points.mean()) if seed_mean.defined else None)
         if lowest is not None:
             mean = mean.at_least(lowest)
-        self._one(
-            card, term, mean, method, n, told, n_unit=n_unit, unit=unit, spread=number.spread, better=better
+        self._add_estimate(
+            card,
+            term,
+            mean,
+            method,
+            n,
+            settings,
+            n_unit=n_unit,
+            unit=unit,
+            std_seed=seed_mean.std,
+            better=better,
         )
 
-    def _one(
+    def _add_estimate(
         self,
         card: Card,
         term: str,
         estimate: Estimate,
         method: str,
         n: int,
-        told: dict[str, Any],
+        settings: dict[str, Any],
         *,
         n_unit: str = "image",
         unit: str | None = None,
-        spread: float | None = None,
+        std_seed: float | None = None,
         reason: str | None = None,
         better: str | None = None,
     ) -> None:
-        part = self.parts[card.name]
-        part.settings = {**self.settings, **told}
+        builder = self.builders[card.name]
+        builder.settings = {**self.settings, **settings}
         if estimate.value is None and reason is None:
             reason = "not defined for every seed"
-        part.add(
-            term, estimate, system=method, n=n, n_unit=n_unit, unit=unit, std_seed=spread, reason=reason, better=better
+        builder.add(
+            term, estimate, system=method, n=n, n_unit=n_unit, unit=unit, std_seed=std_seed, reason=reason,
+            better=better,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The methods: how the other picture and the other text are made, and what is asked of a model about them."""
+"""The mitigation methods: how counterfactual images and texts are made, and which losses use them."""
 
 from __future__ import annotations
 
@@ -6,94 +6,110 @@ from dataclasses import asdict, dataclass
 
 from portrayal.errors import PortrayalError, unknown_name
 
-# How the other picture is made.
+# Kinds of counterfactual images.
 SAME, ATTACK, VARIED, PATCHES, GIVEN = "same", "attack", "varied", "patches", "given"
 
 
 @dataclass(frozen=True)
 class Method:
+    """A mitigation method: its counterfactual images and texts, and its losses."""
+
     name: str
-    about: str
-    picture: str = SAME
-    swap: bool = False  # the other text has the other group's words
-    agree: bool = False  # what is said of both pairs should be the same (KL)
-    dropout: bool = False  # more is dropped at random
-    even: bool = False  # words that lean to a group are learnt as if they did not
+    description: str
+    image: str = SAME
+    swap: bool = False  # counterfactual texts have the other group's words
+    consistency: bool = False  # KL loss between the predictions for both pairs
+    dropout: bool = False  # a higher dropout rate
+    balanced_word_loss: bool = False  # logits are adjusted for the words' association with groups
 
     @property
-    def doubles(self) -> bool:
-        """Whether there is another pair at all."""
-        return self.swap or self.picture != SAME
+    def has_counterfactual(self) -> bool:
+        """Whether training uses a counterfactual pair of image and text."""
+        return self.swap or self.image != SAME
 
 
 METHODS = {
-    one.name: one
-    for one in (
-        Method("vanilla", "trained on as before"),
+    method.name: method
+    for method in (
+        Method("vanilla", "continued training without mitigation"),
         Method("gender-swap", "every text also with the other group's words", swap=True),
-        Method("dropout", "more is dropped at random in training", dropout=True),
-        Method("fairvlp-v", "FairVLP with other pictures only", picture=ATTACK, agree=True),
-        Method("fairvlp-l", "FairVLP with other texts only", swap=True, agree=True),
-        Method("fairvlp", "FairVLP: other pictures by attack, other texts by word, and both told the same",
-               picture=ATTACK, swap=True, agree=True),
+        Method("dropout", "a higher dropout rate in training", dropout=True),
+        Method("fairvlp-v", "FairVLP with counterfactual images only", image=ATTACK, consistency=True),
+        Method("fairvlp-l", "FairVLP with counterfactual texts only", swap=True, consistency=True),
+        Method("fairvlp", "FairVLP: counterfactual images (attack) and texts (swapped words) with a KL loss",
+               image=ATTACK, swap=True, consistency=True),
         Method("fairvlp-varied", "FairVLP with attacks of many sizes, up to four times as large",
-               picture=VARIED, swap=True, agree=True),
-        Method("fairvlp-patches", "FairVLP with patches of somebody of the other group in place of an attack",
-               picture=PATCHES, swap=True, agree=True),
-        Method("even-words", "words are learnt as if each were said of both groups as often", even=True),
-        Method("fairvlp-even", "FairVLP with attacks of many sizes, and even words",
-               picture=VARIED, swap=True, agree=True, even=True),
-        Method("image-swap", "FairVLP with other pictures that are given", picture=GIVEN, swap=True, agree=True),
+               image=VARIED, swap=True, consistency=True),
+        Method("fairvlp-patches", "FairVLP with image patches of a person of the other group instead of an attack",
+               image=PATCHES, swap=True, consistency=True),
+        Method("balanced-word-loss", "word loss balanced between groups by logit adjustment", balanced_word_loss=True),
+        Method("fairvlp-balanced-word-loss", "FairVLP with attacks of many sizes and a group-balanced word loss",
+               image=VARIED, swap=True, consistency=True, balanced_word_loss=True),
+        Method("image-swap", "FairVLP with given counterfactual images", image=GIVEN, swap=True, consistency=True),
     )
 }  # fmt: skip
 
 
-def method_named(name: str) -> Method:
+def find_method(name: str) -> Method:
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     return METHODS[name]
 
 
 @dataclass(frozen=True)
-class Dose:
-    """How much of a method. The paper says neither how its losses are weighed nor how large its attack is."""
+class Hyperparameters:
+    """The hyperparameters of the methods. The paper gives neither the weight of its losses nor its attack's settings.
 
-    weight: float = 0.5  # of telling both the same, the rest of hidden words
-    epsilon: float = 8 / 255  # of an attack on pixels from 0 to 1, none of which moves further
+    Parameters
+    ----------
+    weight
+        Weight of the KL loss; the loss on masked words has the rest.
+    epsilon
+        Largest change of a pixel by an attack, for pixels from 0 to 1.
+    steps, step_size
+        Number and size of the attack's steps.
+    stop_at
+        Stop attacking an image once the other group has this share of the two groups' probability.
+    dropout
+        Dropout rate of the method `dropout`.
+    patches
+        Largest share of an image that patches of another image replace.
+    """
+
+    weight: float = 0.5
+    epsilon: float = 8 / 255
     steps: int = 5
     step_size: float = 2 / 255
-    stop_at: float = 0.9  # a picture is left alone once the other group has this share of both
+    stop_at: float = 0.9
     dropout: float = 0.2
-    patches: float = 0.25  # the share of a picture that another's patches take, at most
+    patches: float = 0.25
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight < 1:
-            raise PortrayalError(
-                f"The weight of telling both the same is from 0 to below 1, got {self.weight:g}."
-            )
+            raise PortrayalError(f"The weight of the KL loss is from 0 to below 1, got {self.weight:g}.")
         if not 0 < self.epsilon <= 1 or not 0 < self.step_size <= 1 or self.steps < 1:
             raise PortrayalError(
-                f"An attack takes one step or more, and pixels from 0 to 1 move by more than 0, got {self.steps} steps "
-                f"of {self.step_size:g} up to {self.epsilon:g}."
+                f"An attack has one step or more, and step size and epsilon above 0 and at most 1, got {self.steps} "
+                f"steps of {self.step_size:g} up to {self.epsilon:g}."
             )
         if not 0.5 <= self.stop_at < 1:
             raise PortrayalError(f"An attack stops at a share from 0.5 to below 1, got {self.stop_at:g}.")
         if not 0 <= self.dropout < 1:
-            raise PortrayalError(f"What is dropped is a share from 0 to below 1, got {self.dropout:g}.")
+            raise PortrayalError(f"A dropout rate is from 0 to below 1, got {self.dropout:g}.")
         if not 0 < self.patches <= 1:
             raise PortrayalError(
-                f"Patches take a share of a picture from above 0 to 1, got {self.patches:g}."
+                f"Patches replace a share of an image above 0 and at most 1, got {self.patches:g}."
             )
 
-    def told(self, method: Method) -> dict[str, float]:
-        """What of it a method uses."""
+    def used_by(self, method: Method) -> dict[str, float]:
+        """Return the hyperparameters that a method uses, by name."""
         used = {
-            "weight": method.agree,
-            "epsilon": method.picture in (ATTACK, VARIED),
-            "steps": method.picture in (ATTACK, VARIED),
-            "step": method.picture in (ATTACK, VARIED),
-            "stop_at": method.picture in (ATTACK, VARIED),
+            "weight": method.consistency,
+            "epsilon": method.image in (ATTACK, VARIED),
+            "steps": method.image in (ATTACK, VARIED),
+            "step_size": method.image in (ATTACK, VARIED),
+            "stop_at": method.image in (ATTACK, VARIED),
             "dropout": method.dropout,
-            "patches": method.picture == PATCHES,
+            "patches": method.image == PATCHES,
         }
         return {name: value for name, value in asdict(self).items() if used[name]}

@@ -1,4 +1,4 @@
-"""What a method asks of a network in a step of training."""
+"""The training task of a mitigation method: its losses in a training step."""
 
 from __future__ import annotations
 
@@ -11,199 +11,257 @@ from torch import Tensor
 from torch.nn import functional
 
 from portrayal.errors import PortrayalError
-from portrayal.mitigate.counterfactual_images import attacked, patched, varied
-from portrayal.mitigate.counterparts import NOBODY, Twins
-from portrayal.mitigate.methods import ATTACK, GIVEN, PATCHES, SAME, VARIED, Dose, Method
-from portrayal.mitigate.training_data import Material
-from portrayal.models.masked_vlm.network import Looked, Network
-from portrayal.models.masked_vlm.training import Pairs
+from portrayal.mitigate.counterfactual_images import attack_images, attack_images_varied, patch_images
+from portrayal.mitigate.counterparts import NO_GROUP, Counterparts
+from portrayal.mitigate.methods import ATTACK, GIVEN, PATCHES, SAME, VARIED, Hyperparameters, Method
+from portrayal.mitigate.training_data import TrainingData
+from portrayal.models.masked_vlm.network import ImageEmbeddings, VLMNetwork
+from portrayal.models.masked_vlm.training import ImageTextPairs
 from portrayal.models.masked_vlm.training.losses import (
-    IGNORED,
-    Asked,
-    Draws,
+    IGNORE_INDEX,
+    BatchSample,
     Losses,
-    captions_of,
-    fill,
-    one_of_each,
-    seen,
-    sentences_of,
-    with_captions,
-    word_loss,
+    MaskedTexts,
+    batch_pixels,
+    caption_losses,
+    mask_captions,
+    mask_sentences,
+    mlm_logits,
+    mlm_loss,
+    select_texts,
 )
 
 
 @dataclass(frozen=True)
-class MoreDraws(Draws):
-    """With a number for how each picture's counterpart is made."""
+class MitigationSample(BatchSample):
+    """The random numbers of a step, with one for each counterfactual image, from 0 to 1."""
 
-    other: Tensor  # from 0 to 1
+    counterfactual: Tensor
 
 
 @dataclass(frozen=True)
-class _Said:
-    """Texts of a batch with words hidden, what the network says there, and their counterparts."""
+class _TextPass:
+    """Masked texts of a batch, the logits at their tokens, and their counterparts."""
 
-    asked: Asked
+    masked_texts: MaskedTexts
     scores: Tensor
     group: Tensor
-    twins: Tensor
+    counterparts: Tensor
 
     @property
-    def counted(self) -> Tensor:
-        """Where a word is hidden that does not name a group: only there are both pairs to be told the same.
+    def in_consistency_loss(self) -> Tensor:
+        """Positions of masked words that do not name a group: only these count in the counterfactual losses.
 
-        With the groups' words in, a network would learn not to see them.
+        With the groups' words included, a network would learn to ignore the group.
         """
-        return (self.asked.words != IGNORED) & (self.asked.texts == self.twins)
+        return (self.masked_texts.labels != IGNORE_INDEX) & (self.masked_texts.ids == self.counterparts)
 
-    def other_hidden(self, mask: int) -> Tensor:
-        return torch.where(self.asked.words != IGNORED, mask, self.twins)
+    def masked_counterparts(self, mask: int) -> Tensor:
+        return torch.where(self.masked_texts.labels != IGNORE_INDEX, mask, self.counterparts)
 
 
-class Remedy:
-    """A method as a task of training (see `models.masked.training.losses.Task`)."""
+class MitigationTask:
+    """A mitigation method as a training task (see `models.masked_vlm.training.losses.TrainingTask`)."""
 
-    def __init__(self, method: Method, material: Material, dose: Dose):
-        if method.picture == GIVEN and material.counterfactuals is None:
+    def __init__(self, method: Method, training_data: TrainingData, hyperparameters: Hyperparameters):
+        if method.image == GIVEN and training_data.counterfactuals is None:
             raise PortrayalError(
-                f"The method '{method.name}' needs the pictures with somebody of the other group, and there are none."
+                f"The method '{method.name}' needs counterfactual images (with a person of the other group), "
+                "and there are none."
             )
-        self.method, self.material, self.dose = method, material, dose
+        self.method, self.training_data, self.hyperparameters = method, training_data, hyperparameters
 
     @property
     def digest(self) -> str:
-        return json.dumps([self.method.name, self.dose.told(self.method), self.material.digest])
+        return json.dumps(
+            [self.method.name, self.hyperparameters.used_by(self.method), self.training_data.digest]
+        )
 
-    def on(self, device: str) -> Remedy:
-        return Remedy(self.method, self.material.on(device), self.dose)
+    def to(self, device: str) -> MitigationTask:
+        return MitigationTask(self.method, self.training_data.to(device), self.hyperparameters)
 
-    def draws(self, pairs: Pairs, batch: int, seed: int, step: int) -> MoreDraws:
-        usual = Draws.of_step(pairs, batch, seed, step)
-        other = np.random.default_rng([seed, step, 1]).random(len(usual.chosen), np.float32)
-        return MoreDraws(**vars(usual), other=torch.from_numpy(other))
+    def sample(self, pairs: ImageTextPairs, batch_size: int, seed: int, step: int) -> MitigationSample:
+        standard = BatchSample.for_step(pairs, batch_size, seed, step)
+        counterfactual = np.random.default_rng([seed, step, 1]).random(len(standard.image_index), np.float32)
+        return MitigationSample(**vars(standard), counterfactual=torch.from_numpy(counterfactual))
 
-    def losses(self, network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int) -> Losses:
-        assert isinstance(draws, MoreDraws)
-        pixels = seen(pairs, draws)
-        looked = network.look(pixels)
-        texts, losses = self._said(network, pairs, draws, looked, masked, captioned)
-        words = {
-            name: word_loss(self._evened(said.scores, said), said.asked.words) for name, said in texts.items()
+    def losses(
+        self,
+        network: VLMNetwork,
+        pairs: ImageTextPairs,
+        sample: BatchSample,
+        mask_probability: float,
+        n_captioned: int,
+    ) -> Losses:
+        assert isinstance(sample, MitigationSample)
+        pixels = batch_pixels(pairs, sample)
+        embeddings = network.encode_image(pixels)
+        texts, losses = self._forward_texts(network, pairs, sample, embeddings, mask_probability, n_captioned)
+        word_losses = {
+            name: mlm_loss(self._adjusted(text_pass.scores, text_pass), text_pass.masked_texts.labels)
+            for name, text_pass in texts.items()
         }
-        if not self.method.doubles:
-            return {**words, **losses}
-        group = self._group(texts)
-        other, found = self._other(network, draws, pixels, looked, group)
-        share = 1 - self.dose.weight if self.method.agree else 0.5
-        for name, said in texts.items():
-            some = slice(0, len(said.group))
-            known = found[some] & (said.group != NOBODY) & (said.group == group[some])
-            hidden = said.other_hidden(pairs.mask) if self.method.swap else said.asked.hidden
-            again = fill(network, other[some], hidden, pairs)
-            counted = said.counted & known[:, None]
-            losses[name] = share * words[name]
-            lost = _lost(self._evened(again, said), said.asked.words)
-            losses[f"{name}, other"] = share * _mean(lost, counted)
-            if self.method.agree:
-                losses[f"{name}, apart"] = self.dose.weight * _mean(_apart(said.scores, again), counted)
+        if not self.method.has_counterfactual:
+            return {**word_losses, **losses}
+        group = self._image_group(texts)
+        counterfactual_embeddings, has_counterfactual = self._counterfactual_embeddings(
+            network, sample, pixels, embeddings, group
+        )
+        word_weight = 1 - self.hyperparameters.weight if self.method.consistency else 0.5
+        for name, text_pass in texts.items():
+            rows = slice(0, len(text_pass.group))
+            valid_rows = (
+                has_counterfactual[rows] & (text_pass.group != NO_GROUP) & (text_pass.group == group[rows])
+            )
+            hidden = (
+                text_pass.masked_counterparts(pairs.mask_id)
+                if self.method.swap
+                else text_pass.masked_texts.masked_ids
+            )
+            counterfactual_scores = mlm_logits(network, counterfactual_embeddings[rows], hidden, pairs)
+            valid = text_pass.in_consistency_loss & valid_rows[:, None]
+            losses[name] = word_weight * word_losses[name]
+            cross_entropy = _cross_entropy(
+                self._adjusted(counterfactual_scores, text_pass), text_pass.masked_texts.labels
+            )
+            losses[f"{name}, counterfactual"] = word_weight * _masked_mean(cross_entropy, valid)
+            if self.method.consistency:
+                losses[f"{name}, KL"] = self.hyperparameters.weight * _masked_mean(
+                    _kl_divergence(text_pass.scores, counterfactual_scores), valid
+                )
         return losses
 
-    def _said(
-        self, network: Network, pairs: Pairs, draws: Draws, looked: Looked, masked: float, captioned: int
-    ) -> tuple[dict[str, _Said], Losses]:
-        """Of sentences and captions; and what is lost on telling whose captions are."""
-        asked = sentences_of(pairs, draws, masked)
-        scores = fill(network, looked, asked.hidden, pairs)
+    def _forward_texts(
+        self,
+        network: VLMNetwork,
+        pairs: ImageTextPairs,
+        sample: BatchSample,
+        embeddings: ImageEmbeddings,
+        mask_probability: float,
+        n_captioned: int,
+    ) -> tuple[dict[str, _TextPass], Losses]:
+        """Return the masked texts with their logits, by kind, and the matching and contrastive losses of captions."""
+        masked_texts = mask_sentences(pairs, sample, mask_probability)
+        scores = mlm_logits(network, embeddings, masked_texts.masked_ids, pairs)
         texts = {
-            "sentences": _Said(asked, scores, *_chosen(self.material.sentences, draws.chosen, draws.sentence))
+            "sentences": _TextPass(
+                masked_texts,
+                scores,
+                *_chosen_counterparts(
+                    self.training_data.sentences, sample.image_index, sample.sentence_choice
+                ),
+            )
         }
         losses: Losses = {}
-        if captioned:
-            some = slice(0, captioned)
-            asked = captions_of(pairs, draws, masked, captioned)
-            scores, losses = with_captions(network, looked[some], asked, pairs, draws)
-            twins = _chosen(self.material.captions, draws.chosen[some], draws.caption[some])
-            texts["captions"] = _Said(asked, scores, *twins)
+        if n_captioned:
+            rows = slice(0, n_captioned)
+            masked_texts = mask_captions(pairs, sample, mask_probability, n_captioned)
+            scores, losses = caption_losses(network, embeddings[rows], masked_texts, pairs, sample)
+            counterparts = _chosen_counterparts(
+                self.training_data.captions, sample.image_index[rows], sample.caption_choice[rows]
+            )
+            texts["captions"] = _TextPass(masked_texts, scores, *counterparts)
         return texts, losses
 
-    def _evened(self, scores: Tensor, said: _Said) -> Tensor:
-        """Where words are learnt evenly, what the texts' group makes likelier is put to their account in advance.
+    def _adjusted(self, scores: Tensor, text_pass: _TextPass) -> Tensor:
+        """Return logits with the adjustment for the texts' group added, for the group-balanced word loss.
 
-        The other pair has the words of the texts it was made from, and so their group's account.
+        A counterfactual pair predicts the words of the original texts, so it has their group's adjustment.
         """
-        if not self.method.even:
+        if not self.method.balanced_word_loss:
             return scores
-        return scores.float() + self.material.leaning[said.group][:, None, :]
+        return scores.float() + self.training_data.logit_adjustment[text_pass.group][:, None, :]
 
     @staticmethod
-    def _group(texts: dict[str, _Said]) -> Tensor:
-        """Of each picture: what its sentence says, else its caption."""
+    def _image_group(texts: dict[str, _TextPass]) -> Tensor:
+        """Return the group of each image: that of its sentence, else that of its caption."""
         group = texts["sentences"].group
         if "captions" not in texts:
             return group
-        told = texts["captions"].group
-        told = functional.pad(told, (0, len(group) - len(told)), value=NOBODY)
-        return torch.where(group == NOBODY, told, group)
+        caption_group = texts["captions"].group
+        caption_group = functional.pad(caption_group, (0, len(group) - len(caption_group)), value=NO_GROUP)
+        return torch.where(group == NO_GROUP, caption_group, group)
 
-    def _other(
-        self, network: Network, draws: MoreDraws, pixels: Tensor, looked: Looked, group: Tensor
-    ) -> tuple[Looked, Tensor]:
-        """What the network sees in the other pictures, and which were made."""
-        how, found = self.method.picture, torch.ones_like(group, dtype=torch.bool)
-        if how == SAME:
-            return looked, found
-        prompt, dose = self.material.prompt, self.dose
-        if how == GIVEN:
-            assert self.material.counterfactuals is not None
-            made = self.material.counterfactuals[draws.chosen].permute(0, 3, 1, 2).float() / 255
-            if self.material.swapped is not None:
-                found = self.material.swapped[draws.chosen]
-        elif how == ATTACK:
-            made = attacked(network, pixels, group, prompt, dose)
-        elif how == VARIED:
-            made = varied(network, pixels, group, prompt, dose, draws.other)
+    def _counterfactual_embeddings(
+        self,
+        network: VLMNetwork,
+        sample: MitigationSample,
+        pixels: Tensor,
+        embeddings: ImageEmbeddings,
+        group: Tensor,
+    ) -> tuple[ImageEmbeddings, Tensor]:
+        """Return the embeddings of counterfactual images, and which images have one."""
+        kind, has_counterfactual = self.method.image, torch.ones_like(group, dtype=torch.bool)
+        if kind == SAME:
+            return embeddings, has_counterfactual
+        prompt, hyperparameters = self.training_data.prompt, self.hyperparameters
+        if kind == GIVEN:
+            assert self.training_data.counterfactuals is not None
+            images = self.training_data.counterfactuals[sample.image_index].permute(0, 3, 1, 2).float() / 255
+            if self.training_data.has_counterfactual is not None:
+                has_counterfactual = self.training_data.has_counterfactual[sample.image_index]
+        elif kind == ATTACK:
+            images = attack_images(network, pixels, group, prompt, hyperparameters)
+        elif kind == VARIED:
+            images = attack_images_varied(
+                network, pixels, group, prompt, hyperparameters, sample.counterfactual
+            )
         else:
-            assert how == PATCHES
-            made, found = patched(network, pixels, group, prompt, dose, draws.other)
-        return network.look(made.detach()), found
+            assert kind == PATCHES
+            images, has_counterfactual = patch_images(
+                network, pixels, group, prompt, hyperparameters, sample.counterfactual
+            )
+        return network.encode_image(images.detach()), has_counterfactual
 
 
-class Retrieval:
-    """Telling whose captions are, and nothing else: how a model is fitted to searching."""
+class RetrievalTask:
+    """The matching and contrastive losses of captions alone, to fine-tune a model for retrieval."""
 
     digest = "retrieval"
 
-    def on(self, device: str) -> Retrieval:  # noqa: ARG002 (it holds nothing)
+    def to(self, device: str) -> RetrievalTask:  # noqa: ARG002 (it holds nothing)
         return self
 
-    def draws(self, pairs: Pairs, batch: int, seed: int, step: int) -> Draws:
-        return Draws.of_step(pairs, batch, seed, step)
+    def sample(self, pairs: ImageTextPairs, batch_size: int, seed: int, step: int) -> BatchSample:
+        return BatchSample.for_step(pairs, batch_size, seed, step)
 
-    def losses(self, network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int) -> Losses:
-        looked = network.look(seen(pairs, draws))[:captioned]
-        return with_captions(network, looked, captions_of(pairs, draws, masked, captioned), pairs, draws)[1]
+    def losses(
+        self,
+        network: VLMNetwork,
+        pairs: ImageTextPairs,
+        sample: BatchSample,
+        mask_probability: float,
+        n_captioned: int,
+    ) -> Losses:
+        embeddings = network.encode_image(batch_pixels(pairs, sample))[:n_captioned]
+        return caption_losses(
+            network, embeddings, mask_captions(pairs, sample, mask_probability, n_captioned), pairs, sample
+        )[1]
 
 
-def _chosen(twins: Twins, chosen: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
-    """As the texts of a batch were chosen."""
-    ids = one_of_each(twins.ids, chosen, which)
-    return twins.group[chosen, (which * twins.group.shape[1]).long()], ids
+def _chosen_counterparts(counterparts: Counterparts, chosen: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the group and the counterparts of the texts chosen for a batch."""
+    ids = select_texts(counterparts.ids, chosen, u)
+    return counterparts.group[chosen, (u * counterparts.group.shape[1]).long()], ids
 
 
-def _lost(scores: Tensor, words: Tensor) -> Tensor:
-    """(texts, places): cross-entropy, 0 where nothing is asked."""
-    lost = functional.cross_entropy(
-        scores.float().flatten(0, 1), words.flatten(), ignore_index=IGNORED, reduction="none"
+def _cross_entropy(scores: Tensor, words: Tensor) -> Tensor:
+    """Return the cross-entropy of shape (texts, tokens), 0 where no word is masked."""
+    losses = functional.cross_entropy(
+        scores.float().flatten(0, 1), words.flatten(), ignore_index=IGNORE_INDEX, reduction="none"
     )
-    return lost.view(words.shape)
+    return losses.view(words.shape)
 
 
-def _apart(scores: Tensor, again: Tensor) -> Tensor:
-    """(texts, places): by how much what is said of the other pair differs (KL), for both to learn from."""
-    first, second = functional.log_softmax(scores.float(), -1), functional.log_softmax(again.float(), -1)
+def _kl_divergence(scores: Tensor, counterfactual_scores: Tensor) -> Tensor:
+    """Return KL(original || counterfactual) of shape (texts, tokens), with gradients for both."""
+    first, second = (
+        functional.log_softmax(scores.float(), -1),
+        functional.log_softmax(counterfactual_scores.float(), -1),
+    )
     return (first.exp() * (first - second)).sum(dim=-1)
 
 
-def _mean(values: Tensor, where: Tensor) -> Tensor:
-    """Over the places that count; 0 where there are none."""
-    return torch.where(where, values, 0.0).sum() / where.sum().clamp(min=1)
+def _masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean over the positions of the mask; 0 where there are none."""
+    return torch.where(mask, values, 0.0).sum() / mask.sum().clamp(min=1)

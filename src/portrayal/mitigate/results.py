@@ -1,4 +1,4 @@
-"""A comparison of methods as results."""
+"""The results of a comparison of mitigation methods."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from portrayal.engine import Progress, available_cores
-from portrayal.mitigate.compare import Comparison, run
-from portrayal.mitigate.evaluation import Marks
-from portrayal.mitigate.measurements import CARDS, Rows
+from portrayal.mitigate.compare import Comparison, run_comparison
+from portrayal.mitigate.evaluation import EvaluationScores
+from portrayal.mitigate.measurements import CARDS, MitigationMeasurements
 from portrayal.results import Results, command_line, provenance
 
 
-def compared(
+def compare_methods(
     comparison: Comparison,
     out: Path,
     *,
@@ -22,44 +22,60 @@ def compared(
     n_resamples: int = 1000,
     progress: Progress | None = None,
 ) -> Results:
-    """Train and examine what is not yet there, and say how methods differ."""
+    """Train and evaluate all methods and seeds that are not cached, and return the results.
+
+    Parameters
+    ----------
+    comparison
+        Model, data, methods and settings.
+    out
+        Folder for the models and cached scores.
+    seed
+        Seed of the bootstrap.
+    n_resamples
+        Number of bootstrap resamples.
+    progress
+        Listener for progress.
+    """
     started = time.time()
-    marks: dict[str, list[Marks]] = {}
+    scores: dict[str, list[EvaluationScores]] = {}
     device = comparison.model.device
-    for method, _, found in run(comparison, out, None, device, available_cores(), progress):
-        marks.setdefault(method.name, []).append(found)
-    exam, attack = comparison.exam(), comparison.attack
+    for method, _, seed_scores in run_comparison(comparison, out, None, device, available_cores(), progress):
+        scores.setdefault(method.name, []).append(seed_scores)
+    evaluation_set, attack = comparison.evaluation_set(), comparison.attack
     settings: dict[str, Any] = {
         "model": comparison.start,
         "data": comparison.data,
         "seeds": list(comparison.seeds),
     }
     settings |= {"steps": comparison.recipe.steps, "batch_size": comparison.recipe.batch_size}
-    if exam.questions is not None:
-        settings["groups"] = list(exam.questions.groups)
-    told = {
-        "epsilon": round(attack.epsilon, 6), "norm": attack.norm, "attack_steps": attack.most,
-        "step_size": round(attack.stride, 6), "stop_at": attack.stop_at,
+    if evaluation_set.prompts is not None:
+        settings["groups"] = list(evaluation_set.prompts.groups)
+    attack_settings = {
+        "epsilon": round(attack.epsilon, 6), "norm": attack.norm, "attack_steps": attack.max_steps,
+        "step_size": round(attack.effective_step_size, 6), "stop_at": attack.stop_at,
     }  # fmt: skip
-    made = Rows(exam, marks, comparison.attribute, settings, told, seed, n_resamples).results()
-    origin = provenance(
+    results = MitigationMeasurements(
+        evaluation_set, scores, comparison.attribute, settings, attack_settings, seed, n_resamples
+    ).results()
+    run_provenance = provenance(
         command=command_line(),
         seed=seed,
         started=started,
         study={
-            "name": f"remedies for {comparison.start.partition(' ')[0]} on {comparison.data}",
+            "name": f"mitigation of {comparison.start.partition(' ')[0]} on {comparison.data}",
             "digest": comparison.start.rpartition(" ")[2],
-            "systems": list(marks),
-            "images": len({one.image for one in exam.instances}),
-            "instances": len(exam.instances),
+            "systems": list(scores),
+            "images": len({instance.image for instance in evaluation_set.instances}),
+            "instances": len(evaluation_set.instances),
             "groups": {},
         },
         cards={name: card.as_dict() for name, card in CARDS.items()},
         skipped=[],
         methods={
-            method.name: {"about": method.about, **comparison.dose.told(method)}
+            method.name: {"description": method.description, **comparison.hyperparameters.used_by(method)}
             for method in comparison.methods
         },
-        exam=comparison.examined,
+        evaluated_on=comparison.evaluated_on,
     )
-    return replace(made, provenance=origin)
+    return replace(results, provenance=run_provenance)

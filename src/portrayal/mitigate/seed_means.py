@@ -1,4 +1,4 @@
-"""A number over seeds: its mean, how far it is from another's, and how sure both are."""
+"""Means over training seeds, their differences and ratios, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -16,69 +16,74 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Number:
-    """One number of a method: an estimate for each seed, all from the same draws of pictures."""
+class SeedMean:
+    """One number of a method: an estimate for each seed, all from the same bootstrap resamples of images."""
 
     seeds: tuple[Estimate, ...]
     seed: int
-    # Of a rate: as if all seeds were one, with an interval that has a width at 0 and 1.
+    # For a rate: the estimate pooled over seeds, whose interval has a width at 0 and 1.
     rate: Estimate | None = None
 
     @property
     def defined(self) -> bool:
-        return all(one.value is not None for one in self.seeds)
+        return all(estimate.value is not None for estimate in self.seeds)
 
     @cached_property
     def points(self) -> Array:
-        return np.array([one.value for one in self.seeds], dtype=np.float64)
+        return np.array([estimate.value for estimate in self.seeds], dtype=np.float64)
 
     @cached_property
-    def draws(self) -> Array:
-        """(seeds, draws)"""
-        return np.stack([one.replicates for one in self.seeds])
+    def replicates(self) -> Array:
+        """Bootstrap replicates of shape (seeds, n_resamples)."""
+        return np.stack([estimate.replicates for estimate in self.seeds])
 
     @property
-    def spread(self) -> float | None:
-        """Over seeds."""
+    def std(self) -> float | None:
+        """Standard deviation over seeds, or None."""
         return float(self.points.std(ddof=1)) if len(self.seeds) > 1 and self.defined else None
 
     def mean(self) -> Estimate:
+        """Return the mean over seeds, with an interval over seeds and images."""
         if not self.defined:
             return Estimate.of(None)
-        made = _estimate(float(self.points.mean()), replicates_over_seeds(self.draws, self.points, self.seed))
+        estimate = _estimate(
+            float(self.points.mean()), replicates_over_seeds(self.replicates, self.points, self.seed)
+        )
         if self.rate is None:
-            return made
-        both = (made, self.rate)
-        low = min((one.low for one in both if one.low is not None), default=None)
-        high = max((one.high for one in both if one.high is not None), default=None)
+            return estimate
+        estimates = (estimate, self.rate)
+        low = min((item.low for item in estimates if item.low is not None), default=None)
+        high = max((item.high for item in estimates if item.high is not None), default=None)
         return replace(
-            made, low=None if low is None else max(low, 0.0), high=None if high is None else min(high, 1.0)
+            estimate,
+            low=None if low is None else max(low, 0.0),
+            high=None if high is None else min(high, 1.0),
         )
 
-    def less(self, other: Number) -> Number:
-        """Seed by seed, draw by draw."""
-        made = [
+    def minus(self, other: SeedMean) -> SeedMean:
+        """Return the difference, paired by seed and by resample."""
+        differences = [
             Estimate(a.value - b.value, None, None, None, a.replicates - b.replicates)
             if a.value is not None and b.value is not None
             else Estimate.of(None)
             for a, b in zip(self.seeds, other.seeds, strict=True)
         ]
-        return Number(tuple(made), self.seed)
+        return SeedMean(tuple(differences), self.seed)
 
-    def share_of(self, other: Number) -> Estimate:
-        """The mean of this over the mean of the other, with what both have in common in every draw."""
+    def ratio_to(self, other: SeedMean) -> Estimate:
+        """Return the ratio of the means, paired by resample."""
         if not self.defined or not other.defined or other.points.mean() <= 0:
             return Estimate.of(None)
-        above = replicates_over_seeds(self.draws, self.points, self.seed)
-        below = replicates_over_seeds(other.draws, other.points, self.seed)
-        draws = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
-        return _estimate(float(self.points.mean() / other.points.mean()), draws)
+        numerator = replicates_over_seeds(self.replicates, self.points, self.seed)
+        denominator = replicates_over_seeds(other.replicates, other.points, self.seed)
+        ratios = np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator > 0)
+        return _estimate(float(self.points.mean() / other.points.mean()), ratios)
 
 
-def _estimate(value: float, draws: Array) -> Estimate:
-    """Without an interval where too few draws are defined."""
-    low, high = (float(end[0]) for end in percentile_interval(draws[:, None]))
-    known = draws[np.isfinite(draws)]
-    if not np.isfinite(low) or len(known) < 2:
-        return Estimate(value, None, None, None, draws)
-    return Estimate(value, low, high, float(known.std(ddof=1)), draws)
+def _estimate(value: float, replicates: Array) -> Estimate:
+    """Return an estimate, without an interval where too few replicates are defined."""
+    low, high = (float(end[0]) for end in percentile_interval(replicates[:, None]))
+    finite = replicates[np.isfinite(replicates)]
+    if not np.isfinite(low) or len(finite) < 2:
+        return Estimate(value, None, None, None, replicates)
+    return Estimate(value, low, high, float(finite.std(ddof=1)), replicates)

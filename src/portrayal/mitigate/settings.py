@@ -1,4 +1,4 @@
-"""How a model is remedied and compared unless something else is said."""
+"""Default settings of a comparison of mitigation methods."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from portrayal.counterfactual.attack import Attack
 from portrayal.errors import PortrayalError, unknown_name
 from portrayal.files import content_digest
-from portrayal.mitigate.methods import GIVEN, METHODS, Dose
-from portrayal.models.device import best_device
-from portrayal.models.masked_vlm.loading import load_masked, located, plain_name
-from portrayal.models.masked_vlm.model import MaskedModel
-from portrayal.models.masked_vlm.training import Recipe
+from portrayal.mitigate.methods import GIVEN, METHODS, Hyperparameters
+from portrayal.models.device import resolve_device
+from portrayal.models.masked_vlm.loading import display_name, lab_model_path, load_masked
+from portrayal.models.masked_vlm.model import TorchMaskedVLM
+from portrayal.models.masked_vlm.training import TrainingConfig
 
 LAB = "lab-"
 MODEL = "lab-dual-full"
@@ -22,100 +22,154 @@ QUICK_METHODS = ("vanilla", "gender-swap", "fairvlp", "image-swap")
 
 
 @dataclass(frozen=True)
-class Size:
-    """How much is learnt from and examined."""
+class ComparisonSize:
+    """The size of training and evaluation.
 
-    scenes: int  # of the lab, to learn from
-    asked: int  # scenes to ask about
-    searched: int  # pictures to search
-    rerank: int  # of what is found, so many are put in order anew
+    Parameters
+    ----------
+    scenes
+        Training scenes of the lab.
+    evaluation_scenes
+        Scenes for bias and for masked words.
+    retrieval_images
+        Images for retrieval.
+    rerank
+        Number of results that the matching head reranks.
+    steps, batch_size
+        Training.
+    retrieval_steps
+        Steps of fine-tuning for retrieval.
+    seeds
+        Trainings of each method.
+    """
+
+    scenes: int
+    evaluation_scenes: int
+    retrieval_images: int
+    rerank: int
     steps: int
-    batch: int
-    fitting: int  # steps of fitting to searching
+    batch_size: int
+    retrieval_steps: int
     seeds: int
 
 
-FULL = Size(scenes=20_000, asked=1500, searched=500, rerank=16, steps=1000, batch=256, fitting=200, seeds=4)
-QUICK = Size(scenes=600, asked=200, searched=40, rerank=4, steps=24, batch=16, fitting=6, seeds=2)
+FULL = ComparisonSize(
+    scenes=20_000,
+    evaluation_scenes=1500,
+    retrieval_images=500,
+    rerank=16,
+    steps=1000,
+    batch_size=256,
+    retrieval_steps=200,
+    seeds=4,
+)
+QUICK = ComparisonSize(
+    scenes=600,
+    evaluation_scenes=200,
+    retrieval_images=40,
+    rerank=4,
+    steps=24,
+    batch_size=16,
+    retrieval_steps=6,
+    seeds=2,
+)
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What is asked of a comparison, whatever it is made on; what is not said is usual."""
+class ComparisonOptions:
+    """The options of a comparison, on the lab or on a study; None stands for the default."""
 
     methods: Sequence[str] | None = None
     seeds: int | None = None
     quick: bool = False
     device: str = "auto"
     recipe: Mapping[str, Any] = field(default_factory=dict)
-    dose: Mapping[str, Any] = field(default_factory=dict)
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     attack: Attack | None = None
 
     @property
-    def size(self) -> Size:
+    def size(self) -> ComparisonSize:
         return QUICK if self.quick else FULL
 
     @property
-    def where(self) -> str:
-        return best_device(self.device)
+    def resolved_device(self) -> str:
+        return resolve_device(self.device)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def method_names(self) -> tuple[str, ...]:
         return tuple(self.methods or (QUICK_METHODS if self.quick else METHODS))
 
     def training(self, lab: bool) -> dict[str, Any]:
-        """The parts of a comparison that say how models are trained and attacked."""
-        recipe = recipe_for(self.size, lab, self.where, self.recipe)
+        """Return the fields of a `Comparison` that set training and attack."""
+        recipe = recipe_for(self.size, lab, self.resolved_device, self.recipe)
         return {
             "seeds": tuple(range(self.size.seeds if self.seeds is None else self.seeds)),
             "recipe": recipe,
-            "fitting": fitting_for(self.size, recipe),
-            "dose": Dose(**{name: value for name, value in self.dose.items() if value is not None}),
+            "retrieval_recipe": retrieval_recipe_for(self.size, recipe),
+            "hyperparameters": Hyperparameters(
+                **{name: value for name, value in self.hyperparameters.items() if value is not None}
+            ),
             "attack": self.attack or Attack(),
         }
 
 
-def recipe_for(size: Size, lab: bool, device: str, given: Mapping[str, Any]) -> Recipe:
-    """As the paper has it where it says (rate, decay, batch); the lab's small models learn at a higher rate."""
-    batch = given.get("batch_size") or size.batch
-    steps = given.get("steps") or size.steps
-    usual = {
+def recipe_for(size: ComparisonSize, lab: bool, device: str, overrides: Mapping[str, Any]) -> TrainingConfig:
+    """Return the training configuration, with overrides.
+
+    Learning rate, weight decay and batch size are the paper's; the lab's small models have a higher learning rate.
+    """
+    batch_size = overrides.get("batch_size") or size.batch_size
+    steps = overrides.get("steps") or size.steps
+    defaults = {
         "steps": steps,
-        "batch_size": batch,
-        "captioned": max(2, batch // 4) if lab else batch,  # the lab's plain sentences teach most
+        "batch_size": batch_size,
+        # Most of the lab's training signal is in the plain sentences.
+        "n_captioned": max(2, batch_size // 4) if lab else batch_size,
         "learning_rate": 3e-4 if lab else 1e-4,
-        "warmup": max(1, steps // 10),
-        "decay": 0.02,
+        "warmup_steps": max(1, steps // 10),
+        "weight_decay": 0.02,
         "mask_probability": 0.15,
         "precision": "bfloat16" if device == "cuda" else "float32",
     }
-    return Recipe(**{**usual, **{name: value for name, value in given.items() if value is not None}})
+    return TrainingConfig(
+        **{**defaults, **{name: value for name, value in overrides.items() if value is not None}}
+    )
 
 
-def fitting_for(size: Size, recipe: Recipe) -> Recipe:
-    """A short training to tell captions apart, at a third of the rate."""
-    return Recipe(
-        steps=size.fitting, batch_size=recipe.batch_size, captioned=recipe.batch_size, learning_rate=recipe.learning_rate / 3, decay=recipe.decay,
-        warmup=max(1, size.fitting // 10), mask_probability=recipe.mask_probability, precision=recipe.precision,
-    )  # fmt: skip
+def retrieval_recipe_for(size: ComparisonSize, recipe: TrainingConfig) -> TrainingConfig:
+    """Return the configuration of a short fine-tuning for retrieval, at a third of the learning rate."""
+    return TrainingConfig(
+        steps=size.retrieval_steps,
+        batch_size=recipe.batch_size,
+        n_captioned=recipe.batch_size,
+        learning_rate=recipe.learning_rate / 3,
+        weight_decay=recipe.weight_decay,
+        warmup_steps=max(1, size.retrieval_steps // 10),
+        mask_probability=recipe.mask_probability,
+        precision=recipe.precision,
+    )
 
 
-def start_of(model: str, device: str, batch: int, tokenizer: str | None) -> tuple[MaskedModel, str]:
-    """The model to begin with, and its name with a digest of what lies behind it."""
-    where = Path(located(model))
-    loaded = load_masked(model, device, batch=batch, tokenizer=tokenizer)
-    if not loaded.network.side:
+def load_start_model(
+    model: str, device: str, batch_size: int, tokenizer: str | None
+) -> tuple[TorchMaskedVLM, str]:
+    """Return the model where training starts, and its name with a digest of its files."""
+    path = Path(lab_model_path(model))
+    loaded = load_masked(model, device, batch_size=batch_size, tokenizer=tokenizer)
+    if not loaded.network.image_size:
         raise PortrayalError(
-            f"The model '{model}' reads texts alone: these remedies train on pictures and texts."
+            f"The model '{model}' has no image encoder: these methods train on images and texts."
         )
-    if not loaded.network.filling:
-        raise PortrayalError(f"The model '{model}' fills no masks: these remedies train on hidden words.")
-    digest = content_digest(where)[:16] if where.exists() else model
-    return loaded, f"{plain_name(model)} {digest}"
+    if not loaded.network.has_mlm_head:
+        raise PortrayalError(
+            f"The model '{model}' has no masked-word head: these methods train on masked words."
+        )
+    digest = content_digest(path)[:16] if path.exists() else model
+    return loaded, f"{display_name(model)} {digest}"
 
 
-def world_of(model: str, data: str | None) -> str | None:
-    """The lab's world that is learnt from: that of the model unless another is named; None where data are one's own."""
+def training_world(model: str, data: str | None) -> str | None:
+    """Return the lab's world for training, by default the world of the model; None if `data` is a study."""
     from portrayal.lab.model_training import WORLDS
 
     if data is not None:
@@ -126,13 +180,11 @@ def world_of(model: str, data: str | None) -> str | None:
             raise unknown_name("world of the lab", data, [f"{LAB}{name}" for name in WORLDS])
         return world
     if not model.startswith(LAB) or Path(model).exists():
-        raise PortrayalError(
-            f"The model '{model}' is not of the lab: name the data to learn from (--data STUDY)."
-        )
-    name = Path(located(model)).name
+        raise PortrayalError(f"The model '{model}' is not of the lab: name the training data (--data STUDY).")
+    name = Path(lab_model_path(model)).name
     return name.rpartition("-")[2]
 
 
-def without_given(methods: Sequence[str]) -> list[str]:
-    """Those that need no given pictures of the other group."""
-    return [name for name in methods if METHODS[name].picture != GIVEN]
+def without_given_images(methods: Sequence[str]) -> list[str]:
+    """Return the methods that need no given counterfactual images."""
+    return [name for name in methods if METHODS[name].image != GIVEN]

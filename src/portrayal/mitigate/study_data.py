@@ -1,4 +1,4 @@
-"""A study as a remedy needs it: pictures with people's captions to learn from, a part held out to be examined on."""
+"""Training data and evaluation sets from a study with images and human captions, of which a part is held out."""
 
 from __future__ import annotations
 
@@ -11,139 +11,191 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.counterfactual.manifest import Instance, Manifest, read_manifest
-from portrayal.counterfactual.prompts import Questions
+from portrayal.counterfactual.prompts import Prompts
 from portrayal.errors import PortrayalError
 from portrayal.files import content_digest
 from portrayal.lexicon import load_lexicon
 from portrayal.mitigate.compare import Comparison
-from portrayal.mitigate.evaluation import Exam
-from portrayal.mitigate.methods import METHODS, method_named
+from portrayal.mitigate.evaluation import EvaluationSet
+from portrayal.mitigate.methods import METHODS, find_method
 from portrayal.mitigate.settings import (
-    Choice,
-    start_of,
-    without_given,
+    ComparisonOptions,
+    load_start_model,
+    without_given_images,
 )
-from portrayal.mitigate.study_images import OtherPictures, Others, levels, other_pictures
-from portrayal.mitigate.training_data import Material, Whom
-from portrayal.models.masked_vlm.model import MaskedModel
-from portrayal.models.masked_vlm.retrieval.search import Pool, as_read
-from portrayal.models.masked_vlm.training import Pairs
-from portrayal.models.vision.images import read_picture
+from portrayal.mitigate.study_images import (
+    CounterfactualImages,
+    CounterfactualSource,
+    load_counterfactuals,
+    load_pixels,
+)
+from portrayal.mitigate.training_data import GroupPair, TrainingData
+from portrayal.models.masked_vlm.model import TorchMaskedVLM
+from portrayal.models.masked_vlm.retrieval.search import RetrievalPool, truncate_caption
+from portrayal.models.masked_vlm.training import ImageTextPairs
+from portrayal.models.vision.images import read_image
 from portrayal.study import Study, read_study
 
-CAPTIONS = 5  # of each picture; those with fewer have theirs again
-HELD_OUT = 10  # one picture of so many
+# Captions per image; an image with fewer has its captions repeated.
+CAPTIONS = 5
+# One image in so many is held out.
+HELD_OUT = 10
 
 
 def study_comparison(
     model: str,
     folder: Path,
     manifest: Path | None,
-    choice: Choice | None = None,
+    options: ComparisonOptions | None = None,
     *,
     tokenizer: str | None = None,
     lexicon: str = "gender",
     groups: Sequence[str] | None = None,
-    counterfactuals: Others | None = None,
+    counterfactuals: CounterfactualSource | None = None,
 ) -> Comparison:
-    """Methods on a study's pictures and references; bias is measured on the pictures of a manifest, if there is one.
+    """Return a comparison of methods on a study.
 
-    `others` gives the pictures once more with somebody of the other group, for the methods that ask for them.
+    Parameters
+    ----------
+    model
+        Name or path of the model where training starts.
+    folder
+        The study, with images and references.
+    manifest
+        Images of people for CounterBias; without it, bias is not measured.
+    options
+        Methods, seeds, size and training settings.
+    tokenizer
+        Tokenizer of a checkpoint of ALBEF or TCL.
+    lexicon
+        Lexicon of the groups.
+    groups
+        Two groups of the lexicon; by default its first two.
+    counterfactuals
+        Counterfactual images for the method `image-swap`: a folder, or a function from image to image.
     """
     study = read_study(folder)
-    choice = choice or Choice()
-    listed = load_lexicon(lexicon)
-    whom = Whom.of(listed, groups)
-    chosen = tuple(METHODS[name] for name in _methods(choice, counterfactuals))
-    started, start = start_of(model, choice.where, 64, tokenizer)
-    images = _pictured(study)
-    held = [image for image in images if _by_lot(image) % HELD_OUT == 0]
-    learnt = [image for image in images if _by_lot(image) % HELD_OUT]
-    if len(learnt) < 2 or not held:
+    options = options or ComparisonOptions()
+    loaded_lexicon = load_lexicon(lexicon)
+    group_pair = GroupPair.of(loaded_lexicon, groups)
+    methods = tuple(METHODS[name] for name in _method_names(options, counterfactuals))
+    start_model, start = load_start_model(model, options.resolved_device, 64, tokenizer)
+    images = _images_with_captions(study)
+    held_out = [image for image in images if _hash(image) % HELD_OUT == 0]
+    training_images = [image for image in images if _hash(image) % HELD_OUT]
+    if len(training_images) < 2 or not held_out:
         raise PortrayalError(
-            f"{folder}: expected pictures with references to learn from and to hold out, found {len(images):,} in all."
+            f"{folder}: expected images with references for training and to hold out, found {len(images):,} in all."
         )
-    given = None
+    counterfactual_images = None
     if counterfactuals is not None:
-        given = other_pictures(counterfactuals, study.pictures, learnt, started.network.side)
-    files = [*(study.pictures[image] for image in learnt), *(given.files if given else ())]
-    seen = {file.resolve() for file in files}
-    asked = () if manifest is None else tuple(_of_groups(read_manifest(manifest).instances, whom, seen))
-    told = (
+        counterfactual_images = load_counterfactuals(
+            counterfactuals, study.image_files, training_images, start_model.network.image_size
+        )
+    training_files = [
+        *(study.image_files[image] for image in training_images),
+        *(counterfactual_images.files if counterfactual_images else ()),
+    ]
+    resolved_files = {file.resolve() for file in training_files}
+    instances = (
+        ()
+        if manifest is None
+        else tuple(_usable_instances(read_manifest(manifest).instances, group_pair, resolved_files))
+    )
+    manifest_text = (
         "no manifest"
         if manifest is None
-        else f"{len(asked)} rows of manifest {content_digest(manifest)[:12]} that were not learnt from"
+        else f"{len(instances)} rows of manifest {content_digest(manifest)[:12]} that are not training images"
     )
     data = (
-        f"{study.name} {study.digest}, {len(learnt)} pictures, {' or '.join(whom.groups)} by {listed.label}"
+        f"{study.name} {study.digest}, {len(training_images)} images, "
+        f"{' or '.join(group_pair.groups)} by {loaded_lexicon.label}"
     )
-    if given is not None:
-        data += f", {given.told()}"
+    if counterfactual_images is not None:
+        data += f", {counterfactual_images.describe()}"
     return Comparison(
-        model=started,
+        model=start_model,
         start=start,
         data=data,
-        methods=chosen,
-        **choice.training(lab=False),
-        examined=f"{len(held)} pictures of {study.name} held out, {told}",
-        attribute=listed.attribute or listed.name,
-        material=cache(lambda: _material(study, learnt, started, whom, given)),
-        exam=cache(lambda: _exam(study, held, asked, started, whom)),
+        methods=methods,
+        **options.training(lab=False),
+        evaluated_on=f"{len(held_out)} images of {study.name} held out, {manifest_text}",
+        attribute=loaded_lexicon.attribute or loaded_lexicon.name,
+        training_data=cache(
+            lambda: _training_data(study, training_images, start_model, group_pair, counterfactual_images)
+        ),
+        evaluation_set=cache(lambda: _evaluation_set(study, held_out, instances, start_model, group_pair)),
     )
 
 
-def _methods(choice: Choice, others: Others | None) -> list[str]:
-    """Those that are named; else all, or all that need no given pictures where there are none."""
-    named = [method_named(name).name for name in dict.fromkeys(choice.names)]
-    free = without_given(named)
-    if others is not None and named == free:
+def _method_names(options: ComparisonOptions, counterfactuals: CounterfactualSource | None) -> list[str]:
+    """Return the named methods; by default all, or without given images all that need none."""
+    names = [find_method(name).name for name in dict.fromkeys(options.method_names)]
+    names_without_given = without_given_images(names)
+    if counterfactuals is not None and names == names_without_given:
         raise PortrayalError(
-            f"Other pictures are given, and none of {', '.join(named)} asks for them: expected image-swap."
+            f"Counterfactual images are given, and none of {', '.join(names)} uses them: expected image-swap."
         )
-    if others is not None or named == free:
-        return named
-    if choice.methods:
+    if counterfactuals is not None or names == names_without_given:
+        return names
+    if options.methods:
         raise PortrayalError(
-            f"The method '{min(set(named) - set(free))}' needs every picture once more with somebody of the other "
-            f"group: expected a folder of them (--counterfactuals DIR)."
+            f"The method '{min(set(names) - set(names_without_given))}' needs the counterfactual of "
+            f"every image: expected a folder (--counterfactuals DIR)."
         )
-    return free
+    return names_without_given
 
 
-def _pictured(study: Study) -> list[str]:
-    said = set(study.references["image_id"].to_list())
-    return sorted(said & study.pictures.keys())
+def _images_with_captions(study: Study) -> list[str]:
+    captioned = set(study.references["image_id"].to_list())
+    return sorted(captioned & study.image_files.keys())
 
 
-def _material(
-    study: Study, images: Sequence[str], model: MaskedModel, whom: Whom, given: OtherPictures | None
-) -> Material:
+def _training_data(
+    study: Study,
+    images: Sequence[str],
+    model: TorchMaskedVLM,
+    group_pair: GroupPair,
+    counterfactual_images: CounterfactualImages | None,
+) -> TrainingData:
     captions = _captions(study, images, model)
-    others = () if given is None else (given.levels, given.there)
-    return Material.made_from(_levels(study, images, model), captions, captions, model.reader, whom, *others)
+    counterfactuals = (
+        ()
+        if counterfactual_images is None
+        else (counterfactual_images.pixels, counterfactual_images.available)
+    )
+    return TrainingData.from_texts(
+        _image_pixels(study, images, model), captions, captions, model.tokenizer, group_pair, *counterfactuals
+    )
 
 
-def _exam(
-    study: Study, images: Sequence[str], asked: tuple[Instance, ...], model: MaskedModel, whom: Whom
-) -> Exam:
+def _evaluation_set(
+    study: Study,
+    images: Sequence[str],
+    instances: tuple[Instance, ...],
+    model: TorchMaskedVLM,
+    group_pair: GroupPair,
+) -> EvaluationSet:
     captions = _captions(study, images, model)
-    pairs = Pairs.made_from(_levels(study, images, model), captions, captions, model.reader)
-    questions = None
-    if asked:
-        words = dict(zip(whom.groups, whom.words, strict=True))
-        questions = Questions(words, Manifest("", asked).concepts)
-    files = [study.pictures[image] for image in images]
-    return Exam(
-        asked,
-        read_picture,
-        questions,
-        Pool(
+    pairs = ImageTextPairs.from_texts(
+        _image_pixels(study, images, model), captions, captions, model.tokenizer
+    )
+    prompts = None
+    if instances:
+        words = dict(zip(group_pair.groups, group_pair.words, strict=True))
+        prompts = Prompts(words, Manifest("", instances).concepts)
+    files = [study.image_files[image] for image in images]
+    return EvaluationSet(
+        instances,
+        read_image,
+        prompts,
+        RetrievalPool(
             len(images),
-            lambda some: [read_picture(file) for file in files[some]],
-            [caption for some in captions for caption in some],
+            lambda part: [read_image(file) for file in files[part]],
+            [caption for image_captions in captions for caption in image_captions],
             np.repeat(np.arange(len(images)), CAPTIONS),
         )
-        if model.network.matching
+        if model.network.has_match_head
         else None,
         tuple(images),
         {"held out": pairs},
@@ -151,32 +203,37 @@ def _exam(
     )
 
 
-def _captions(study: Study, images: Sequence[str], model: MaskedModel) -> list[list[str]]:
-    """As many of each. Strangers wrote them: what a tokenizer would take for a command is left out."""
-    said: dict[str, list[str]] = {image: [] for image in images}
+def _captions(study: Study, images: Sequence[str], model: TorchMaskedVLM) -> list[list[str]]:
+    """Return `CAPTIONS` captions of each image. Captions are untrusted input: special tokens are removed."""
+    captions_of: dict[str, list[str]] = {image: [] for image in images}
     for image, caption in study.references.select("image_id", "caption").iter_rows():
-        if image in said and len(said[image]) < CAPTIONS:
-            said[image].append(as_read(caption, model.reader)[0])
-    return [[some[n % len(some)] for n in range(CAPTIONS)] for some in said.values()]
+        if image in captions_of and len(captions_of[image]) < CAPTIONS:
+            captions_of[image].append(truncate_caption(caption, model.tokenizer)[0])
+    return [
+        [image_captions[n % len(image_captions)] for n in range(CAPTIONS)]
+        for image_captions in captions_of.values()
+    ]
 
 
-def _levels(study: Study, images: Sequence[str], model: MaskedModel) -> NDArray[np.uint8]:
-    return levels([study.pictures[image] for image in images], model.network.side)
+def _image_pixels(study: Study, images: Sequence[str], model: TorchMaskedVLM) -> NDArray[np.uint8]:
+    return load_pixels([study.image_files[image] for image in images], model.network.image_size)
 
 
-def _of_groups(instances: Sequence[Instance], whom: Whom, learnt: Set[Path]) -> list[Instance]:
-    """Of both groups, in pictures that were not learnt from."""
-    found = [one for one in instances if one.group in whom.groups]
-    fresh = [one for one in found if one.path.resolve() not in learnt]
-    for some, where in ((found, ""), (fresh, " in a picture that is not learnt from")):
-        shown = {one.group for one in some}
-        lacking = [group for group in whom.groups if group not in shown]
-        if lacking:
+def _usable_instances(
+    instances: Sequence[Instance], group_pair: GroupPair, training_files: Set[Path]
+) -> list[Instance]:
+    """Return the instances of both groups in images that are not training images."""
+    of_groups = [instance for instance in instances if instance.group in group_pair.groups]
+    held_out = [instance for instance in of_groups if instance.path.resolve() not in training_files]
+    for subset, where in ((of_groups, ""), (held_out, " in an image that is not a training image")):
+        shown = {instance.group for instance in subset}
+        missing = [group for group in group_pair.groups if group not in shown]
+        if missing:
             raise PortrayalError(
-                f"The manifest shows nobody of the group '{lacking[0]}'{where}: bias is measured between both."
+                f"The manifest shows nobody of the group '{missing[0]}'{where}: bias is measured between both."
             )
-    return fresh
+    return held_out
 
 
-def _by_lot(image: str) -> int:
+def _hash(image: str) -> int:
     return int.from_bytes(hashlib.blake2b(image.encode(), digest_size=8).digest(), "little")

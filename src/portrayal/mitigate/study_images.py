@@ -1,4 +1,4 @@
-"""The pictures of a study as a network takes them, and the same with somebody of the other group, if given."""
+"""Images of a study as arrays, and their counterfactual images, from a folder or from a function."""
 
 from __future__ import annotations
 
@@ -14,79 +14,92 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from portrayal.errors import PortrayalError
-from portrayal.models.masked_vlm.pixels import square_pixels
-from portrayal.models.vision.images import read_picture
-from portrayal.study.image_ids import image_id, picture_files
+from portrayal.models.masked_vlm.pixels import preprocess_square
+from portrayal.models.vision.images import read_image
+from portrayal.study.image_ids import find_image_files, image_id
 
-# A folder with pictures under the same names, or what makes one out of a picture, such as an image translator.
-Others = Path | str | Callable[[Image.Image], Image.Image]
-_TOGETHER = 64
+# A folder with images under the same names, or a function from image to image, such as an image translator.
+CounterfactualSource = Path | str | Callable[[Image.Image], Image.Image]
+_BATCH_SIZE = 64
 
 
 @dataclass(frozen=True)
-class OtherPictures:
-    levels: NDArray[np.uint8]  # as those of the study; the picture itself where there is no other
-    there: NDArray[np.bool_]
-    files: tuple[Path, ...]  # that were read
+class CounterfactualImages:
+    """Counterfactual images of a study."""
 
-    def told(self) -> str:
-        """How many there are, and a digest: what they show, not where they come from, says which they are."""
-        whole = hashlib.blake2b(np.ascontiguousarray(self.levels).data, digest_size=8)
-        whole.update(self.there.tobytes())
-        return f"{int(self.there.sum())} of them with others {whole.hexdigest()}"
+    # The image itself where it has no counterfactual.
+    pixels: NDArray[np.uint8]
+    available: NDArray[np.bool_]
+    # The files that were read.
+    files: tuple[Path, ...]
 
-
-def levels(files: Sequence[Path], side: int) -> NDArray[np.uint8]:
-    """As squares of the network's size."""
-    return _squares(map(read_picture, files), len(files), side)
-
-
-def other_pictures(
-    others: Others, pictures: Mapping[str, Path], images: Sequence[str], side: int
-) -> OtherPictures:
-    """Of each image. Some may lack one: nothing is asked about these, and there must be others."""
-    if isinstance(others, str | Path):
-        return _in_folder(Path(others), pictures, images, side)
-    made = (_made(others, pictures[image]) for image in images)
-    return OtherPictures(_squares(made, len(images), side), np.ones(len(images), dtype=bool), ())
+    def describe(self) -> str:
+        """Return the number of counterfactual images and a digest of their pixels."""
+        hasher = hashlib.blake2b(np.ascontiguousarray(self.pixels).data, digest_size=8)
+        hasher.update(self.available.tobytes())
+        return f"{int(self.available.sum())} of them with counterfactuals {hasher.hexdigest()}"
 
 
-def _in_folder(folder: Path, pictures: Mapping[str, Path], images: Sequence[str], side: int) -> OtherPictures:
-    if not folder.is_dir():
-        raise PortrayalError(f"{folder}: expected a folder of pictures, found none.")
-    held = picture_files(folder)
-    # An id may hold an ending, and who translates pictures may choose another.
-    found = [held.get(image) or held.get(image_id(pictures[image].stem) or "") for image in images]
-    if not any(found):
-        raise PortrayalError(
-            f"{folder}: expected pictures under the names of the study's (such as {pictures[images[0]].name}), found "
-            f"none of {len(images):,}."
-        )
-    given = {image: file for image, file in zip(images, found, strict=True) if file is not None}
-    same = [image for image, file in given.items() if file.samefile(pictures[image])]
-    if same:
-        raise PortrayalError(
-            f"{folder}: expected pictures with somebody of the other group, found the study's own ({same[0]})."
-        )
-    return OtherPictures(
-        levels([given.get(image, pictures[image]) for image in images], side),
-        np.array([image in given for image in images], dtype=bool),
-        tuple(given.values()),
+def load_pixels(files: Sequence[Path], side: int) -> NDArray[np.uint8]:
+    """Return images as an array of squares with the network's image size."""
+    return _square_pixels(map(read_image, files), len(files), side)
+
+
+def load_counterfactuals(
+    counterfactuals: CounterfactualSource, image_files: Mapping[str, Path], images: Sequence[str], side: int
+) -> CounterfactualImages:
+    """Return the counterfactual of each image. Some may be missing, but not all; these are left out of the losses."""
+    if isinstance(counterfactuals, str | Path):
+        return _in_folder(Path(counterfactuals), image_files, images, side)
+    generated = (_translated(counterfactuals, image_files[image]) for image in images)
+    return CounterfactualImages(
+        _square_pixels(generated, len(images), side), np.ones(len(images), dtype=bool), ()
     )
 
 
-def _made(make: Callable[[Image.Image], Any], file: Path) -> Image.Image:
-    made = make(read_picture(file))
-    if not isinstance(made, Image.Image):
+def _in_folder(
+    folder: Path, image_files: Mapping[str, Path], images: Sequence[str], side: int
+) -> CounterfactualImages:
+    if not folder.is_dir():
+        raise PortrayalError(f"{folder}: expected a folder of images, found none.")
+    available = find_image_files(folder)
+    # An id may include a file extension, and translated images may have another one.
+    matches = [
+        available.get(image) or available.get(image_id(image_files[image].stem) or "") for image in images
+    ]
+    if not any(matches):
         raise PortrayalError(
-            f"What makes other pictures must return a picture (PIL.Image). Got {type(made).__name__} for {file.name}."
+            f"{folder}: expected images with the names of the study's (such as {image_files[images[0]].name}), found "
+            f"none of {len(images):,}."
         )
-    return made
+    matched_files = {image: file for image, file in zip(images, matches, strict=True) if file is not None}
+    identical = [image for image, file in matched_files.items() if file.samefile(image_files[image])]
+    if identical:
+        raise PortrayalError(
+            f"{folder}: expected images with a person of the other group, found the study's own ({identical[0]})."
+        )
+    return CounterfactualImages(
+        load_pixels([matched_files.get(image, image_files[image]) for image in images], side),
+        np.array([image in matched_files for image in images], dtype=bool),
+        tuple(matched_files.values()),
+    )
 
 
-def _squares(pictures: Iterator[Image.Image], many: int, side: int) -> NDArray[np.uint8]:
-    made = np.empty((many, side, side, 3), dtype=np.uint8)
-    for start in range(0, many, _TOGETHER):
-        pixels = square_pixels(list(islice(pictures, _TOGETHER)), side)
-        made[start : start + len(pixels)] = (pixels * 255).round().byte().permute(0, 2, 3, 1).numpy()
-    return made
+def _translated(translate: Callable[[Image.Image], Any], file: Path) -> Image.Image:
+    image = translate(read_image(file))
+    if not isinstance(image, Image.Image):
+        raise PortrayalError(
+            f"The function for counterfactual images must return an image (PIL.Image). "
+            f"Got {type(image).__name__} for {file.name}."
+        )
+    return image
+
+
+def _square_pixels(images: Iterator[Image.Image], n_images: int, side: int) -> NDArray[np.uint8]:
+    pixels_of_images = np.empty((n_images, side, side, 3), dtype=np.uint8)
+    for start in range(0, n_images, _BATCH_SIZE):
+        pixels = preprocess_square(list(islice(images, _BATCH_SIZE)), side)
+        pixels_of_images[start : start + len(pixels)] = (
+            (pixels * 255).round().byte().permute(0, 2, 3, 1).numpy()
+        )
+    return pixels_of_images

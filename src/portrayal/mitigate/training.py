@@ -1,4 +1,4 @@
-"""One remedy: a model trained by a method, in a folder with its card."""
+"""Train one mitigated model and save it in a folder with its card."""
 
 from __future__ import annotations
 
@@ -15,117 +15,141 @@ from torch import nn
 from portrayal.documents import read_json
 from portrayal.errors import InputError, PortrayalError
 from portrayal.files import write_text
-from portrayal.mitigate.methods import Dose, Method
-from portrayal.mitigate.objective import Remedy, Retrieval
-from portrayal.mitigate.training_data import Material
+from portrayal.mitigate.methods import Hyperparameters, Method
+from portrayal.mitigate.objective import MitigationTask, RetrievalTask
+from portrayal.mitigate.training_data import TrainingData
 from portrayal.models.masked_vlm.folder import CARD, load_model, save_model
-from portrayal.models.masked_vlm.model import MaskedModel
-from portrayal.models.masked_vlm.training import Pairs, Recipe, train
+from portrayal.models.masked_vlm.model import TorchMaskedVLM
+from portrayal.models.masked_vlm.training import ImageTextPairs, TrainingConfig, train
 
-STATE = "training.pt"  # while it is trained
+# Checkpoint, deleted after training.
+STATE = "training.pt"
 ReportProgress = Callable[[int, int], None]
-# What a machine decides: a model that was made on another one is the same remedy.
-_OF_THE_MACHINE = ("precision", "keep_every", "accumulate")
+# These depend on the machine: they do not make it another model.
+_MACHINE_SETTINGS = ("precision", "checkpoint_every", "gradient_accumulation")
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that decides a remedied model."""
+class TrainingPlan:
+    """Everything that determines a mitigated model."""
 
-    start: str  # what the model was before: its name and a digest of its weights
+    # The model before mitigation: its name and a digest of its weights.
+    start: str
     data: str
     method: Method
-    dose: Dose
-    recipe: Recipe
+    hyperparameters: Hyperparameters
+    recipe: TrainingConfig
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         return {
             "start": self.start,
             "data": self.data,
             "method": self.method.name,
-            "about": self.method.about,
-            "dose": self.dose.told(self.method),
+            "description": self.method.description,
+            "hyperparameters": self.hyperparameters.used_by(self.method),
             "recipe": asdict(self.recipe),
         }
 
     @property
     def digest(self) -> str:
-        told = self.told()
-        told["recipe"] = {
-            name: value for name, value in told["recipe"].items() if name not in _OF_THE_MACHINE
+        settings = self.as_dict()
+        settings["recipe"] = {
+            name: value for name, value in settings["recipe"].items() if name not in _MACHINE_SETTINGS
         }
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def remedied(
-    model: MaskedModel,
-    material: Material,
-    plan: Plan,
+def train_mitigated(
+    model: TorchMaskedVLM,
+    training_data: TrainingData,
+    plan: TrainingPlan,
     out: Path,
     device: str = "cpu",
     report_progress: ReportProgress | None = None,
-) -> MaskedModel:
-    """Train a copy of the model into a folder. Broken off, the same call goes on where it was; done, it is read.
+) -> TorchMaskedVLM:
+    """Train a copy of the model, save it in a folder, and return it as loaded from there.
 
-    A model is what its folder holds, so that numbers taken now and later are the same.
+    Progress is checkpointed; the same call resumes an interrupted training and reads a finished one. The model is
+    always loaded from the folder, so that numbers measured now and later are the same.
+
+    Parameters
+    ----------
+    model
+        The model where training starts.
+    training_data
+        Images, texts and their counterparts.
+    plan
+        Method and settings.
+    out
+        Folder of the mitigated model.
+    device
+        "cpu" or "cuda".
+    report_progress
+        Called with the finished steps and all steps.
     """
-    card = _card(out)
+    card = _read_card(out)
     if card is None:
-        _refuse_others(out)
+        _refuse_other_files(out)
         out.mkdir(parents=True, exist_ok=True)
         network = deepcopy(model.network)
         if plan.method.dropout:
-            drop(network, plan.dose.dropout)
-        task = Remedy(plan.method, material, plan.dose)
+            set_dropout(network, plan.hyperparameters.dropout)
+        task = MitigationTask(plan.method, training_data, plan.hyperparameters)
         state = out / STATE
-        train(network, material.pairs, plan.recipe, state, _telling(report_progress), device, task)
-        save_model(out, network, model.reader)
-        told = {**plan.told(), "digest": plan.digest, "texts": dict(material.counts or {})}
-        write_text(out / CARD, json.dumps(told, indent=1) + "\n")
+        train(
+            network, training_data.pairs, plan.recipe, state, _without_losses(report_progress), device, task
+        )
+        save_model(out, network, model.tokenizer)
+        card_data = {**plan.as_dict(), "digest": plan.digest, "texts": dict(training_data.counts or {})}
+        write_text(out / CARD, json.dumps(card_data, indent=1) + "\n")
         state.unlink(missing_ok=True)
     elif card.get("digest") != plan.digest:
         raise PortrayalError(
             f"{out} holds a model of other settings or data: remove it, or choose another folder."
         )
-    network, reader = load_model(out)
-    return MaskedModel(out.name, network, reader, device, batch=model.batch)
+    network, tokenizer = load_model(out)
+    return TorchMaskedVLM(out.name, network, tokenizer, device, batch_size=model.batch_size)
 
 
-def fitted_to_searching(model: MaskedModel, pairs: Pairs, recipe: Recipe, device: str = "cpu") -> MaskedModel:
-    """A copy that was trained to tell whose captions are."""
+def fine_tune_retrieval(
+    model: TorchMaskedVLM, pairs: ImageTextPairs, recipe: TrainingConfig, device: str = "cpu"
+) -> TorchMaskedVLM:
+    """Return a copy of the model, fine-tuned for retrieval."""
     network = deepcopy(model.network)
-    train(network, pairs, replace(recipe, captioned=recipe.batch_size), None, None, device, Retrieval())
-    return MaskedModel(model.name, network, model.reader, device, batch=model.batch)
+    train(network, pairs, replace(recipe, n_captioned=recipe.batch_size), None, None, device, RetrievalTask())
+    return TorchMaskedVLM(model.name, network, model.tokenizer, device, batch_size=model.batch_size)
 
 
-def drop(network: nn.Module, share: float) -> None:
-    """So much is dropped at random in training, wherever a network drops anything."""
-    for part in network.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = share
-        elif isinstance(getattr(part, "dropout", None), float):
-            setattr(part, "dropout", share)  # noqa: B010 (a type checker takes it for a module)
+def set_dropout(network: nn.Module, p: float) -> None:
+    """Set the dropout rate of all layers of a network that have one."""
+    for module in network.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = p
+        elif isinstance(getattr(module, "dropout", None), float):
+            setattr(module, "dropout", p)  # noqa: B010 (a type checker takes it for a module)
 
 
-def _refuse_others(folder: Path) -> None:
-    """What is not of a training that was broken off is not written over, such as the model that it begins with."""
-    held = [file for file in folder.iterdir() if not file.name.startswith(".")] if folder.is_dir() else []
-    if held and not (folder / STATE).is_file():
-        raise PortrayalError(f"{folder} holds files that are not of a remedy; choose a new folder.")
+def _refuse_other_files(folder: Path) -> None:
+    """Raise an error if a folder has files that are not of an interrupted training, such as another model."""
+    files = [file for file in folder.iterdir() if not file.name.startswith(".")] if folder.is_dir() else []
+    if files and not (folder / STATE).is_file():
+        raise PortrayalError(f"{folder} holds files that are not of a mitigated model; choose a new folder.")
 
 
-def _card(folder: Path) -> dict[str, Any] | None:
+def _read_card(folder: Path) -> dict[str, Any] | None:
     file = folder / CARD
     if not file.is_file():
         return None
     try:
-        found = read_json(file)
+        card = read_json(file)
     except InputError:
-        found = None
-    if not isinstance(found, dict):
+        card = None
+    if not isinstance(card, dict):
         raise PortrayalError(f"{file}: expected the card of a model, found something else.")
-    return found
+    return card
 
 
-def _telling(report_progress: ReportProgress | None) -> Callable[[int, int, dict[str, float]], None] | None:
-    return None if report_progress is None else lambda done, of, _: report_progress(done, of)
+def _without_losses(
+    report_progress: ReportProgress | None,
+) -> Callable[[int, int, dict[str, float]], None] | None:
+    return None if report_progress is None else lambda done, total, _: report_progress(done, total)

@@ -1,4 +1,4 @@
-"""What a remedy is trained on: pictures with texts, and their counterparts."""
+"""Training data of a mitigation method: images with texts, and their counterparts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torch import Tensor
 from portrayal.counterfactual.concepts import BIAS_PROMPT
 from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon
-from portrayal.mitigate.counterparts import TWIN, Twins, leanings, twins_of
-from portrayal.models.masked_vlm.training import Pairs
-from portrayal.models.masked_vlm.vocabulary import Reader
+from portrayal.mitigate.counterparts import HAS_COUNTERPART, Counterparts, logit_adjustment, make_counterparts
+from portrayal.models.masked_vlm.training import ImageTextPairs
+from portrayal.models.masked_vlm.vocabulary import Tokenizer
 
 
 @dataclass(frozen=True)
-class Whom:
-    """Between which two groups a remedy is to make no difference, and how a model is asked about them."""
+class GroupPair:
+    """The two groups whose difference is mitigated, with their words and the prompt for the group."""
 
     groups: tuple[str, str]
     words: tuple[str, str]
@@ -30,98 +30,124 @@ class Whom:
     prompt: str = BIAS_PROMPT
 
     @classmethod
-    def of(cls, lexicon: Lexicon, groups: Sequence[str] | None = None, prompt: str = BIAS_PROMPT) -> Whom:
-        """The lexicon's first two groups, if none are named."""
-        named = tuple(groups or tuple(lexicon.groups)[:2])
-        if len(set(named)) != 2 or any(group not in lexicon.groups for group in named):
+    def of(
+        cls, lexicon: Lexicon, groups: Sequence[str] | None = None, prompt: str = BIAS_PROMPT
+    ) -> GroupPair:
+        """Return a pair of groups of a lexicon, by default its first two."""
+        chosen = tuple(groups or tuple(lexicon.groups)[:2])
+        if len(set(chosen)) != 2 or any(group not in lexicon.groups for group in chosen):
             raise PortrayalError(
-                f"A remedy is between two groups of {', '.join(lexicon.groups)}, got {', '.join(named)}."
+                f"Mitigation is between two groups of {', '.join(lexicon.groups)}, got {', '.join(chosen)}."
             )
-        words = tuple(lexicon.standing_for(group) or group for group in named)
-        return cls((named[0], named[1]), (words[0], words[1]), lexicon, prompt)
+        words = tuple(lexicon.word_for(group) or group for group in chosen)
+        return cls((chosen[0], chosen[1]), (words[0], words[1]), lexicon, prompt)
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """The question after the group, as numbers."""
+class GroupPrompt:
+    """The tokenized prompt for the group."""
 
-    ids: Tensor  # (1, tokens)
-    place: int  # of the mask
-    words: tuple[int, int]  # of the groups
+    # (1, tokens)
+    ids: Tensor
+    mask_index: int
+    # Token ids of the groups' words.
+    words: tuple[int, int]
 
     @classmethod
-    def read(cls, whom: Whom, reader: Reader) -> Prompt:
-        ids = reader.question(whom.prompt)
-        if ids.count(reader.mask) != 1:
-            raise PortrayalError(f"The question after the group has one [MASK]: {whom.prompt!r}.")
-        words = [reader.pieces(word) for word in whom.words]
-        long = [word for word, pieces in zip(whom.words, words, strict=True) if len(pieces) > 1]
-        if long:
+    def tokenize(cls, group_pair: GroupPair, tokenizer: Tokenizer) -> GroupPrompt:
+        ids = tokenizer.encode_prompt(group_pair.prompt)
+        if ids.count(tokenizer.mask_id) != 1:
+            raise PortrayalError(f"The prompt for the group has one [MASK]: {group_pair.prompt!r}.")
+        words = [tokenizer.tokenize_word(word) for word in group_pair.words]
+        multi_piece = [word for word, pieces in zip(group_pair.words, words, strict=True) if len(pieces) > 1]
+        if multi_piece:
             raise PortrayalError(
-                f"An attack in training aims at a word of one piece, and the model writes {long[0]!r} in several."
+                f"An attack in training targets a word of one token, and the tokenizer splits {multi_piece[0]!r}."
             )
-        return cls(torch.tensor([ids]), ids.index(reader.mask), (words[0][0], words[1][0]))
+        return cls(torch.tensor([ids]), ids.index(tokenizer.mask_id), (words[0][0], words[1][0]))
 
-    def on(self, device: str) -> Prompt:
+    def to(self, device: str) -> GroupPrompt:
         return replace(self, ids=self.ids.to(device))
 
 
 @dataclass(frozen=True)
-class Material:
-    pairs: Pairs
-    captions: Twins
-    sentences: Twins
-    prompt: Prompt
-    leaning: Tensor  # see `leanings`
-    counterfactuals: Tensor | None = None  # the pictures once more, with somebody of the other group
-    swapped: Tensor | None = None  # which have such another; None: all of them
-    counts: Counter[str] | None = None  # of texts, by whether they have a counterpart
+class TrainingData:
+    """Images with texts, their counterparts, and counterfactual images where a method needs them."""
+
+    pairs: ImageTextPairs
+    captions: Counterparts
+    sentences: Counterparts
+    prompt: GroupPrompt
+    # See `counterparts.logit_adjustment`.
+    logit_adjustment: Tensor
+    # The images with a person of the other group.
+    counterfactuals: Tensor | None = None
+    # Which images have a counterfactual; None: all.
+    has_counterfactual: Tensor | None = None
+    # Number of texts, by whether they have a counterpart.
+    counts: Counter[str] | None = None
 
     @classmethod
-    def made_from(
+    def from_texts(
         cls,
-        pictures: NDArray[np.uint8],
+        images: NDArray[np.uint8],
         captions: Sequence[Sequence[str]],
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
-        whom: Whom,
-        others: NDArray[np.uint8] | None = None,
-        swapped: NDArray[np.bool_] | None = None,
-    ) -> Material:
-        pairs = Pairs.made_from(pictures, captions, sentences, reader)
-        told, counts = twins_of(captions, pairs.captions, reader, whom.lexicon, whom.groups)
-        said, more = twins_of(sentences, pairs.sentences, reader, whom.lexicon, whom.groups)
-        counts.update(more)
-        if not counts[TWIN]:
+        tokenizer: Tokenizer,
+        group_pair: GroupPair,
+        counterfactuals: NDArray[np.uint8] | None = None,
+        has_counterfactual: NDArray[np.bool_] | None = None,
+    ) -> TrainingData:
+        pairs = ImageTextPairs.from_texts(images, captions, sentences, tokenizer)
+        caption_counterparts, counts = make_counterparts(
+            captions, pairs.captions, tokenizer, group_pair.lexicon, group_pair.groups
+        )
+        sentence_counterparts, sentence_counts = make_counterparts(
+            sentences, pairs.sentences, tokenizer, group_pair.lexicon, group_pair.groups
+        )
+        counts.update(sentence_counts)
+        if not counts[HAS_COUNTERPART]:
             raise PortrayalError(
-                f"No text names one of {' and '.join(whom.groups)} alone and can be said of the other: there is "
-                f"nothing to learn from."
+                f"No text names exactly one of {' and '.join(group_pair.groups)} and has a counterpart: there is "
+                f"nothing to train on."
             )
-        leaning = leanings([(pairs.captions, told), (pairs.sentences, said)], len(reader), reader.pad)
+        adjustment = logit_adjustment(
+            [(pairs.captions, caption_counterparts), (pairs.sentences, sentence_counterparts)],
+            len(tokenizer),
+            tokenizer.pad_id,
+        )
         return cls(
-            pairs, told, said, Prompt.read(whom, reader), leaning,
-            None if others is None else torch.from_numpy(others),
-            None if swapped is None else torch.from_numpy(swapped), counts,
+            pairs, caption_counterparts, sentence_counterparts, GroupPrompt.tokenize(group_pair, tokenizer), adjustment,
+            None if counterfactuals is None else torch.from_numpy(counterfactuals),
+            None if has_counterfactual is None else torch.from_numpy(has_counterfactual), counts,
         )  # fmt: skip
 
     @property
     def digest(self) -> str:
-        """Of what it has beside its pairs."""
-        whole = hashlib.blake2b(repr(self.prompt.words).encode(), digest_size=8)
-        twins = (self.captions.group, self.captions.ids, self.sentences.group, self.sentences.ids)
-        for part in (*twins, self.prompt.ids, self.leaning, self.counterfactuals, self.swapped):
+        """Digest of everything but the pairs."""
+        hasher = hashlib.blake2b(repr(self.prompt.words).encode(), digest_size=8)
+        counterparts = (self.captions.group, self.captions.ids, self.sentences.group, self.sentences.ids)
+        for part in (
+            *counterparts,
+            self.prompt.ids,
+            self.logit_adjustment,
+            self.counterfactuals,
+            self.has_counterfactual,
+        ):
             if part is not None:
-                whole.update(part.cpu().contiguous().numpy().tobytes())
-        return whole.hexdigest()
+                hasher.update(part.cpu().contiguous().numpy().tobytes())
+        return hasher.hexdigest()
 
-    def on(self, device: str) -> Material:
-        """All but the pairs, which the training moves itself."""
+    def to(self, device: str) -> TrainingData:
+        """Return the data on a device, except the pairs, which the training moves itself."""
         return replace(
             self,
-            captions=self.captions.on(device),
-            sentences=self.sentences.on(device),
-            prompt=self.prompt.on(device),
-            leaning=self.leaning.to(device),
+            captions=self.captions.to(device),
+            sentences=self.sentences.to(device),
+            prompt=self.prompt.to(device),
+            logit_adjustment=self.logit_adjustment.to(device),
             counterfactuals=None if self.counterfactuals is None else self.counterfactuals.to(device),
-            swapped=None if self.swapped is None else self.swapped.to(device),
+            has_counterfactual=None
+            if self.has_counterfactual is None
+            else self.has_counterfactual.to(device),
         )

@@ -1,4 +1,4 @@
-"""`python -m portrayal.models FOLDER`: do the trainings that wait in a folder, on the best device there is."""
+"""`python -m portrayal.models FOLDER`: train the pending tasks of a folder on the best available device."""
 
 from __future__ import annotations
 
@@ -9,31 +9,29 @@ import time
 from pathlib import Path
 
 from portrayal.errors import PortrayalError
-from portrayal.models.device import DEVICES, best_device
-from portrayal.models.text_classifiers.training_queue import carry_out
+from portrayal.models.device import DEVICES, resolve_device
+from portrayal.models.text_classifiers.training_queue import run_plan
 
 _LINES = 10  # of progress
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m portrayal.models", description=__doc__)
-    parser.add_argument("folder", type=Path, help="What was given as --cache-dir.")
-    parser.add_argument(
-        "--device", choices=DEVICES, default="auto", help="By default a GPU where there is one."
-    )
-    asked = parser.parse_args()
+    parser.add_argument("folder", type=Path, help="The folder given as --cache-dir.")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="By default a GPU if there is one.")
+    args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     started = time.perf_counter()
     try:
-        device = best_device(asked.device)
+        device = resolve_device(args.device)
         done = 0
-        for done, of in carry_out(asked.folder, device):
-            if done == of or done * _LINES // of > (done - 1) * _LINES // of:
-                logging.info("%s of %s trainings", done, of)
+        for done, total in run_plan(args.folder, device):
+            if done == total or done * _LINES // total > (done - 1) * _LINES // total:
+                logging.info("%s of %s training tasks", done, total)
     except PortrayalError as error:
         logging.error("%s", error)
         return 2
-    logging.info("%s trainings on %s in %.1f s", done, device, time.perf_counter() - started)
+    logging.info("%s training tasks on %s in %.1f s", done, device, time.perf_counter() - started)
     return 0
 
 

@@ -1,6 +1,6 @@
-"""What a model said of a text, kept on disk: a second run asks it nothing, and a run that broke off goes on.
+"""A disk cache of model outputs by text: a second run computes nothing again, and an interrupted run resumes.
 
-Each model has a file of its own, named by its digest. A file can be used by several processes at once.
+Each model has its own file, named by its digest. Several processes can use a file at once.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from portrayal.errors import InputError, PortrayalError, Problem
 
 Arrays = tuple[NDArray[Any], ...]
 
-_MARK = 0x50525459  # says that an SQLite file is one of these
-_PATIENCE = 60.0  # seconds that one process waits for another to write
-_ASKED = 500  # texts looked up by one statement; older SQLite takes no more than 999
-_TYPES = ("<f4", "<f8", "<i4", "<i8")
+_APPLICATION_ID = 0x50525459  # identifies an SQLite file as such a cache
+_LOCK_TIMEOUT = 60.0  # seconds that a process waits for another to write
+_LOOKUP_CHUNK = 500  # texts in one statement; older SQLite takes no more than 999
+_DTYPES = ("<f4", "<f8", "<i4", "<i8")
+# Names of the table and its columns are the file format: existing caches have them.
 _TABLE = """
     CREATE TABLE IF NOT EXISTS said (
         text BLOB NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, shape TEXT NOT NULL, content BLOB NOT NULL,
@@ -33,109 +34,111 @@ _TABLE = """
 """
 
 
-def default_folder() -> Path:
-    """Where things are kept unless a user says otherwise: $PORTRAYAL_CACHE, or the usual place for such files."""
-    if chosen := os.environ.get("PORTRAYAL_CACHE"):
-        return Path(chosen)
-    usual = os.environ.get("XDG_CACHE_HOME")
-    return (Path(usual) if usual else Path.home() / ".cache") / "portrayal"
+def default_cache_folder() -> Path:
+    """Return the default cache folder: $PORTRAYAL_CACHE, or the user's cache folder."""
+    if folder := os.environ.get("PORTRAYAL_CACHE"):
+        return Path(folder)
+    xdg_folder = os.environ.get("XDG_CACHE_HOME")
+    return (Path(xdg_folder) if xdg_folder else Path.home() / ".cache") / "portrayal"
 
 
 @dataclass(frozen=True)
-class Remembered:
-    """Arrays by text, for one model: of each text as many as the model makes, at least one."""
+class ResponseCache:
+    """Arrays by text for one model: for each text as many as the model returns, at least one."""
 
     folder: Path
-    digest: str  # of the model: a file holds what one model said
+    digest: str  # of the model
 
     @property
     def path(self) -> Path:
         return self.folder / f"{self.digest}.sqlite"
 
-    def through(
+    def get_or_compute(
         self,
         texts: Sequence[str],
-        make: Callable[[list[str]], Iterable[Sequence[NDArray[Any]]]],
+        compute: Callable[[list[str]], Iterable[Sequence[NDArray[Any]]]],
         chunk: int = 2_000,
     ) -> list[Arrays]:
-        """The arrays of each text, in the order given; `make` is asked for those not known, some at a time."""
+        """Return the arrays of each text, in order; `compute` is called for the missing ones, `chunk` at a time."""
         known = self.get(texts)
-        # Sorted, so that a model that works in batches meets the same ones whatever the order of the texts.
+        # Sorted, so that a model gets the same batches whatever the order of the texts.
         missing = sorted(set(texts) - known.keys())
         for start in range(0, len(missing), chunk):
-            some = missing[start : start + chunk]
-            made = {text: tuple(arrays) for text, arrays in zip(some, make(some), strict=True)}
-            self.put(made)
-            known |= made
+            batch = missing[start : start + chunk]
+            computed = {text: tuple(arrays) for text, arrays in zip(batch, compute(batch), strict=True)}
+            self.put(computed)
+            known |= computed
         return [known[text] for text in texts]
 
     def get(self, texts: Iterable[str]) -> dict[str, Arrays]:
-        """What is known of these texts; those of which nothing is known are left out."""
+        """Return the cached arrays of these texts; texts that are not cached are left out."""
         if not self.path.exists():
             return {}
         keys = {_key(text): text for text in texts}
-        found: dict[str, list[NDArray[Any]]] = {}
+        arrays_of: dict[str, list[NDArray[Any]]] = {}
         with self._open() as file:
-            asked = list(keys)
-            for start in range(0, len(asked), _ASKED):
-                some = asked[start : start + _ASKED]
+            key_list = list(keys)
+            for start in range(0, len(key_list), _LOOKUP_CHUNK):
+                batch = key_list[start : start + _LOOKUP_CHUNK]
                 rows = file.execute(
-                    f"SELECT text, type, shape, content FROM said WHERE text IN ({','.join('?' * len(some))}) "
+                    f"SELECT text, type, shape, content FROM said WHERE text IN ({','.join('?' * len(batch))}) "
                     "ORDER BY text, place",
-                    some,
+                    batch,
                 )
-                for key, kind, shape, content in rows:
-                    found.setdefault(keys[key], []).append(_array(kind, shape, content))
-        return {text: tuple(arrays) for text, arrays in found.items()}
+                for key, dtype, shape, content in rows:
+                    arrays_of.setdefault(keys[key], []).append(_array(dtype, shape, content))
+        return {text: tuple(arrays) for text, arrays in arrays_of.items()}
 
-    def put(self, made: Mapping[str, Sequence[NDArray[Any]]]) -> None:
-        """Keep the arrays of these texts, all or none; what was known of them is replaced."""
+    def put(self, arrays_of: Mapping[str, Sequence[NDArray[Any]]]) -> None:
+        """Cache the arrays of these texts, all or none; earlier ones are replaced."""
         rows = [
-            (_key(text), place, *_row(array))
-            for text, arrays in made.items()
-            for place, array in enumerate(arrays)
+            (_key(text), position, *_row(array))
+            for text, arrays in arrays_of.items()
+            for position, array in enumerate(arrays)
         ]
         with self._open() as file:
             file.execute("BEGIN IMMEDIATE")
-            file.executemany("DELETE FROM said WHERE text = ?", [(_key(text),) for text in made])
+            file.executemany("DELETE FROM said WHERE text = ?", [(_key(text),) for text in arrays_of])
             file.executemany("INSERT INTO said VALUES (?, ?, ?, ?, ?)", rows)
             file.execute("COMMIT")
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """The file, made if it is not there, and closed in the end: what is not committed is undone."""
+        """Open the file, and create it if needed; uncommitted changes are rolled back."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(self.path, _PATIENCE, isolation_level=None)) as file:
-                self._check(file)
+            with contextlib.closing(sqlite3.connect(self.path, _LOCK_TIMEOUT, isolation_level=None)) as file:
+                self._check_or_create(file)
                 yield file
-        except (OSError, sqlite3.OperationalError) as error:  # the file itself may be well, and only locked
+        except (OSError, sqlite3.OperationalError) as error:  # the file itself may be valid, and only locked
             raise PortrayalError(
-                f"{self.path}, which keeps what a model said of texts, cannot be used ({error}). Set PORTRAYAL_CACHE "
-                "to keep such files in another folder."
+                f"{self.path}, a cache of model outputs, cannot be used ({error}). Set PORTRAYAL_CACHE "
+                "to another folder."
             ) from error
         except (sqlite3.Error, ValueError, TypeError) as error:
-            raise self._broken(f"something else ({error})") from error
+            raise self._invalid_file(f"something else ({error})") from error
 
-    def _check(self, file: sqlite3.Connection) -> None:
-        """Refuse a file that others made, before anything is written to it."""
-        if self._mark(file) == _MARK:
+    def _check_or_create(self, file: sqlite3.Connection) -> None:
+        """Refuse a file that is not a cache before anything is written to it; create the table in a new one."""
+        if self._application_id(file) == _APPLICATION_ID:
             return
-        file.execute("BEGIN IMMEDIATE")  # from here on no other process can make it at the same time
+        file.execute("BEGIN IMMEDIATE")  # from here on no other process can create it at the same time
         (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if self._mark(file) != _MARK:
+        if self._application_id(file) != _APPLICATION_ID:
             if tables:
-                raise self._broken("a database of something else")
-            file.execute(f"PRAGMA application_id = {_MARK}")
+                raise self._invalid_file("another database")
+            file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             file.execute(_TABLE)
         file.execute("COMMIT")
 
     @staticmethod
-    def _mark(file: sqlite3.Connection) -> int:
+    def _application_id(file: sqlite3.Connection) -> int:
         return int(file.execute("PRAGMA application_id").fetchone()[0])
 
-    def _broken(self, found: str) -> InputError:
-        return InputError([Problem(str(self.path), "what a model said of texts (it can be deleted)", found)])
+    def _invalid_file(self, description: str) -> InputError:
+        return InputError(
+            [Problem(str(self.path), "a cache of model outputs (it can be deleted)", description)]
+        )
 
 
 def _key(text: str) -> bytes:
@@ -143,14 +146,14 @@ def _key(text: str) -> bytes:
 
 
 def _row(array: NDArray[Any]) -> tuple[str, str, bytes]:
-    kind = array.dtype.newbyteorder("<").str
-    if kind not in _TYPES:
-        raise ValueError(f"arrays of {array.dtype} are not kept")
-    return kind, ",".join(map(str, array.shape)), array.astype(kind).tobytes()
+    dtype = array.dtype.newbyteorder("<").str
+    if dtype not in _DTYPES:
+        raise ValueError(f"arrays of {array.dtype} are not supported")
+    return dtype, ",".join(map(str, array.shape)), array.astype(dtype).tobytes()
 
 
-def _array(kind: str, shape: str, content: bytes) -> NDArray[Any]:
-    if kind not in _TYPES:
-        raise ValueError(f"an array of {kind!r}")
-    size = [int(length) for length in shape.split(",") if length]
-    return np.frombuffer(content, dtype=kind).reshape(size).copy()
+def _array(dtype: str, shape: str, content: bytes) -> NDArray[Any]:
+    if dtype not in _DTYPES:
+        raise ValueError(f"an array of {dtype!r}")
+    dimensions = [int(length) for length in shape.split(",") if length]
+    return np.frombuffer(content, dtype=dtype).reshape(dimensions).copy()

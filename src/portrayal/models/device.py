@@ -1,4 +1,4 @@
-"""Where a neural model runs."""
+"""The device that a neural model runs on."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from portrayal.errors import PortrayalError, need
 DEVICES = ("auto", "cpu", "cuda")
 
 
-def best_device(asked: str = "auto") -> str:
-    """The device asked for, if it is there; else a GPU before a processor."""
+def resolve_device(device: str = "auto") -> str:
+    """Return the requested device, if it is available; for "auto" a GPU if there is one."""
     torch = need("torch", "neural", "A neural model")
-    there = torch.cuda.is_available()
-    if asked == "cuda" and not there:
-        raise PortrayalError("The device 'cuda' was asked for, and PyTorch sees no such GPU here.")
-    return "cuda" if there and asked != "cpu" else "cpu"
+    has_cuda = torch.cuda.is_available()
+    if device == "cuda" and not has_cuda:
+        raise PortrayalError("The device 'cuda' was requested, but PyTorch finds no GPU.")
+    return "cuda" if has_cuda and device != "cpu" else "cpu"

@@ -1,4 +1,4 @@
-"""Named entities in captions, found by a pipeline of spaCy."""
+"""Named entities in captions, recognized by a spaCy pipeline."""
 
 from __future__ import annotations
 
@@ -7,48 +7,56 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from portrayal.errors import PortrayalError, need
-from portrayal.models.packaged import located
+from portrayal.models.packaged import packaged_path
 
-# What is the name of something particular. Dates, numbers, amounts and languages are entities to spaCy, not names.
-_NAMES = frozenset(("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW"))
-_NOT_NEEDED = ("parser", "lemmatizer", "tagger", "attribute_ruler", "senter")  # by the entities, and slow
-_TOGETHER = 256
+# Names of particular things. Dates, numbers, amounts and languages are entities in spaCy, but not names.
+_ENTITY_LABELS = frozenset(
+    ("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW")
+)
+# not needed for entities, and slow
+_EXCLUDED_PIPES = ("parser", "lemmatizer", "tagger", "attribute_ruler", "senter")
+_BATCH_SIZE = 256
 
 
 class Entity(NamedTuple):
     text: str
-    kind: str  # as spaCy calls it, lower case: person, gpe, org; norp: nationalities, religious and political groups
+    # spaCy's label in lower case: person, gpe, org; norp: nationalities, religious and political groups
+    kind: str
 
 
 class EntityPipeline:
-    """A pipeline of spaCy: by name where it is installed, by folder, or one that comes as a package."""
+    """A spaCy pipeline: an installed one by name, a folder, or one that comes as a package."""
 
     def __init__(self, name: str):
         spacy = need("spacy", "nlp", "Finding entities with spaCy")
         self.name = name
         try:
-            self._pipeline: Any = spacy.load(located(name), exclude=list(_NOT_NEEDED))
+            self._pipeline: Any = spacy.load(packaged_path(name), exclude=list(_EXCLUDED_PIPES))
         except OSError:
             raise PortrayalError(
-                f"There is no pipeline of spaCy called '{name}': name one that is installed, such as en_core_web_sm "
+                f"There is no spaCy pipeline '{name}': name one that is installed, such as en_core_web_sm "
                 f"(python -m spacy download en_core_web_sm), or the folder of one."
             ) from None
 
     @property
     def label(self) -> str:
-        """How settings name it."""
-        about = self._pipeline.meta
-        return f"{about.get('lang', '')}_{about.get('name', self.name)}@{about.get('version', '')}"
+        """The name in settings."""
+        meta = self._pipeline.meta
+        return f"{meta.get('lang', '')}_{meta.get('name', self.name)}@{meta.get('version', '')}"
 
-    def find(self, captions: Sequence[str]) -> list[tuple[Entity, ...]]:
-        """The names in each caption, in the order in which they stand there."""
+    def find_entities(self, captions: Sequence[str]) -> list[tuple[Entity, ...]]:
+        """Return the named entities of each caption, in their order."""
         return [
-            tuple(Entity(found.text, found.label_.lower()) for found in read.ents if found.label_ in _NAMES)
-            for read in self._pipeline.pipe(captions, batch_size=_TOGETHER)
+            tuple(
+                Entity(entity.text, entity.label_.lower())
+                for entity in doc.ents
+                if entity.label_ in _ENTITY_LABELS
+            )
+            for doc in self._pipeline.pipe(captions, batch_size=_BATCH_SIZE)
         ]
 
 
 @cache
-def entity_pipeline(name: str) -> EntityPipeline:
-    """Loaded once."""
+def load_entity_pipeline(name: str) -> EntityPipeline:
+    """Return the pipeline, loaded once."""
     return EntityPipeline(name)

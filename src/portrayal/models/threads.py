@@ -1,4 +1,4 @@
-"""How many threads PyTorch computes with: one where a network is small, whose threads wait longer than they work."""
+"""The number of PyTorch threads: one for small networks, whose threads wait longer than they compute."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 
 import torch
 
-SMALL = 20_000_000  # weights; the lab's networks have about a million, ViLT and ALBEF more than a hundred
+# parameters; the lab's networks have about a million, ViLT and ALBEF more than a hundred million
+SMALL_NETWORK = 20_000_000
 
 
 @contextmanager
-def fitting_threads(network: Any) -> Iterator[None]:
-    """One thread for a small network on a processor, and as before when it is done; others keep what they have."""
-    weights = list(network.parameters()) if isinstance(network, torch.nn.Module) else []
-    on_processor = all(part.device.type == "cpu" for part in weights)
-    if not weights or not on_processor or sum(part.numel() for part in weights) > SMALL:
+def limit_threads(network: Any) -> Iterator[None]:
+    """Use one thread for a small network on a CPU, and restore the number afterwards; leave others alone."""
+    parameters = list(network.parameters()) if isinstance(network, torch.nn.Module) else []
+    on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
+    if not parameters or not on_cpu or sum(parameter.numel() for parameter in parameters) > SMALL_NETWORK:
         yield
         return
-    before = torch.get_num_threads()
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_threads)

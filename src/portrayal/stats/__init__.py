@@ -12,7 +12,7 @@ from portrayal.stats.bootstrap import (
     resampler,
     sorted_clusters,
 )
-from portrayal.stats.clusters import clustered_variance, learning_variance, multiway_variance
+from portrayal.stats.clusters import clustered_variance, multiway_variance, training_variance
 from portrayal.stats.compare import (
     Difference,
     interval_difference,
@@ -23,25 +23,22 @@ from portrayal.stats.compare import (
 from portrayal.stats.firth import Coefficient, firth
 from portrayal.stats.mover import Interval, correlation_of, difference
 from portrayal.stats.multiplicity import benjamini_hochberg, holm
+from portrayal.stats.p_values import MIN_P, bootstrap_p, floored_p, normal_p
 from portrayal.stats.permutation import (
-    LEAST_P,
     PERMUTATIONS,
-    bootstrap_p,
-    bounded_p,
+    cluster_permutations,
     noise_floor,
-    normal_p,
     permutation_p,
     permutation_test,
     permutations,
-    permuted,
 )
 from portrayal.stats.power import minimum_detectable_effect
 from portrayal.stats.rates import clustered_wilson, rate, wilson, wilson_of_sums
 from portrayal.stats.seeds import replicates_over_seeds
 
 __all__ = [
-    "LEAST_P",
     "LEVEL",
+    "MIN_P",
     "PERMUTATIONS",
     "RESAMPLES",
     "Coefficient",
@@ -52,7 +49,7 @@ __all__ = [
     "benjamini_hochberg",
     "bootstrap",
     "bootstrap_p",
-    "bounded_p",
+    "cluster_permutations",
     "clustered_variance",
     "clustered_wilson",
     "column_sums",
@@ -60,9 +57,9 @@ __all__ = [
     "difference",
     "divide_columns",
     "firth",
+    "floored_p",
     "holm",
     "interval_difference",
-    "learning_variance",
     "mcnemar_difference",
     "minimum_detectable_effect",
     "multiway_variance",
@@ -73,11 +70,11 @@ __all__ = [
     "permutation_p",
     "permutation_test",
     "permutations",
-    "permuted",
     "rate",
     "replicates_over_seeds",
     "resampler",
     "sorted_clusters",
+    "training_variance",
     "unpaired_difference",
     "wilson",
     "wilson_of_sums",

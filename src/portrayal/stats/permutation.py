@@ -1,4 +1,4 @@
-"""Is it more than chance? p values from permutations, from draws, and the noise under a mean of absolute values."""
+"""Permutation tests, and the noise floor of a mean of absolute values."""
 
 from __future__ import annotations
 
@@ -7,137 +7,105 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
-from portrayal.stats.bootstrap import LEVEL, Array
+from portrayal.stats.bootstrap import Array
 
-Places = NDArray[np.int64]
-Statistic = Callable[[Places], Array]  # of entries in some order, as many columns as there are questions
+Indices = NDArray[np.int64]
+Statistic = Callable[[Indices], Array]  # from an order of the entries to one value per column
 
 PERMUTATIONS = 1000
-AT_MOST = 10  # times as many permutations where p lies close to the threshold
+MAX_FACTOR = 10  # up to so many times more permutations where p lies close to the threshold
 _THRESHOLD = 0.05
-_SURE = 2.6  # standard errors: one of a hundred such p would fall on the other side
-LEAST_P = 1e-6  # of tests that approximate a tail
+_MARGIN = 2.6  # standard errors: one p of a hundred would fall on the other side of the threshold
 
 
 def permutation_p(observed: Array, null: Array) -> Array:
-    """(1 + draws at least as far as observed) / (1 + draws), per column; `null` is (draws, columns).
+    """Permutation p of each column: (1 + permutations at least as extreme) / (1 + permutations).
 
-    nan where the observed value is undefined; an undefined draw counts as having reached it.
+    `null` is (permutations, columns). nan where the observed value is undefined; an undefined permutation counts as
+    extreme.
     """
-    reached = np.sum(~(null < observed[None, :] - 1e-12), axis=0)
-    p: Array = np.where(np.isfinite(observed), (1 + reached) / (1 + len(null)), np.nan)
+    as_extreme = np.sum(~(null < observed[None, :] - 1e-12), axis=0)
+    p: Array = np.where(np.isfinite(observed), (1 + as_extreme) / (1 + len(null)), np.nan)
     return p
 
 
 def permutation_test(
-    statistic: Statistic, clusters: int | Places, seed: int, n_permutations: int = PERMUTATIONS
+    statistic: Statistic, clusters: int | Indices, seed: int, n_permutations: int = PERMUTATIONS
 ) -> Array:
-    """p of each column of `statistic`, from permutations of entries (how many there are), or of clusters of them.
+    """Permutation p of each column of `statistic`.
 
-    A p that lies so close to .05 that other permutations could put it on the other side would depend on the seed.
-    Permutations then go on, up to AT_MOST times as many.
+    Parameters
+    ----------
+    statistic
+        From an order of the entries to one value per column; larger is more extreme.
+    clusters
+        The number of entries to permute, or the cluster of each entry: clusters are then permuted as a whole.
+    seed
+        Seed of the permutations.
+    n_permutations
+        How many at first. Where p lies so close to .05 that it could fall on the other side with another seed, up to
+        MAX_FACTOR times as many are used.
     """
     if isinstance(clusters, int):
         observed, permute = statistic(np.arange(clusters)), partial(permutations, statistic, clusters, seed)
     else:
-        observed, permute = statistic(np.arange(len(clusters))), partial(permuted, statistic, clusters, seed)
+        observed, permute = (
+            statistic(np.arange(len(clusters))),
+            partial(cluster_permutations, statistic, clusters, seed),
+        )
     null = permute(n_permutations)
     while True:
         p = permutation_p(observed, null)
         error = np.sqrt(p * (1 - p) / (1 + len(null)))
-        if len(null) >= AT_MOST * n_permutations or not np.any(np.abs(p - _THRESHOLD) < _SURE * error):
+        if len(null) >= MAX_FACTOR * n_permutations or not np.any(np.abs(p - _THRESHOLD) < _MARGIN * error):
             return p
-        null = np.concatenate([null, permute(min(2 * len(null), AT_MOST * n_permutations), len(null))])
+        null = np.concatenate([null, permute(min(2 * len(null), MAX_FACTOR * n_permutations), len(null))])
 
 
 def permutations(
-    statistic: Statistic, size: int, seed: int, n_permutations: int = PERMUTATIONS, start: int = 0
+    statistic: Statistic, n_entries: int, seed: int, n_permutations: int = PERMUTATIONS, start: int = 0
 ) -> Array:
-    """The statistic under shuffled places: (draws, columns). Draw k is the same whatever is drawn around it.
+    """The statistic under permuted entries: (permutations, columns).
 
-    The first `start` draws are left out.
+    Permutation k depends on the seed and k only. The first `start` permutations are left out.
     """
     return np.array(
         [
-            statistic(np.random.default_rng([seed, draw]).permutation(size))
-            for draw in range(start, n_permutations)
+            statistic(np.random.default_rng([seed, index]).permutation(n_entries))
+            for index in range(start, n_permutations)
         ]
     )
 
 
-def permuted(
-    statistic: Statistic, clusters: Places, seed: int, n_permutations: int = PERMUTATIONS, start: int = 0
+def cluster_permutations(
+    statistic: Statistic, clusters: Indices, seed: int, n_permutations: int = PERMUTATIONS, start: int = 0
 ) -> Array:
-    """The statistic when what belongs to entries is dealt out anew, clusters as a whole: (draws, columns).
+    """The statistic when clusters of entries are permuted as a whole: (permutations, columns).
 
-    A cluster takes what another one of its size had, in any order: entries of one cluster are alike, and dealing them
-    one by one would make chance look smaller than it is. Where every cluster has one entry, these are permutations.
+    A cluster takes the entries of another cluster of its size, in any order. Entries of one cluster are alike, so that
+    permuting them one by one would make the null too narrow. With one entry per cluster this is `permutations`.
     """
     order = np.argsort(clusters, kind="stable")
     sizes = np.unique(clusters[order], return_counts=True)[1]
     starts = np.cumsum(sizes) - sizes
     blocks = [order[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
-    made = []
-    for draw in range(start, n_permutations):
-        rng = np.random.default_rng([seed, draw])
-        dealt = np.empty(len(clusters), dtype=np.int64)
+    null = []
+    for index in range(start, n_permutations):
+        rng = np.random.default_rng([seed, index])
+        permuted = np.empty(len(clusters), dtype=np.int64)
         for block in blocks:
-            dealt[block] = rng.permuted(block[rng.permutation(len(block))], axis=1)
-        made.append(statistic(dealt))
-    return np.array(made)
-
-
-def bootstrap_p(replicates: Array, null: float = 0.0, level: float = LEVEL) -> float | None:
-    """Two-sided p of a value against `null` from its bootstrap resamples; None where too few of them are defined.
-
-    It inverts the percentile interval: p is below 1 - level only where the interval excludes `null`. Inside the
-    interval p is twice the share of resamples beyond `null`, with one added to them, which matters where they are few.
-    Outside, hardly any are left to count (one of a thousand would make .002 into .004), so that the tail goes on from
-    the interval's end as a normal one, with the spread that the resamples have on that side of their median. Never
-    below LEAST_P: a thousand resamples do not know a tail that far out.
-    """
-    known = np.sort(replicates[np.isfinite(replicates)])
-    if len(known) < 2 or len(known) < 0.95 * len(replicates):
-        return None
-    levels = np.arange(1, len(known) + 1) / (len(known) + 1)
-    below = float(np.interp(null, known, levels))
-    above = float(np.interp(-null, -known[::-1], levels))
-    edge = max((1 - level) / 2, float(levels[0]))
-    if min(below, above) > edge:
-        return min(1.0, 2 * min(below, above))
-    if known[0] == known[-1]:  # all alike: how far others might have differed is not known
-        return 2 / (1 + len(known))
-    towards, target = (known, null) if below < above else (-known[::-1], -null)  # `null` lies below them
-    median = float(np.median(towards))
-    spread = float(np.sqrt(np.mean((towards[towards <= median] - median) ** 2)))
-    spread = spread if spread > 0 else float(towards.std(ddof=1))
-    distance = float(np.interp(edge, levels, towards)) - target
-    return bounded_p(2 * float(ndtr(float(ndtri(edge)) - distance / spread)))
-
-
-def normal_p(z: float) -> float:
-    """Two-sided p of a standard normal score.
-
-    >>> round(normal_p(3.77), 5)
-    0.00016
-    """
-    return bounded_p(2 * float(ndtr(-abs(z))))
-
-
-def bounded_p(p: float) -> float:
-    """p, or LEAST_P where it is smaller: so far out an approximated tail is a guess."""
-    return max(p, LEAST_P)
+            permuted[block] = rng.permuted(block[rng.permutation(len(block))], axis=1)
+        null.append(statistic(permuted))
+    return np.array(null)
 
 
 def noise_floor(
     values: Array, items: NDArray[np.int64], seed: int, n_permutations: int = PERMUTATIONS
 ) -> float:
-    """What the mean over items of |mean of the item's values| would be if signs meant nothing.
+    """Noise floor: the expected mean over items of |mean of the item's values| under random signs.
 
-    A mean of absolute values is above 0 without any bias; this is how far above. Signs are flipped value by
-    value. The excess is the observed mean less this floor.
+    A mean of absolute values is above 0 without any bias. The excess is the observed mean minus this floor.
     """
     counts = np.bincount(items)
     present = counts > 0

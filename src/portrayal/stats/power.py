@@ -1,4 +1,4 @@
-"""What a study of this size could have seen."""
+"""The minimum detectable effect of a study of this size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ POWER = 0.8
 
 
 def minimum_detectable_effect(standard_error: float, level: float = LEVEL, power: float = POWER) -> float:
-    """The smallest true effect that a two-sided test at this level finds with this probability.
+    """The minimum detectable effect (MDE): the smallest effect that a two-sided test finds with this power.
 
     >>> round(minimum_detectable_effect(1.0), 2)
     2.8

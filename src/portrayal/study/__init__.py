@@ -1,4 +1,4 @@
-"""What is audited: the study, its folder on disk, and the importers that make one."""
+"""The audited data: the study, its folder on disk, and the importers that create one."""
 
 from portrayal.study.folder import count_parts, read_part, read_study, write_study
 from portrayal.study.study import COMBINED, Study

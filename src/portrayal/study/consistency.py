@@ -1,4 +1,4 @@
-"""What several tables or files of one study must agree on: spellings, labels, and the images they are about."""
+"""Consistency between tables and files of a study: spellings, labels and images."""
 
 from __future__ import annotations
 
@@ -7,54 +7,59 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from portrayal.errors import Problems, counted, shown
-from portrayal.study.tables import CERTAINTY, RANKINGS
-from portrayal.study.validation import mapped_by_import
+from portrayal.study.tables import CERTAINTY_SUFFIX, RANKINGS
+from portrayal.study.validation import suggest_import_map
 
 
-def one_spelling(
+def drop_inconsistent_spellings(
     parts: Sequence[pl.DataFrame],
     paths: Sequence[object],
     problems: Problems,
-    way_out: Callable[[str, str, str], str] = mapped_by_import,
+    suggest: Callable[[str, str, str], str] = suggest_import_map,
 ) -> list[pl.DataFrame]:
-    """The files of one table, less labels that an earlier file spells otherwise: one problem for a column of a file.
+    """Drop labels that an earlier file of the table spells differently. One problem per column and file.
 
-    Within each file this was checked with its lines. `way_out` says what to do, by column, value and group.
+    Spellings within a file were checked before, with line numbers. `suggest` returns the advice for a column, value and
+    group.
     """
     first: dict[tuple[str, str], str] = {}
-    made = []
+    unified = []
     for part, path in zip(parts, paths, strict=True):
         for name in part.columns:
-            if name in RANKINGS or name.endswith(CERTAINTY):
+            if name in RANKINGS or name.endswith(CERTAINTY_SUFFIX):
                 continue
             groups = part[name].drop_nulls().unique(maintain_order=True)
-            others = [one for one in groups if first.setdefault((name, one.casefold()), one) != one]
-            if others:
-                group = first[name, others[0].casefold()]
-                count = int(part[name].is_in(others).sum())
+            deviating = [
+                value for value in groups if first.setdefault((name, value.casefold()), value) != value
+            ]
+            if deviating:
+                group = first[name, deviating[0].casefold()]
+                count = int(part[name].is_in(deviating).sum())
                 problems.note(
                     path,
                     f"the group {group!r} of '{name}' spelt as in another file",
-                    f"{shown(others[0])} ({count:,} such labels in all; {way_out(name, others[0], group)})",
+                    f"{shown(deviating[0])} ({count:,} such labels in all; {suggest(name, deviating[0], group)})",
                     count=count,
                 )
-                part = part.with_columns(pl.when(~pl.col(name).is_in(others)).then(pl.col(name)).alias(name))
-        made.append(part)
-    return made
+                part = part.with_columns(
+                    pl.when(~pl.col(name).is_in(deviating)).then(pl.col(name)).alias(name)
+                )
+        unified.append(part)
+    return unified
 
 
-def joined_attributes(
+def join_attributes(
     parts: Sequence[pl.DataFrame], paths: Sequence[object], problems: Problems
 ) -> pl.DataFrame:
-    """Several tables of labels as one row per image; where two speak of the same label they must agree."""
+    """Join tables of labels into one row per image. Labels in several tables must agree."""
     joined = parts[0]
     for part, path in zip(parts[1:], paths[1:], strict=True):
-        again = {name: f"{name}\N{NULL}again" for name in part.columns if name in joined.columns}
-        del again["image_id"]
+        repeated = {name: f"{name}\N{NULL}again" for name in part.columns if name in joined.columns}
+        del repeated["image_id"]
         joined = joined.join(
-            part.rename(again), on="image_id", how="full", coalesce=True, maintain_order="left_right"
+            part.rename(repeated), on="image_id", how="full", coalesce=True, maintain_order="left_right"
         )
-        for name, other in again.items():
+        for name, other in repeated.items():
             for image, first, second in (
                 joined.filter(pl.col(name) != pl.col(other)).select("image_id", name, other).rows()
             ):
@@ -65,15 +70,15 @@ def joined_attributes(
     return joined
 
 
-def one_label_an_item(
+def drop_conflicting_labels(
     rankings: pl.DataFrame, attributes: pl.DataFrame | None, path: object, problems: Problems
 ) -> pl.DataFrame:
-    """The rankings, less labels that say of an item what another row, or the table of labels, says otherwise.
+    """Drop labels of ranked items that contradict another row or the table of labels. One problem per column.
 
-    Else one audit would count an image as one group in a search and as another in its captions. One problem a column.
+    Otherwise an audit would count an image as one group in rankings and as another in captions.
     """
     for name in rankings.columns:
-        if name in RANKINGS or name.endswith(CERTAINTY):
+        if name in RANKINGS or name.endswith(CERTAINTY_SUFFIX):
             continue
         labelled = [rankings.select("image_id", name)]
         if attributes is not None and name in attributes.columns:
@@ -96,22 +101,23 @@ def one_label_an_item(
     return rankings
 
 
-def refuse_repeats(frame: pl.DataFrame, path: object, problems: Problems) -> None:
-    """Within one file this was checked with its lines; here two files gave the same system's caption, or ranked the
-    same item for the same query.
+def refuse_duplicates(frame: pl.DataFrame, path: object, problems: Problems) -> None:
+    """Raise an error if two files have the same caption of a system, or the same item of a query.
+
+    Duplicates within a file were checked before, with line numbers.
     """
     key = ["query", "system", "image_id"] if "query" in frame.columns else ["image_id", "system", "sample"]
-    repeated = frame.filter(frame.select(key).is_duplicated())
-    if repeated.height:
-        row = repeated.row(0, named=True)
+    duplicates = frame.filter(frame.select(key).is_duplicated())
+    if duplicates.height:
+        row = duplicates.row(0, named=True)
         found = f"image {row['image_id']} of system {row['system']!r} in more than one file"
         raise problems.stop(path, f"each ({', '.join(key)}) once", f"{found} (name the systems apart)")
 
 
-def must_share_images(
+def require_shared_images(
     frame: pl.DataFrame, images: pl.Series, path: object, what: str, problems: Problems
 ) -> None:
-    """A table of which no row is about an image of the study is a mistake, most often in how ids are written."""
+    """Raise an error if no row is about an image of the study, most often because ids are written differently."""
     if frame.height and images.len() and not frame.get_column("image_id").is_in(images.implode()).any():
         raise problems.stop(
             path,

@@ -1,4 +1,4 @@
-"""A study on disk: a folder with `study.toml`, which names the files of its tables."""
+"""Read and write a study's folder: `study.toml` and the files of its tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from portrayal.documents import Unreadable, is_unicode, parse_json, read_toml, writable
+from portrayal.documents import DocumentError, is_unicode, parse_json, read_toml, writable
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, shown
 from portrayal.files import replacing, write_text
 from portrayal.study import consistency, tables
@@ -19,51 +19,61 @@ from portrayal.study.formats import read_raw
 from portrayal.study.formats.raw_table import read_text
 from portrayal.study.group_names import GroupNames, check_mapping
 from portrayal.study.study import TABLES, Study
-from portrayal.study.truncation import shortened
+from portrayal.study.truncation import truncate_captions
 
 STUDY_FILE = "study.toml"
 SCHEMA = "portrayal.study/1"
 _FILES = {table: f"{table}.{'csv' if table in ('attributes', 'people') else 'parquet'}" for table in TABLES}
 _VOCABULARIES = "vocabularies"
-_FREE_TEXT = "leave the column out of the file"
+_DROP_COLUMN = "leave the column out of the file"
 _KEYS = {"schema", "name", "images", "left_out", "vocabularies", "mapped", *TABLES}
 
 
 def read_study(path: Path | str, *, skip_bad: bool = False, strict: bool = False) -> Study:
-    """Read a study's folder (or its `study.toml`).
+    """Read a study from its folder.
 
-    Every file is read to its end before an error is raised, so that one run tells all that is wrong.
-    `skip_bad` leaves bad rows out instead. `strict` also refuses groups that hold a single image.
+    Parameters
+    ----------
+    path : Path or str
+        The study's folder or its `study.toml`.
+    skip_bad : bool
+        Leave out bad rows. By default all files are read to the end and one error reports all problems.
+    strict : bool
+        Also treat groups with a single image as problems.
+
+    Returns
+    -------
+    Study
     """
     problems = Problems(skip_bad)
-    study = read_study_noting(Path(path), problems, strict=strict)
+    study = read_study_collecting(Path(path), problems, strict=strict)
     problems.settle()
     return study
 
 
 def read_part(path: Path | str, part: int) -> Study:
-    """One part of a study that is too large to be held at once, counted from 0."""
+    """Read one part of a study that is too large for memory. Parts are counted from 0."""
     problems = Problems()
-    study = read_study_noting(Path(path), problems, part=part)
+    study = read_study_collecting(Path(path), problems, part=part)
     problems.settle()
     return study
 
 
 def count_parts(path: Path | str) -> int:
-    """In how many parts a study can be read: as many as there are files in its list of captions.
+    """Number of parts in which a study can be read: the number of files in its list of captions.
 
-    The first file of each table belongs to the first part, and so on; a table with one file belongs to every part. All
-    that is said of an image is in one part.
+    The first file of each table belongs to the first part, and so on. A table with one file belongs to every part. All
+    rows of an image must be in one part.
     """
     path = Path(path)
     path = path if path.name == STUDY_FILE and path.is_file() else path / STUDY_FILE
-    settings = _settings(path)
+    settings = _read_settings(path)
     listed = {
-        table: len(_files(path, table, settings[table]))
+        table: len(_listed_files(path, table, settings[table]))
         for table in TABLES
         if isinstance(settings.get(table), list)
     }
-    listed.pop("rankings", None)  # a list is about images of all parts, so it belongs to none
+    listed.pop("rankings", None)  # rankings are of images of all parts, so they belong to none
     parts = listed.get("captions", 1)
     for table, files in listed.items():
         if files not in (1, parts):
@@ -72,111 +82,131 @@ def count_parts(path: Path | str) -> int:
     return parts
 
 
-def read_study_noting(
+def read_study_collecting(
     path: Path, problems: Problems, *, strict: bool = False, part: int | None = None
 ) -> Study:
-    """Like `read_study`, leaving it to the caller to settle what was noted; with `part`, that part of it."""
+    """Read a study or one part of it, collecting problems for the caller to settle."""
     path = path if path.name == STUDY_FILE and path.is_file() else path / STUDY_FILE
-    settings = _settings(path)
+    settings = _read_settings(path)
     folder = path.parent
-    mapped = _mapped(path, settings.get("mapped", {}))
-    meaning = GroupNames.recorded(mapped)
+    mapped = _check_mapped(path, settings.get("mapped", {}))
+    group_names = GroupNames.from_recorded(mapped)
     readers: dict[str, Callable[[Path, str | None], pl.DataFrame]] = {
-        "captions": lambda file, system: tables.captions(read_raw(file, problems), system, problems),
-        "references": lambda file, _: tables.references(read_raw(file, problems), problems),
-        "attributes": lambda file, _: tables.attributes(read_raw(file, problems), problems, meaning=meaning),
-        "people": lambda file, _: tables.people(read_raw(file, problems), problems),
-        "objects": lambda file, _: tables.objects(read_raw(file, problems), problems),
-        "rankings": lambda file, system: tables.rankings(
-            read_raw(file, problems), system, problems, meaning=meaning
+        "captions": lambda file, system: tables.parse_captions(read_raw(file, problems), system, problems),
+        "references": lambda file, _: tables.parse_references(read_raw(file, problems), problems),
+        "attributes": lambda file, _: tables.parse_attributes(
+            read_raw(file, problems), problems, group_names=group_names
+        ),
+        "people": lambda file, _: tables.parse_people(read_raw(file, problems), problems),
+        "objects": lambda file, _: tables.parse_objects(read_raw(file, problems), problems),
+        "rankings": lambda file, system: tables.parse_rankings(
+            read_raw(file, problems), system, problems, group_names=group_names
         ),
     }
     if part is not None:
         del readers["rankings"]
-    made: dict[str, pl.DataFrame] = {}
+    frames: dict[str, pl.DataFrame] = {}
     for table, read in readers.items():
-        files = _files(path, table, settings.get(table))
+        files = _listed_files(path, table, settings.get(table))
         if part is not None and isinstance(settings.get(table), list) and len(files) > 1:
             files = [files[part]]
         if files:
             parts = [read(folder / file, system) for system, file in files]
             sources = [folder / file for _, file in files]
             if table in ("attributes", "rankings"):
-                parts = consistency.one_spelling(parts, sources, problems, _mapped_here)
+                parts = consistency.drop_inconsistent_spellings(
+                    parts, sources, problems, _suggest_mapped_table
+                )
             if table == "attributes":
-                made[table] = consistency.joined_attributes(parts, sources, problems)
+                frames[table] = consistency.join_attributes(parts, sources, problems)
             else:
-                made[table] = pl.concat(parts, how="diagonal")
+                frames[table] = pl.concat(parts, how="diagonal")
     for table in ("captions", "rankings"):
-        if table in made:
-            consistency.refuse_repeats(made[table], path, problems)
-    if "rankings" in made:
-        labels = made.get("attributes")
-        made["rankings"] = consistency.one_label_an_item(made["rankings"], labels, path, problems)
+        if table in frames:
+            consistency.refuse_duplicates(frames[table], path, problems)
+    if "rankings" in frames:
+        labels = frames.get("attributes")
+        frames["rankings"] = consistency.drop_conflicting_labels(frames["rankings"], labels, path, problems)
     captioned = (
-        made["captions"].get_column("image_id").unique(maintain_order=True) if "captions" in made else None
+        frames["captions"].get_column("image_id").unique(maintain_order=True)
+        if "captions" in frames
+        else None
     )
-    if part is not None and captioned is not None:  # a table with one file has rows of other parts too
-        made = {
+    if part is not None and captioned is not None:  # a table with one file also has rows of other parts
+        frames = {
             table: frame.filter(pl.col("image_id").is_in(captioned.implode()))
-            for table, frame in made.items()
+            for table, frame in frames.items()
         }
-    about = [made[table].select("image_id") for table in ("captions", "rankings") if table in made]
+    image_columns = [
+        frames[table].select("image_id") for table in ("captions", "rankings") if table in frames
+    ]
     for table in ("references", "attributes", "objects"):
-        if table in made and captioned is not None and part is None:
-            source = folder / _files(path, table, settings[table])[0][1]
-            known = pl.concat(about).get_column("image_id").unique(maintain_order=True)
-            consistency.must_share_images(made[table], known, source, table, problems)
-    if strict and "attributes" in made and captioned is not None:
-        sources = [folder / file for _, file in _files(path, "attributes", settings["attributes"])]
-        # Read again for its lines, which several files would not share; what is wrong with it was noted before.
+        if table in frames and captioned is not None and part is None:
+            source = folder / _listed_files(path, table, settings[table])[0][1]
+            study_images = pl.concat(image_columns).get_column("image_id").unique(maintain_order=True)
+            consistency.require_shared_images(frames[table], study_images, source, table, problems)
+    if strict and "attributes" in frames and captioned is not None:
+        sources = [folder / file for _, file in _listed_files(path, "attributes", settings["attributes"])]
+        # Read again for line numbers, which exist for a single file only. Its problems were collected before.
         raw = read_raw(sources[0], Problems(skip_bad=True)) if len(sources) == 1 else None
-        labels = tables.without_singletons(
-            made["attributes"], captioned, raw, sources[0], problems, _FREE_TEXT
+        labels = tables.drop_singleton_groups(
+            frames["attributes"], captioned, raw, sources[0], problems, _DROP_COLUMN
         )
-        made["attributes"] = labels if problems.skip_bad else made["attributes"]
+        frames["attributes"] = labels if problems.skip_bad else frames["attributes"]
     images = settings.get("images")
     if images is not None and not (folder / images).is_dir():
         raise PortrayalError(f"{path}: expected images to name a folder, found {shown(images)}.")
-    return shortened(
+    return truncate_captions(
         Study(
             name=settings.get("name", writable(folder.resolve().name)),
             vocabularies=_read_vocabularies(path, settings.get("vocabularies", {}), problems),
             images=folder / images if images is not None else None,
             left_out=settings.get("left_out", 0) + problems.count,
             mapped=mapped,
-            shortened={},
-            **made,
+            truncated={},
+            **frames,
         )
     )
 
 
 def write_study(study: Study, folder: Path | str) -> Path:
-    """Write a study's folder: Parquet for the long tables, CSV for the labels people like to look at.
+    """Write a study's folder: Parquet for long tables, CSV for attributes, which users like to open.
 
-    All of it is written to a temporary folder and then moved: when something goes wrong, a study that was there is
-    still whole, and a new folder is still not there. Else nothing stays of the old study; other files of the folder do.
+    The files are written to a temporary folder and then moved, so that an error leaves an old study intact and no new
+    folder behind. On success all files of the old study are replaced; other files of the folder stay.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    folder : Path or str
+        Its folder.
+
+    Returns
+    -------
+    Path
+        The path of `study.toml`.
     """
     folder = Path(folder)
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    # What is moved must come from the same disk, which only the folder itself is sure to be on. A new one does not
-    # exist before it is whole: killed at any time, this leaves nothing that the next attempt would have to refuse.
-    place = folder.parent if missing else folder
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    # Files must be moved within one disk, which only the folder itself guarantees. A new folder is created as a whole:
+    # if the process is killed, it leaves nothing that the next attempt would refuse.
+    temporary_parent = folder.parent if missing else folder
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{STUDY_FILE}.", dir=place) as made:
-            _write(study, Path(made) / "new", home=folder)
-            _swap(Path(made) / "new", Path(made) / "old", folder)
+        temporary_parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{STUDY_FILE}.", dir=temporary_parent) as temporary:
+            _write_files(study, Path(temporary) / "new", home=folder)
+            _swap_files(Path(temporary) / "new", Path(temporary) / "old", folder)
     except BaseException:
-        for one in missing:
-            with contextlib.suppress(OSError):  # not made yet, or in use by now
-                one.rmdir()
+        for parent in missing:
+            with contextlib.suppress(OSError):  # not created yet, or in use
+                parent.rmdir()
         raise
     return folder / STUDY_FILE
 
 
-def _write(study: Study, folder: Path, home: Path) -> None:
-    """The files of a study that will be moved to `home`."""
+def _write_files(study: Study, folder: Path, home: Path) -> None:
+    """Write the files of a study that will be moved to `home`."""
     lines = [f'schema = "{SCHEMA}"', f"name = {_toml_text(study.name)}"]
     for table in TABLES:
         frame: pl.DataFrame = getattr(study, table)
@@ -186,17 +216,19 @@ def _write(study: Study, folder: Path, home: Path) -> None:
         with replacing(folder / name) as temporary:
             try:
                 (frame.write_csv if name.endswith(".csv") else frame.write_parquet)(temporary)
-            except (OSError, pl.exceptions.ComputeError) as error:  # either may say that a disk is full
+            except (OSError, pl.exceptions.ComputeError) as error:  # either is raised if the disk is full
                 raise PortrayalError(f"{home / name} cannot be written: {error}.") from None
         lines.append(f'{table} = "{name}"')
     if study.left_out:
         lines.append(f"left_out = {study.left_out}")
     if study.images is not None:
-        lines.append(f"images = {_toml_text(_as_seen_from(home, study.images))}")
+        lines.append(f"images = {_toml_text(_relative_to_study(home, study.images))}")
     if study.vocabularies:
         lines.append("\n[vocabularies]")
         for number, (system, words) in enumerate(study.vocabularies.items()):
-            name = f"{_VOCABULARIES}/{number:02}.json"  # numbered: a system's name may not be a file's name
+            name = (
+                f"{_VOCABULARIES}/{number:02}.json"  # numbered: a system's name may not be a valid file name
+            )
             write_text(folder / name, json.dumps(list(words), ensure_ascii=False, indent=0) + "\n")
             lines.append(f'{_toml_text(system)} = "{name}"')
     for attribute, names in study.mapped.items():
@@ -205,9 +237,9 @@ def _write(study: Study, folder: Path, home: Path) -> None:
     write_text(folder / STUDY_FILE, "\n".join(lines) + "\n")
 
 
-def _swap(new: Path, old: Path, folder: Path) -> None:
-    """Move a study's files to `old` and those of `new` in their place; if that fails, all back again."""
-    coming = {path.relative_to(new) for path in new.rglob("*") if path.is_file()}
+def _swap_files(new: Path, old: Path, folder: Path) -> None:
+    """Move a study's files to `old` and replace them with those of `new`. An error moves all files back."""
+    new_files = {path.relative_to(new) for path in new.rglob("*") if path.is_file()}
     moved: list[tuple[Path, Path]] = []
 
     def move(source: Path, target: Path) -> None:
@@ -215,50 +247,50 @@ def _swap(new: Path, old: Path, folder: Path) -> None:
         moved.append((source, target))
         source.replace(target)
 
-    kept = (folder / name for name in coming - _files_of_study(folder) if (folder / name).exists())
-    if yours := next(kept, None):
+    foreign = (folder / name for name in new_files - _files_of_study(folder) if (folder / name).exists())
+    if conflict := next(foreign, None):
         raise PortrayalError(
-            f"{yours} is no file of the study in this folder, and would be replaced; move it away."
+            f"{conflict} is no file of the study in this folder, and would be replaced; move it away."
         )
-    described = Path(STUDY_FILE)
+    study_file = Path(STUDY_FILE)
     try:
-        # What names the others goes first and comes last: killed in between, no study has files of two.
-        for name in sorted(_files_of_study(folder), key=lambda name: name != described):
+        # study.toml is removed first and written last: if the process is killed in between, no study mixes both.
+        for name in sorted(_files_of_study(folder), key=lambda name: name != study_file):
             if (folder / name).is_file():
                 move(folder / name, old / name)
-        for name in sorted(coming, key=lambda name: name == described):
+        for name in sorted(new_files, key=lambda name: name == study_file):
             move(new / name, folder / name)
     except BaseException:
         for source, target in reversed(moved):
-            if not source.exists():  # the one that could not be moved is where it was
+            if not source.exists():  # a file that could not be moved is still in its place
                 target.replace(source)
         raise
     finally:
-        with contextlib.suppress(OSError):  # not there, or in use
+        with contextlib.suppress(OSError):  # missing or in use
             (folder / _VOCABULARIES).rmdir()
 
 
 def _files_of_study(folder: Path) -> set[Path]:
-    """What `write_study` wrote where a study is, as seen from its folder: files of ours that the study names."""
+    """Relative paths of the files that `write_study` wrote to a folder and that its `study.toml` names."""
     try:
-        named = (folder / STUDY_FILE).read_text(encoding="utf-8", errors="replace")
+        text = (folder / STUDY_FILE).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return set()
-    words = (folder / _VOCABULARIES).glob("*.json")
-    numbered = (path.relative_to(folder) for path in words if path.stem.isdigit())
-    ours = {*map(Path, _FILES.values()), *numbered}
-    return {Path(STUDY_FILE), *(name for name in ours if f'"{name.as_posix()}"' in named)}
+    vocabularies = (folder / _VOCABULARIES).glob("*.json")
+    numbered = (path.relative_to(folder) for path in vocabularies if path.stem.isdigit())
+    possible = {*map(Path, _FILES.values()), *numbered}
+    return {Path(STUDY_FILE), *(name for name in possible if f'"{name.as_posix()}"' in text)}
 
 
 def refuse_to_overwrite(folder: Path) -> None:
-    """A new study may replace an old one, but nothing else that a user keeps in a folder."""
+    """Raise an error if a folder has files but no study. A new study may only replace an old one."""
     if folder.is_dir() and any(folder.iterdir()) and not (folder / STUDY_FILE).exists():
         raise PortrayalError(f"{folder} holds files but no {STUDY_FILE}; choose a new folder for the study.")
     if folder.exists() and not folder.is_dir():
         raise PortrayalError(f"{folder} is a file; choose a folder for the study.")
 
 
-def _settings(path: Path) -> Mapping[str, Any]:
+def _read_settings(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         where = path.parent if path.name == STUDY_FILE else path
         raise PortrayalError(f"There is no study at {where}: a study is a folder with a {STUDY_FILE}.")
@@ -279,47 +311,47 @@ def _settings(path: Path) -> Mapping[str, Any]:
     return settings
 
 
-def _mapped(path: Path, tables_of: object) -> dict[str, dict[str, str]]:
-    """Which values of label columns stand for which groups: `[mapped.gender]` with `M = "male"`."""
+def _check_mapped(path: Path, tables_of: object) -> dict[str, dict[str, str]]:
+    """Check the maps of label values to groups: `[mapped.gender]` with `M = "male"`."""
     if not isinstance(tables_of, dict):
         raise InputError([Problem(str(path), "tables [mapped.ATTRIBUTE] of value = group", shown(tables_of))])
     for attribute, names in tables_of.items():
-        sound = isinstance(names, dict) and all(isinstance(group, str) and group for group in names.values())
-        if not sound:
+        valid = isinstance(names, dict) and all(isinstance(group, str) and group for group in names.values())
+        if not valid:
             expected = f"a table [mapped.{attribute}] of value = group"
             raise InputError([Problem(str(path), expected, shown(names))])
         check_mapping(names, f"{path}, [mapped.{attribute}]")
     return {attribute: dict(names) for attribute, names in tables_of.items()}
 
 
-def _mapped_here(attribute: str, value: str, group: str) -> str:
-    """What to do about a group that two files spell differently: an import may not be where they come from."""
+def _suggest_mapped_table(attribute: str, value: str, group: str) -> str:
+    """The line of study.toml that unifies two spellings of a group, for files that no import wrote."""
     table, line = f"[mapped.{_toml_text(attribute)}]", f"{_toml_text(value)} = {_toml_text(group)}"
     return f"in {STUDY_FILE}, {table} with the line {line} makes them one"
 
 
-def _files(path: Path, table: str, named: object) -> list[tuple[str | None, str]]:
-    """(system, file) for what `study.toml` names: a file, a list of files, or a table system = file."""
-    if named is None:
+def _listed_files(path: Path, table: str, value: object) -> list[tuple[str | None, str]]:
+    """(system, file) pairs from `study.toml`: a file, a list of files, or a table system = file."""
+    if value is None:
         return []
-    if isinstance(named, str):
-        return [(None, named)]
-    if isinstance(named, list) and all(isinstance(file, str) for file in named):
-        return [(None, file) for file in named]
+    if isinstance(value, str):
+        return [(None, value)]
+    if isinstance(value, list) and all(isinstance(file, str) for file in value):
+        return [(None, file) for file in value]
     if (
-        isinstance(named, dict)
+        isinstance(value, dict)
         and table in ("captions", "rankings")
-        and all(isinstance(file, str) for file in named.values())
+        and all(isinstance(file, str) for file in value.values())
     ):
-        return list(named.items())
-    raise InputError([Problem(str(path), f"{table} as the name of a file, or a list of names", shown(named))])
+        return list(value.items())
+    raise InputError([Problem(str(path), f"{table} as the name of a file, or a list of names", shown(value))])
 
 
 def _read_vocabularies(
-    path: Path, named: Mapping[str, Any], problems: Problems
+    path: Path, files: Mapping[str, Any], problems: Problems
 ) -> dict[str, tuple[str, ...]]:
     vocabularies = {}
-    for system, file in named.items():
+    for system, file in files.items():
         if not isinstance(file, str):
             raise problems.stop(path, f"the vocabulary of '{system}' as the name of a file", shown(file))
         source = path.parent / file
@@ -337,7 +369,7 @@ def _read_vocabularies(
 def _json_words(source: Path, text: str, problems: Problems) -> list[str]:
     try:
         words = parse_json(text)
-    except Unreadable as error:
+    except DocumentError as error:
         raise problems.stop(source, "JSON", error.found, error.place) from None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise problems.stop(source, "a list of words", shown(words))
@@ -347,12 +379,12 @@ def _json_words(source: Path, text: str, problems: Problems) -> list[str]:
     return words
 
 
-def _as_seen_from(folder: Path, images: Path) -> str:
-    """Pictures inside the study's folder move with it; others stay where they are."""
-    absolute, home = images.resolve(), folder.resolve()
-    return str(absolute.relative_to(home) if absolute.is_relative_to(home) else absolute)
+def _relative_to_study(folder: Path, images: Path) -> str:
+    """The image folder relative to the study's folder if it is inside, so that they move together; else absolute."""
+    absolute, study_folder = images.resolve(), folder.resolve()
+    return str(absolute.relative_to(study_folder) if absolute.is_relative_to(study_folder) else absolute)
 
 
 def _toml_text(text: str) -> str:
-    """TOML's basic strings are JSON's, but for the DEL character, which JSON leaves as it is."""
+    """A TOML basic string. It is equal to JSON except for the DEL character, which JSON does not escape."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

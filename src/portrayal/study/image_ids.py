@@ -1,4 +1,4 @@
-"""One image, one id: the many ways in which files write it."""
+"""Normalisation of image ids, which files write in different ways."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from portrayal.documents import is_unicode
 
-# 42, "000000000042.jpg" and "COCO_val2014_000000000042.jpg" are one image.
+# 42, "000000000042.jpg" and "COCO_val2014_000000000042.jpg" are the same image.
 _COCO = re.compile(r"(?:.*[/\\])?(?:COCO_[a-z]+\d{4}_(\d{1,12})|(\d{12}))(?:\.(?:jpe?g|png))?", re.IGNORECASE)
 _WHOLE = re.compile(r"(\d{1,15})\.0")  # what pandas writes for a whole number in a column with gaps
 
-PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 
 def image_id(value: object) -> str | None:
-    """The id as text, COCO ids reduced to their plain number; None where the value can be no id.
+    """The id as text, with COCO file names reduced to their number; None if the value is not a valid id.
 
     >>> image_id("COCO_val2014_000000000042.jpg"), image_id(42), image_id("dog 7.png"), image_id(None)
     ('42', '42', 'dog 7.png', None)
@@ -35,13 +35,13 @@ def image_id(value: object) -> str | None:
     return text if text and is_unicode(text) else None
 
 
-def picture_files(folder: Path) -> dict[str, Path]:
-    """Image id to file for the pictures of a folder; a file is found by its name with or without its ending."""
+def find_image_files(folder: Path) -> dict[str, Path]:
+    """Image id to file for the images of a folder. The id is the file name with or without its suffix."""
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        if path.suffix.lower() in PICTURE_ENDINGS and path.is_file():
+        if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file():
             for name in (path.name, path.stem):
-                found = image_id(name)
-                if found is not None:
-                    files.setdefault(found, path)
+                identifier = image_id(name)
+                if identifier is not None:
+                    files.setdefault(identifier, path)
     return files

@@ -1,4 +1,4 @@
-"""Raw tables become the tables of a study; every value is checked and every bad row is named."""
+"""Parse raw tables into the tables of a study. Every value is validated and every bad row is reported."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import polars as pl
 
 from portrayal.errors import Problems, shown
 from portrayal.results import HUMAN
-from portrayal.study.formats.raw_table import NOTHING, VALUES, RawTable
+from portrayal.study.formats.raw_table import NO_LABEL, VALUES_COLUMN, RawTable
 from portrayal.study.group_names import GroupNames
 from portrayal.study.image_ids import image_id
 from portrayal.study.validation import (
-    BOX,
-    IDS,
-    KINDS,
-    Checked,
-    any_text,
-    finite,
-    fraction,
-    full_text,
-    group_name,
-    kind_name,
-    one_writing,
-    whole_number,
+    BOX_COLUMNS,
+    ID_COLUMNS,
+    LABEL_KINDS,
+    TableValidator,
+    normalize_name,
+    parse_count,
+    parse_finite,
+    parse_fraction,
+    parse_group_name,
+    parse_kind,
+    parse_nonempty_text,
+    parse_text,
 )
 
 CAPTIONS = {"image_id": pl.String(), "system": pl.String(), "sample": pl.Int64(), "caption": pl.String()}
@@ -37,210 +37,221 @@ OBJECTS = {
     "kind": pl.String(),
     "source": pl.String(),
     "confidence": pl.Float64(),
-    **BOX,
+    **BOX_COLUMNS,
 }
 RANKINGS = {"query": pl.String(), "system": pl.String(), "image_id": pl.String(), "score": pl.Float64()}
-FROM_CAPTIONS = "captions"  # the source of labels that are words found in captions: no ground truth
-SEVERAL_LABELS = (
-    "visual context"  # the source of lines that hold several labels each: french loaf conch person
-)
-CERTAINTY = "_certainty"  # the ending of a column that says how sure an attribute is
+FROM_CAPTIONS = "captions"  # source of labels that are words found in captions, which are not ground truth
+SEVERAL_LABELS = "visual context"  # source of lines that contain several labels: french loaf conch person
+CERTAINTY_SUFFIX = "_certainty"  # suffix of a column with the confidence of an attribute
 
-MOST_GROUPS = 50  # different values of a column that is taken for groups without being named
-MANY_ALONE = 5  # groups of one image each, from which on most groups being such makes a column free text
+MAX_GROUPS = 50  # distinct values of a column that is used as an attribute without being named
+MIN_SINGLETONS = 5  # minimum number of one-image groups for a column to count as free text
 
-_CAPTION = ("caption", "pred", "text")
-_CAPTION_LISTS = ("captions", VALUES)
-_LABEL = ("label", "object")
-_ITEM = ("image_id", "item", *(name for name in IDS if name != "image_id"))
-_LABEL_LISTS = ("labels", "objects", VALUES)
+_CAPTION_COLUMNS = ("caption", "pred", "text")
+_CAPTION_LIST_COLUMNS = ("captions", VALUES_COLUMN)
+_LABEL_COLUMNS = ("label", "object")
+_ITEM_COLUMNS = ("image_id", "item", *(name for name in ID_COLUMNS if name != "image_id"))
+_LABEL_LIST_COLUMNS = ("labels", "objects", VALUES_COLUMN)
 
 
-def captions(raw: RawTable, system: str | None, problems: Problems) -> pl.DataFrame:
-    """What systems said. `system` names the rows of a file that has no such column."""
-    table = Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
-    table.ids()
-    # A system may say nothing: an empty caption is an answer, and it names nobody. A missing one is not.
-    table.take("caption", _CAPTION, "a caption as text", any_text)
+def parse_captions(raw: RawTable, system: str | None, problems: Problems) -> pl.DataFrame:
+    """Parse captions of systems. `system` is the name for a file without that column."""
+    table = TableValidator(_explode_lists(raw, _CAPTION_LIST_COLUMNS, "caption", problems), problems)
+    table.read_ids()
+    # An empty caption is valid output and names nobody. A missing caption is an error.
+    table.read_column("caption", _CAPTION_COLUMNS, "a caption as text", parse_text)
     if "system" in table.raw.columns:
-        table.text("system", ("system",), "a system's name")
+        table.read_text_column("system", ("system",), "a system's name")
     else:
-        table.fill("system", system or raw.path.stem)
+        table.fill_column("system", system or raw.path.stem)
     if "sample" in table.raw.columns:
-        table.take("sample", ("sample",), "a sample number, 0 or more", whole_number)
+        table.read_column("sample", ("sample",), "a sample number, 0 or more", parse_count)
     else:
-        table.fill("sample", 0)
-    table.forbid("system", HUMAN, f"another name: '{HUMAN}' stands for people's captions")
-    table.unique("image_id", "system", "sample")
-    return table.frame(CAPTIONS)
+        table.fill_column("sample", 0)
+    table.reject_value("system", HUMAN, f"another name: '{HUMAN}' is reserved for human captions")
+    table.reject_duplicates("image_id", "system", "sample")
+    return table.to_frame(CAPTIONS)
 
 
-def references(raw: RawTable, problems: Problems) -> pl.DataFrame:
-    """What people said: several rows per image, in the order of the file."""
-    table = Checked(_flat(raw, _CAPTION_LISTS, "caption", problems), problems)
-    table.ids()
-    table.text("caption", _CAPTION, "a caption")
-    return table.frame(REFERENCES)
+def parse_references(raw: RawTable, problems: Problems) -> pl.DataFrame:
+    """Parse human captions: several rows per image, in the order of the file."""
+    table = TableValidator(_explode_lists(raw, _CAPTION_LIST_COLUMNS, "caption", problems), problems)
+    table.read_ids()
+    table.read_text_column("caption", _CAPTION_COLUMNS, "a caption")
+    return table.to_frame(REFERENCES)
 
 
-def attributes(
-    raw: RawTable, problems: Problems, only: Sequence[str] = (), meaning: GroupNames | None = None
+def parse_attributes(
+    raw: RawTable, problems: Problems, only: Sequence[str] = (), group_names: GroupNames | None = None
 ) -> pl.DataFrame:
-    """Who is shown: one row per image, one column per attribute; what is missing stays missing.
+    """Parse attributes of the person shown: one row per image, one column per attribute, missing values as null.
 
-    `meaning` says which group a value stands for, where it is not the group's name.
+    Parameters
+    ----------
+    raw : RawTable
+        The table as read.
+    problems : Problems
+        Collects bad rows.
+    only : sequence of str
+        Attribute columns to keep. Default: all columns that are not something else.
+    group_names : GroupNames, optional
+        Maps values to groups.
     """
-    table = Checked(raw, problems)
-    table.ids()
-    names = _attribute_columns(table, only, known=(*_CAPTION, *_CAPTION_LISTS, "system", "sample"))
-    _name_groups(table, names, meaning)
-    table.merge_repeats("image_id", names)
-    return table.frame(ATTRIBUTES | _attribute_types(names))
+    table = TableValidator(raw, problems)
+    table.read_ids()
+    names = _attribute_columns(
+        table, only, known=(*_CAPTION_COLUMNS, *_CAPTION_LIST_COLUMNS, "system", "sample")
+    )
+    _map_groups(table, names, group_names)
+    table.merge_duplicates("image_id", names)
+    return table.to_frame(ATTRIBUTES | _attribute_types(names))
 
 
-def without_singletons(
+def drop_singleton_groups(
     labels: pl.DataFrame,
     images: pl.Series,
     raw: RawTable | None,
     path: object,
     problems: Problems,
-    way_out: str,
-    most: int | None = None,
+    suggestion: str,
+    max_groups: int | None = None,
 ) -> pl.DataFrame:
-    """The labels, less those of a group that holds one captioned image only, each of which is a problem.
+    """Drop labels of groups with a single captioned image. Each is a problem.
 
-    Such a group is a misspelt label, or one person whose single caption would be the group's score. A column in which
-    most groups are such, or with more than `most` of them, is no label but free text: it is one problem, and left out
-    whole. `way_out` says what to do about it.
+    Such a group is a misspelt label, or one person whose only caption would be the group's score. A column with mostly
+    such groups, or with more than `max_groups` groups, is free text: it is one problem and is dropped as a whole.
+    `suggestion` is the advice in its message.
     """
     captioned = labels.filter(pl.col("image_id").is_in(images.implode()))
-    places = {image_id(value): index for index, value in enumerate(_id_column(raw))} if raw else {}
+    row_of_image = {image_id(value): index for index, value in enumerate(_id_column(raw))} if raw else {}
     for name in labels.columns:
-        if name == "image_id" or name.endswith(CERTAINTY):
+        if name == "image_id" or name.endswith(CERTAINTY_SUFFIX):
             continue
         counts = captioned[name].drop_nulls().value_counts()
-        alone = set(counts.filter(pl.col("count") == 1)[name])
-        mostly_alone = len(alone) >= MANY_ALONE and 2 * len(alone) > counts.height
-        if mostly_alone or (most is not None and counts.height > most):
-            found = (
-                f"{counts.height:,} different values, {len(alone):,} of them of one image each ({way_out})"
-            )
+        singletons = set(counts.filter(pl.col("count") == 1)[name])
+        mostly_singletons = len(singletons) >= MIN_SINGLETONS and 2 * len(singletons) > counts.height
+        if mostly_singletons or (max_groups is not None and counts.height > max_groups):
+            found = f"{counts.height:,} different values, {len(singletons):,} of them of one image each ({suggestion})"
             problems.note(path, f"groups in the column '{name}'", found)
-            labels = labels.drop(name, f"{name}{CERTAINTY}", strict=False)
+            labels = labels.drop(name, f"{name}{CERTAINTY_SUFFIX}", strict=False)
             continue
         for image, group in captioned.select("image_id", name).iter_rows():
-            if group in alone:
-                place = raw.place(places[image]) if raw and image in places else None
+            if group in singletons:
+                location = raw.location(row_of_image[image]) if raw and image in row_of_image else None
                 problems.note(
                     path,
                     f"groups of '{name}' with at least two images",
                     f"the group {shown(group)} with one",
-                    place,
+                    location,
                 )
-        labels = labels.with_columns(pl.when(~pl.col(name).is_in(list(alone))).then(pl.col(name)).alias(name))
+        labels = labels.with_columns(
+            pl.when(~pl.col(name).is_in(list(singletons))).then(pl.col(name)).alias(name)
+        )
     return labels
 
 
-def people(raw: RawTable, problems: Problems) -> pl.DataFrame:
-    """Who is shown where an image shows several: one row per person, with a box as fractions if known."""
-    table = Checked(raw, problems)
-    table.ids()
-    table.take("person", ("person",), "a person's number, 0 or more", whole_number)
-    names = _attribute_columns(table, (), known=("person", *BOX))
-    table.box()
-    table.unique("image_id", "person")
-    return table.frame(PEOPLE | _attribute_types(names) | BOX)
+def parse_people(raw: RawTable, problems: Problems) -> pl.DataFrame:
+    """Parse attributes of each person of an image: one row per person, with a box in fractions if known."""
+    table = TableValidator(raw, problems)
+    table.read_ids()
+    table.read_column("person", ("person",), "a person's number, 0 or more", parse_count)
+    names = _attribute_columns(table, (), known=("person", *BOX_COLUMNS))
+    table.read_boxes()
+    table.reject_duplicates("image_id", "person")
+    return table.to_frame(PEOPLE | _attribute_types(names) | BOX_COLUMNS)
 
 
-def objects(raw: RawTable, problems: Problems, source: str | None = None) -> pl.DataFrame:
-    """What is in the image, as people or a model labelled it; `source` names who did where the file does not.
+def parse_objects(raw: RawTable, problems: Problems, source: str | None = None) -> pl.DataFrame:
+    """Parse object labels by humans or a model. `source` is the labeller of a file without that column.
 
-    An image with an empty list of labels was annotated, and nothing was found in it: a row of the kind `none`.
+    An image with an empty list of labels was annotated and contains no object: a row of the kind `none`.
     """
-    table = Checked(_flat(raw, _LABEL_LISTS, "label", problems), problems)
-    table.ids()
-    kinds = f"one of {', '.join((*KINDS, NOTHING))}"
-    table.take("kind", ("kind",), kinds, kind_name, default="object")
-    _labels(table)
+    table = TableValidator(_explode_lists(raw, _LABEL_LIST_COLUMNS, "label", problems), problems)
+    table.read_ids()
+    kinds = f"one of {', '.join((*LABEL_KINDS, NO_LABEL))}"
+    table.read_column("kind", ("kind",), kinds, parse_kind, default="object")
+    _check_labels(table)
     if source is not None and "source" in raw.columns:
         raise problems.stop(raw.path, "no column 'source' where the source is given by hand", "that column")
-    default = source or _unnamed_source(raw, problems)
-    table.take("source", ("source",), "who labelled it, as text", full_text, default=default)
-    table.take("confidence", ("confidence",), "a confidence from 0 to 1", fraction, default=None)
+    default = source or _default_source(raw, problems)
+    table.read_column("source", ("source",), "who labelled it, as text", parse_nonempty_text, default=default)
+    table.read_column("confidence", ("confidence",), "a confidence from 0 to 1", parse_fraction, default=None)
     for index, (labeller, confidence) in enumerate(
         zip(table.columns["source"], table.columns["confidence"], strict=True)
     ):
         if labeller == HUMAN and confidence is not None:
-            table.bad(index, "no confidence for a human label", shown(confidence))
-    table.box()
-    return table.frame(OBJECTS)
+            table.reject_row(index, "no confidence for a human label", shown(confidence))
+    table.read_boxes()
+    return table.to_frame(OBJECTS)
 
 
-def _labels(table: Checked) -> None:
-    """Every row needs a label, but for the kind `none`, which has none."""
-    if not any(name in table.raw.columns for name in _LABEL):
-        table.text("label", _LABEL, "a label")  # complains of the missing column
-    table.take("label", _LABEL, "a label as text", full_text, default=None)
+def _check_labels(table: TableValidator) -> None:
+    """Check that all rows have a label, except those of the kind `none`."""
+    if not any(name in table.raw.columns for name in _LABEL_COLUMNS):
+        table.read_text_column("label", _LABEL_COLUMNS, "a label")  # raises an error about the missing column
+    table.read_column("label", _LABEL_COLUMNS, "a label as text", parse_nonempty_text, default=None)
     for index, (label, kind) in enumerate(zip(table.columns["label"], table.columns["kind"], strict=True)):
-        if label is None and kind != NOTHING:
-            table.bad(index, "a label as text", "nothing")
-        if label is not None and kind == NOTHING:
-            table.bad(index, f"no label in a row of the kind '{NOTHING}'", shown(label))
-    _one_writing_a_label(table)
+        if label is None and kind != NO_LABEL:
+            table.reject_row(index, "a label as text", "nothing")
+        if label is not None and kind == NO_LABEL:
+            table.reject_row(index, f"no label in a row of the kind '{NO_LABEL}'", shown(label))
+    _unify_labels(table)
 
 
-def _one_writing_a_label(table: Checked) -> None:
-    """'Dog', 'dog' and 'dog ' are one object, written as it was first: a caption could name but one of them."""
+def _unify_labels(table: TableValidator) -> None:
+    """Unify the spellings of a label ('Dog', 'dog' and 'dog ') to the first one, because captions name one object."""
     first: dict[str, str] = {}
     labels = table.columns["label"]
     for index, label in enumerate(labels):
         if label is not None:
-            written = " ".join(one_writing(label).split())
-            labels[index] = first.setdefault(written.replace("_", " ").casefold(), written)
+            normalized = " ".join(normalize_name(label).split())
+            labels[index] = first.setdefault(normalized.replace("_", " ").casefold(), normalized)
 
 
-def _unnamed_source(raw: RawTable, problems: Problems) -> str:
-    """A table with confidences and no source comes from a model; like a system, it is named by its file."""
+def _default_source(raw: RawTable, problems: Problems) -> str:
+    """The labeller of a table without sources: a model named by the file if it has confidences, otherwise humans."""
     if "confidence" not in raw.columns:
         return HUMAN
     if raw.path.stem in (HUMAN, FROM_CAPTIONS):
         expected = "the model's name, in a column 'source' or as --objects-source NAME"
-        raise problems.stop(raw.path, expected, f"a file named {raw.path.stem!r}, which means something else")
+        raise problems.stop(raw.path, expected, f"a file named {raw.path.stem!r}, which is a reserved name")
     return raw.path.stem
 
 
-def rankings(
+def parse_rankings(
     raw: RawTable,
     system: str | None,
     problems: Problems,
     only: Sequence[str] = (),
-    meaning: GroupNames | None = None,
+    group_names: GroupNames | None = None,
 ) -> pl.DataFrame:
-    """What a search gives: for every query its items, each with a score. Other columns say what group an item is of."""
-    table = Checked(raw, problems)
-    table.text("query", ("query",), "a query")
+    """Parse search results: the scored items of every query. Other columns are attributes of the items."""
+    table = TableValidator(raw, problems)
+    table.read_text_column("query", ("query",), "a query")
     if "system" in raw.columns:
-        table.text("system", ("system",), "a system's name")
+        table.read_text_column("system", ("system",), "a system's name")
     else:
-        table.fill("system", system or raw.path.stem)
-    table.take("image_id", _ITEM, "an item or image id", image_id)
-    table.take("score", ("score",), "a score as a finite number", finite)
-    others = (*RANKINGS, *_ITEM, *_CAPTION, *_CAPTION_LISTS, "sample", "rank")
+        table.fill_column("system", system or raw.path.stem)
+    table.read_column("image_id", _ITEM_COLUMNS, "an item or image id", image_id)
+    table.read_column("score", ("score",), "a score as a finite number", parse_finite)
+    others = (*RANKINGS, *_ITEM_COLUMNS, *_CAPTION_COLUMNS, *_CAPTION_LIST_COLUMNS, "sample", "rank")
     named = [name for name in only if name in raw.columns]
-    if not named:  # titles and addresses are no groups, and would be taken for hundreds of them
-        others += tuple(name for name, some in raw.columns.items() if len(set(map(str, some))) > MOST_GROUPS)
+    if not named:  # titles and addresses are not groups, but would look like hundreds of them
+        others += tuple(
+            name for name, values in raw.columns.items() if len(set(map(str, values))) > MAX_GROUPS
+        )
     names = _attribute_columns(table, named, known=others, required=False) if named or not only else []
-    _name_groups(table, names, meaning)
-    table.forbid("system", HUMAN, f"another name: '{HUMAN}' stands for people's captions")
-    table.unique("query", "system", "image_id")
-    return table.frame(RANKINGS | _attribute_types(names))
+    _map_groups(table, names, group_names)
+    table.reject_value("system", HUMAN, f"another name: '{HUMAN}' is reserved for human captions")
+    table.reject_duplicates("query", "system", "image_id")
+    return table.to_frame(RANKINGS | _attribute_types(names))
 
 
 def _attribute_columns(
-    table: Checked, only: Sequence[str], known: Sequence[str], required: bool = True
+    table: TableValidator, only: Sequence[str], known: Sequence[str], required: bool = True
 ) -> list[str]:
-    """Take the attribute columns: those asked for, else every column that is not something else."""
-    others = {VALUES, *IDS, *known}
+    """Read the attribute columns: the requested ones, or all columns that are not something else."""
+    others = {VALUES_COLUMN, *ID_COLUMNS, *known}
     names = [name for name in table.raw.columns if name not in others]
     if only:
         for name in only:
@@ -248,60 +259,62 @@ def _attribute_columns(
                 raise table.problems.stop(
                     table.raw.path, f"a column '{name}'", f"the columns {', '.join(names)}"
                 )
-        names = [name for name in names if name in only or name.removesuffix(CERTAINTY) in only]
+        names = [name for name in names if name in only or name.removesuffix(CERTAINTY_SUFFIX) in only]
     if not names and required:
         raise table.problems.stop(table.raw.path, "a column for at least one attribute", "image ids only")
     for name in names:
-        if name.endswith(CERTAINTY):
-            table.take(name, (name,), f"{name} from 0 to 1", fraction, default=None)
+        if name.endswith(CERTAINTY_SUFFIX):
+            table.read_column(name, (name,), f"{name} from 0 to 1", parse_fraction, default=None)
         else:
-            table.take(name, (name,), f"a group of '{name}' as text", group_name, default=None)
+            table.read_column(name, (name,), f"a group of '{name}' as text", parse_group_name, default=None)
     return names
 
 
-def _name_groups(table: Checked, names: Sequence[str], meaning: GroupNames | None) -> None:
+def _map_groups(table: TableValidator, names: Sequence[str], group_names: GroupNames | None) -> None:
     for name in names:
-        if not name.endswith(CERTAINTY):
-            if meaning is not None:
-                table.columns[name] = meaning.apply(name, table.columns[name], names)
-            table.one_spelling(name)
+        if not name.endswith(CERTAINTY_SUFFIX):
+            if group_names is not None:
+                table.columns[name] = group_names.apply(name, table.columns[name], names)
+            table.check_spelling(name)
 
 
 def _attribute_types(names: Sequence[str]) -> dict[str, pl.DataType]:
-    return {name: pl.Float64() if name.endswith(CERTAINTY) else pl.String() for name in names}
+    return {name: pl.Float64() if name.endswith(CERTAINTY_SUFFIX) else pl.String() for name in names}
 
 
-def _flat(raw: RawTable, lists: Sequence[str], single: str, problems: Problems) -> RawTable:
-    """One row per element where a column holds lists; captions get their place in the list as sample."""
-    column = next((name for name in lists if name in raw.columns), None)
-    if column is None or single in raw.columns:
+def _explode_lists(raw: RawTable, list_columns: Sequence[str], element: str, problems: Problems) -> RawTable:
+    """Explode a list column into one row per element. The index of a caption in its list becomes its sample."""
+    column = next((name for name in list_columns if name in raw.columns), None)
+    if column is None or element in raw.columns:
         return raw
-    picked: list[int] = []
+    source_rows: list[int] = []
     values: list[Any] = []
-    numbers: list[int] = []
-    nothing: list[int] = []  # rows that stand for an empty list
+    samples: list[int] = []
+    empty_rows: list[int] = []  # rows of empty lists
     for index, value in enumerate(raw.columns[column]):
         if isinstance(value, str):
             value = [value]
-        if not isinstance(value, list | tuple) or (single == "caption" and not value):
-            problems.note(raw.path, f"a list of {single}s", shown(value), raw.place(index))
+        if not isinstance(value, list | tuple) or (element == "caption" and not value):
+            problems.note(raw.path, f"a list of {element}s", shown(value), raw.location(index))
             continue
-        if single == "label" and not value:
-            nothing.append(len(picked))
+        if element == "label" and not value:
+            empty_rows.append(len(source_rows))
             value = [None]
-        picked.extend([index] * len(value))
+        source_rows.extend([index] * len(value))
         values.extend(value)
-        numbers.extend(range(len(value)))
-    columns = {name: [old[index] for index in picked] for name, old in raw.columns.items() if name != column}
-    columns[single] = values
-    if nothing:
-        kinds = columns.setdefault("kind", [None] * len(picked))
-        for place in nothing:
-            kinds[place] = NOTHING
-    if single == "caption":
-        columns["sample"] = numbers
-    return RawTable(raw.path, raw.unit, [raw.where[index] for index in picked], columns)
+        samples.extend(range(len(value)))
+    columns = {
+        name: [old[index] for index in source_rows] for name, old in raw.columns.items() if name != column
+    }
+    columns[element] = values
+    if empty_rows:
+        kinds = columns.setdefault("kind", [None] * len(source_rows))
+        for row in empty_rows:
+            kinds[row] = NO_LABEL
+    if element == "caption":
+        columns["sample"] = samples
+    return RawTable(raw.path, raw.unit, [raw.row_numbers[index] for index in source_rows], columns)
 
 
 def _id_column(raw: RawTable) -> Sequence[Any]:
-    return next((raw.columns[name] for name in IDS if name in raw.columns), ())
+    return next((raw.columns[name] for name in ID_COLUMNS if name in raw.columns), ())

@@ -1,4 +1,4 @@
-"""Small copies of a study's pictures, for a page that has to carry them."""
+"""Thumbnails of a study's images, for embedding in the report page."""
 
 from __future__ import annotations
 
@@ -12,29 +12,46 @@ from PIL import Image, ImageOps
 
 from portrayal.results import PICTURES_SCHEMA
 
-SIZE = 72
-_MOST_PIXELS = 50_000_000  # a larger picture is not opened: it may be made to fill the memory
+THUMBNAIL_SIZE = 72
+_MAX_PIXELS = 50_000_000  # larger images are not opened: they could exhaust the memory
 
 
-def thumbnails(pictures: Mapping[str, Path], images: Iterable[str], size: int = SIZE) -> pl.DataFrame:
-    """`image_id` and a WebP picture for each of these images; one that cannot be read is left out."""
-    found = [(image, _thumbnail(pictures[image], size)) for image in images if image in pictures]
-    rows = [(image, small) for image, small in found if small is not None]
+def thumbnails(
+    image_files: Mapping[str, Path], images: Iterable[str], size: int = THUMBNAIL_SIZE
+) -> pl.DataFrame:
+    """Create WebP thumbnails.
+
+    Parameters
+    ----------
+    image_files : mapping of str to Path
+        Image files by image id.
+    images : iterable of str
+        Image ids. Images that are missing or cannot be read are left out.
+    size : int
+        Maximum width and height in pixels.
+
+    Returns
+    -------
+    polars.DataFrame
+        `image_id` and the encoded thumbnail.
+    """
+    encoded = [(image, _thumbnail(image_files[image], size)) for image in images if image in image_files]
+    rows = [(image, data) for image, data in encoded if data is not None]
     return pl.DataFrame(rows, schema=PICTURES_SCHEMA, orient="row")
 
 
 def _thumbnail(path: Path, size: int) -> bytes | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # checked by hand below
-            with Image.open(path) as picture:
-                if picture.width * picture.height > _MOST_PIXELS:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # checked below
+            with Image.open(path) as image:
+                if image.width * image.height > _MAX_PIXELS:
                     return None
-                picture.draft("RGB", (size * 2, size * 2))
-                small = ImageOps.exif_transpose(picture).convert("RGB")
-                small.thumbnail((size, size))
+                image.draft("RGB", (size * 2, size * 2))
+                thumbnail = ImageOps.exif_transpose(image).convert("RGB")
+                thumbnail.thumbnail((size, size))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return None
-    written = io.BytesIO()
-    small.save(written, "WEBP", quality=70)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    thumbnail.save(buffer, "WEBP", quality=70)
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""How much of one caption is read. What a measurement costs grows with its captions, so none may be without end."""
+"""Truncation of long captions. The cost of a measurement grows with caption length, so it is limited."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ import polars as pl
 from portrayal.results import HUMAN
 from portrayal.study.study import Study
 
-MOST_CHARACTERS = 10_000  # of a caption; the longest descriptions of models have some 3,000
-MOST_WORDS = 2_000
+MAX_CHARACTERS = 10_000  # per caption; the longest model descriptions have about 3,000
+MAX_WORDS = 2_000
 _WORD = re.compile(r"\S+")
 
 
-def shortened(study: Study) -> Study:
-    """The study with captions cut where they are too long, and in `shortened` how many of each source were."""
-    captions, of_systems = _cut(study.captions, pl.col("system"))
-    references, of_people = _cut(study.references, pl.lit(HUMAN))
-    if not of_systems and not of_people:
+def truncate_captions(study: Study) -> Study:
+    """The study with long captions truncated, and their number by source in `truncated`."""
+    captions, system_counts = _truncate_column(study.captions, pl.col("system"))
+    references, human_counts = _truncate_column(study.references, pl.lit(HUMAN))
+    if not system_counts and not human_counts:
         return study
-    counts = {**study.shortened, **of_systems, **of_people}
-    return replace(study, captions=captions, references=references, shortened=counts)
+    counts = {**study.truncated, **system_counts, **human_counts}
+    return replace(study, captions=captions, references=references, truncated=counts)
 
 
-def cut(caption: str) -> str:
-    """Whole words from the beginning, as many as are read; of one word without end its first characters.
+def truncate(caption: str) -> str:
+    """The caption up to the last whole word within the limits; a single long word is truncated by characters.
 
-    >>> cut("a man and a dog"), len(cut("dog " * 3000).split()), len(cut("x" * 20000))
+    >>> truncate("a man and a dog"), len(truncate("dog " * 3000).split()), len(truncate("x" * 20000))
     ('a man and a dog', 2000, 10000)
     """
     end = 0
     for words, word in enumerate(_WORD.finditer(caption), start=1):
-        if words > MOST_WORDS or word.end() > MOST_CHARACTERS:
-            return caption[: end or MOST_CHARACTERS]
+        if words > MAX_WORDS or word.end() > MAX_CHARACTERS:
+            return caption[: end or MAX_CHARACTERS]
         end = word.end()
-    return caption[:MOST_CHARACTERS]
+    return caption[:MAX_CHARACTERS]
 
 
-def _cut(frame: pl.DataFrame, source: pl.Expr) -> tuple[pl.DataFrame, dict[str, int]]:
-    # Words have a space between them: nothing shorter than this can be too long.
-    suspects = frame.with_row_index("row").filter(pl.col("caption").str.len_bytes() >= 2 * MOST_WORDS)
+def _truncate_column(frame: pl.DataFrame, source: pl.Expr) -> tuple[pl.DataFrame, dict[str, int]]:
+    # Words are separated by spaces, so a shorter caption cannot exceed either limit.
+    suspects = frame.with_row_index("row").filter(pl.col("caption").str.len_bytes() >= 2 * MAX_WORDS)
     if not suspects.height:
         return frame, {}
     suspects = suspects.with_columns(
-        source=source, cut=pl.col("caption").map_elements(cut, return_dtype=pl.String)
+        source=source, cut=pl.col("caption").map_elements(truncate, return_dtype=pl.String)
     ).filter(pl.col("cut") != pl.col("caption"))
     counts = suspects.group_by("source", maintain_order=True).len()
     texts = frame["caption"].to_list()
@@ -54,10 +54,10 @@ def _cut(frame: pl.DataFrame, source: pl.Expr) -> tuple[pl.DataFrame, dict[str, 
     return frame.with_columns(caption=pl.Series(texts, dtype=pl.String)), dict(counts.iter_rows())
 
 
-def shortenings(study: Study) -> dict[str, str]:
-    """Whose captions were too long to be read whole: source -> sentence."""
+def truncation_notes(study: Study) -> dict[str, str]:
+    """A sentence for each source with truncated captions."""
     return {
         source: f"{f'1 caption of {source} is' if n == 1 else f'{n:,} captions of {source} are'} longer than "
-        f"{MOST_CHARACTERS:,} characters or {MOST_WORDS:,} words; only the beginning is read, up to that length."
-        for source, n in study.shortened.items()
+        f"{MAX_CHARACTERS:,} characters or {MAX_WORDS:,} words; only the beginning is read, up to that length."
+        for source, n in study.truncated.items()
     }

@@ -1,5 +1,5 @@
-"""Candidates for a CounterBias manifest from captioned pictures: who is named, and what they do or are."""
+"""Candidates for a CounterBias manifest, mined from captions: the group of a person, and what they do or are."""
 
-from portrayal.vl_bias.candidates import Candidate, counts, mine
+from portrayal.vl_bias.candidates import ImageCandidate, count_candidates, mine_candidates
 
-__all__ = ["Candidate", "counts", "mine"]
+__all__ = ["ImageCandidate", "count_candidates", "mine_candidates"]

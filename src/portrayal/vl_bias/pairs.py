@@ -1,4 +1,4 @@
-"""Sets of pictures in which only the person differs, told apart by their file names, such as those of PAIRS."""
+"""Read sets of images in which only the person differs, paired by their file names, such as PAIRS."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from pathlib import Path
 from portrayal.counterfactual.manifest import Instance
 from portrayal.errors import InputError, PortrayalError, Problem
 
-GROUPS = {"man": "male", "woman": "female"}  # the part of a file's name, and what manifests call the group
-ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
-BETWEEN = "_"
-DIGITS = "0123456789"  # at the end of a part: white_man1.png is a picture of white_man
+GROUP_NAMES = {"man": "male", "woman": "female"}  # part of a file name -> group in manifests
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+SEPARATOR = "_"
+DIGITS = "0123456789"  # at the end of a part: white_man1.png is an image of white_man
 
 
 def read_pairs(folder: Path | str, swap: Mapping[str, str] | None = None) -> list[Instance]:
-    """Every picture of KIND/CONCEPT/OTHER_GROUP.png in a folder, each with the one that only another group tells apart.
+    """Read all images KIND/CONCEPT/OTHER_GROUP.png of a folder, each with its counterfactual.
 
-    PAIRS holds occupations/apron/black_man.png, whose counterfactual is occupations/apron/black_woman.png. `swap` says
-    which two parts of a name are exchanged, by default man and woman; either part of a name may be the group's. Folders
-    stand for the kind and the concept, and "_" in a concept's name for a space.
+    PAIRS has occupations/apron/black_man.png, whose counterfactual is occupations/apron/black_woman.png. Either part of
+    a name may be the group. "_" in the name of a concept stands for a space.
+
+    Parameters
+    ----------
+    folder
+        The folder of the images.
+    swap
+        The two parts of a name that are exchanged, by default man and woman.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -31,47 +37,47 @@ def read_pairs(folder: Path | str, swap: Mapping[str, str] | None = None) -> lis
             f"The 'swap' parameter of read_pairs must name each word once. Got {words} instead."
         )
     problems: list[Problem] = []
-    named: dict[Path, list[Path]] = {}  # a name without numbers -> the pictures of it
-    for path in sorted(folder.glob(f"*/*/*{BETWEEN}*")):
-        if path.suffix.lower() in ENDINGS:
-            parts = _parts(path)
+    named: dict[Path, list[Path]] = {}  # name without digits -> its images
+    for path in sorted(folder.glob(f"*/*/*{SEPARATOR}*")):
+        if path.suffix.lower() in IMAGE_SUFFIXES:
+            parts = _name_parts(path)
             if len(parts) == 2 and len([part for part in parts if part in other]) == 1:
-                named.setdefault(path.with_name(BETWEEN.join(parts)), []).append(path)
+                named.setdefault(path.with_name(SEPARATOR.join(parts)), []).append(path)
             else:
-                expected = f"a name of two parts joined by '{BETWEEN}', one of them {' or '.join(other)}"
+                expected = f"a name of two parts joined by '{SEPARATOR}', one of them {' or '.join(other)}"
                 problems.append(Problem(str(path), expected, repr(path.stem)))
-    found: list[Instance] = []
+    instances: list[Instance] = []
     for name, paths in named.items():
-        partner = name.with_name(BETWEEN.join(other.get(part, part) for part in _parts(name)))
+        partner = name.with_name(SEPARATOR.join(other.get(part, part) for part in _name_parts(name)))
         others = named.get(partner, [])
         for path in paths:
             if len(others) == 1:
-                found.append(_instance(path, others[0], folder, other))
+                instances.append(_instance(path, others[0], folder, other))
             else:
                 expected = f"one counterfactual {partner.name}"
                 problems.append(Problem(str(path), expected, f"{len(others)}" if others else "none"))
     if problems:
         raise InputError(problems)
-    if not found:
+    if not instances:
         raise PortrayalError(
-            f"{folder} holds no pictures of the form KIND/CONCEPT/OTHER{BETWEEN}GROUP{ENDINGS[0]}."
+            f"{folder} holds no images of the form KIND/CONCEPT/OTHER{SEPARATOR}GROUP{IMAGE_SUFFIXES[0]}."
         )
-    return found
+    return instances
 
 
-def _parts(path: Path) -> list[str]:
-    stem = path.stem if path.suffix.lower() in ENDINGS else path.name
-    return [part.rstrip(DIGITS) for part in stem.split(BETWEEN)]
+def _name_parts(path: Path) -> list[str]:
+    stem = path.stem if path.suffix.lower() in IMAGE_SUFFIXES else path.name
+    return [part.rstrip(DIGITS) for part in stem.split(SEPARATOR)]
 
 
 def _instance(path: Path, partner: Path, folder: Path, groups: Mapping[str, str]) -> Instance:
-    (group,) = (part for part in _parts(path) if part in groups)
+    (group,) = (part for part in _name_parts(path) if part in groups)
     kind, concept = path.relative_to(folder).parts[:2]
     return Instance(
         image=path.relative_to(folder).as_posix(),
-        group=GROUPS.get(group, group),
-        concept=concept.replace(BETWEEN, " ").lower(),
+        group=GROUP_NAMES.get(group, group),
+        concept=concept.replace(SEPARATOR, " ").lower(),
         kind=kind,
         path=path,
-        exact=partner,
+        counterfactual=partner,
     )

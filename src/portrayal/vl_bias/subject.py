@@ -1,4 +1,4 @@
-"""Who a caption is about: one person, or several, or nobody that can be told."""
+"""Find the person that a caption is about, if it is about one person."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from portrayal.lexicon import Mention, tokenize
 from portrayal.lexicon.people import is_person, person_words
 from portrayal.lexicon.wordnet.grammar import Word
-from portrayal.vl_bias.concept_forms import PRONOUNS, category, is_plural, listed
+from portrayal.vl_bias.concept_forms import PRONOUNS, category, is_plural, word_list
 
-COUNTED = 3  # tokens from a number to who is counted: "two very young children"
+MAX_COUNT_DISTANCE = 3  # tokens from a number to its noun: "two very young children"
 POSSESSIVE = frozenset(("'s", "’s", "'", "’", "-"))
 
 
-class Person(NamedTuple):
-    """The first and the last token that name somebody: "female tennis player"."""
+class PersonSpan(NamedTuple):
+    """The first and the last token of the words for a person: "female tennis player"."""
 
     start: int
     end: int
@@ -26,42 +26,44 @@ class Person(NamedTuple):
 def several_people(caption: str, mentions: Sequence[Mention]) -> bool:
     """Whether a caption counts people, names a group in the plural, or names it twice ("a boy with his father")."""
     named = [mention for mention in mentions if mention.word not in PRONOUNS]
-    apart = any(len(tokenize(caption[one.end : two.start])) > 1 for one, two in pairwise(named))
+    apart = any(len(tokenize(caption[first.end : second.start])) > 1 for first, second in pairwise(named))
     if apart or any(is_plural(mention.word) for mention in named):
         return True
     tokens = tokenize(caption)
-    for place, token in enumerate(tokens):
-        if token in listed("pairs") and tokens[place + 1 : place + 2] != ["of"]:
+    for index, token in enumerate(tokens):
+        if token in word_list("pairs") and tokens[index + 1 : index + 2] != ["of"]:
             return True
-        if token in listed("numbers") and _many() & {*tokens[place + 1 : place + 1 + COUNTED]}:
+        if token in word_list("numbers") and _plural_people() & {
+            *tokens[index + 1 : index + 1 + MAX_COUNT_DISTANCE]
+        }:
             return True
     return False
 
 
-def only_person(tokens: Sequence[str], content: Sequence[Word], named: Sequence[int]) -> Person | None:
-    """The one person whom the tokens at these places name; None where that is nobody, or more than one.
+def only_person(tokens: Sequence[str], content: Sequence[Word], named: Sequence[int]) -> PersonSpan | None:
+    """The only person that the tokens at the indices `named` mention; None if there is none, or several.
 
-    Somebody in a picture of the picture is nobody, and so is who comes after an animal ("a dog by a man running").
+    A depicted person (a statue, a poster) does not count, nor does a person after an animal ("a dog by a man running").
     """
-    found: dict[int, Person] = {}
+    span_by_end: dict[int, PersonSpan] = {}
     for start in named:
         if tokens[start] not in PRONOUNS:
-            person = _named_from(tokens, content, start)
+            person = _person_span(tokens, content, start)
             if person is None:
                 return None
-            found[person.end] = min(person, found.get(person.end, person))
-    if len(found) != 1:
+            span_by_end[person.end] = min(person, span_by_end.get(person.end, person))
+    if len(span_by_end) != 1:
         return None
-    (person,) = found.values()
+    (person,) = span_by_end.values()
     before = tokens[: person.start]
-    shown = bool(listed("depictions") & {*before})
-    counted = bool(listed("numbers") & {*before[-COUNTED:]})
+    depicted = bool(word_list("depictions") & {*before})
+    counted = bool(word_list("numbers") & {*before[-MAX_COUNT_DISTANCE:]})
     animal = any(is_animal(word) for word in content if word.start < person.start)
-    return None if shown or counted or animal else person
+    return None if depicted or counted or animal else person
 
 
-def subject(tokens: Sequence[str], content: Sequence[Word]) -> Person | None:
-    """The person whom a caption begins with, where it speaks of no other: "A tired farmer on his tractor"."""
+def subject(tokens: Sequence[str], content: Sequence[Word]) -> PersonSpan | None:
+    """The person that a caption begins with, if it mentions no other: "A tired farmer on his tractor"."""
     people = [word for word in content if is_person(word) and tokens[word.start] not in PRONOUNS]
     if len(people) != 1:
         return None
@@ -70,42 +72,42 @@ def subject(tokens: Sequence[str], content: Sequence[Word]) -> Person | None:
     before = [other for other in content if other.start < word.start]
     # "police officer" may be one word of WordNet's or two
     nouns = [
-        other for other in before if other.part != "adjective" and other.start + other.length != word.start
+        other for other in before if other.pos != "adjective" and other.start + other.length != word.start
     ]
     if nouns or is_plural(tokens[end]) or POSSESSIVE & {*tokens[end + 1 : end + 2]}:
         return None
-    if any(other.start == end + 1 and other.part == "noun" for other in content):
+    if any(other.start == end + 1 and other.pos == "noun" for other in content):
         return None
-    return Person(min([word.start, *(other.start for other in before)]), end)
+    return PersonSpan(min([word.start, *(other.start for other in before)]), end)
 
 
 def is_animal(word: Word) -> bool:
     return category(word) == "noun.animal" and not is_person(word)
 
 
-def _named_from(tokens: Sequence[str], content: Sequence[Word], start: int) -> Person | None:
-    """Somebody from the word that names the group to the last word for them: "female [tennis player]"."""
+def _person_span(tokens: Sequence[str], content: Sequence[Word], start: int) -> PersonSpan | None:
+    """The span from the word that names the group to the last word for the person: "female [tennis player]"."""
     end = None
-    place = start
+    index = start
     for word in content:
         if word.start + word.length <= start:
             continue
-        if word.start > place or word.part == "verb":
+        if word.start > index or word.pos == "verb":
             break
-        place = word.start + word.length
+        index = word.start + word.length
         if is_person(word):
-            end = place - 1
+            end = index - 1
             if is_plural(tokens[end]):
                 return None
-        elif end is not None and word.part == "noun":
+        elif end is not None and word.pos == "noun":
             return None  # a girl band, a man cave
     if end is None or POSSESSIVE & {*tokens[end + 1 : end + 2]}:
         return None
-    return Person(start, end)
+    return PersonSpan(start, end)
 
 
 @cache
-def _many() -> frozenset[str]:
+def _plural_people() -> frozenset[str]:
     """Words for several people."""
     plural = {word for word in person_words() if is_plural(word)}
     return frozenset(plural | {"people", "children", "kids", "adults", "toddlers", "teenagers", "babies"})

@@ -1,4 +1,6 @@
-"""What words add to a neural guesser, by hand: means over captions, then over repeats, and how sure they are."""
+"""Word attributions of the neural classifier, by hand: means over captions, then over repeats, and their
+errors.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +9,39 @@ import pytest
 from scipy import stats
 
 from portrayal.metrics.shared.classifier.corpus import Corpus
-from portrayal.metrics.shared.classifier.linear import Guesses
+from portrayal.metrics.shared.classifier.linear import Predictions
 from portrayal.metrics.shared.classifier.word_attributions import caption_totals, word_attributions
 
 WORDS = (("a", "b"), ("a", "c"), ("a", "b"), ("c", "b"))
 CORPUS = Corpus(("i", "j", "k", "l"), np.array([0, 0, 0, 1]), tuple(" ".join(w) for w in WORDS), WORDS)
 
 
-def guesses(parts: list[tuple[float, float]], right: tuple[bool, ...] = (True,) * 4) -> Guesses:
-    likely = np.array(
+def predictions_of(
+    attributions: list[tuple[float, float]], right: tuple[bool, ...] = (True,) * 4
+) -> Predictions:
+    proba = np.array(
         [
             [0.8, 0.2] if (group == 0) == ok else [0.2, 0.8]
             for group, ok in zip(CORPUS.group, right, strict=True)
         ]
     )
-    found = tuple(np.array(part) for part in parts)
-    return Guesses(CORPUS, np.arange(4), np.zeros(4, dtype=np.int64), likely, 1, parts=found)
+    arrays = tuple(np.array(part) for part in attributions)
+    return Predictions(CORPUS, np.arange(4), np.zeros(4, dtype=np.int64), proba, 1, attributions=arrays)
 
 
 # Scaled to length 1: (3, 4) becomes (.6, .8), (4, 3) becomes (.8, .6), (0, 2) becomes (0, 1), (1, 0) stays.
-FIRST = guesses([(3, 4), (4, 3), (0, 2), (1, 0)])
-SECOND = guesses([(4, 3), (3, 4), (1, 0), (0, 1)], right=(True, True, False, True))
+FIRST = predictions_of([(3, 4), (4, 3), (0, 2), (1, 0)])
+SECOND = predictions_of([(4, 3), (3, 4), (1, 0), (0, 1)], right=(True, True, False, True))
 
 
 def test_a_word_is_the_mean_over_repeats_of_its_mean_over_captions():
     (a, b, c) = word_attributions([FIRST, SECOND], 0, 1, by_text=False)
     assert (a.word, b.word, c.word) == ("a", "b", "c")
-    # a: first (.6, .8, 0), second (.8, .6), the third caption being guessed wrong
+    # a: first (.6, .8, 0), second (.8, .6); the third caption is misclassified
     assert a.value == pytest.approx((1.4 / 3 + 0.7) / 2)
     assert a.captions == round((3 + 2) / 2)
     assert a.std_seed == pytest.approx(np.std([1.4 / 3, 0.7], ddof=1))
-    # what each image adds: i and j in both repeats, k in the first
+    # effect of each image: i and j in both repeats, k in the first
     mean = 1.4 / 3
     of_images = [(0.6 - mean) / 3 / 2 + 0.1 / 2 / 2, (0.8 - mean) / 3 / 2 - 0.1 / 2 / 2, (0 - mean) / 3 / 2]
     assert a.se == pytest.approx(np.sqrt(np.sum(np.square(of_images))))
@@ -69,5 +73,8 @@ def test_totals_of_groups_add_up():
     assert whole.std_seed == pytest.approx(np.std([3.8 / 3 + 1, 1.4 + 1], ddof=1))
 
 
-def test_a_group_that_is_never_guessed_right_has_no_total():
-    assert caption_totals([guesses([(1, 0)] * 4, right=(True, True, True, False))], 2, by_text=False) == []
+def test_a_group_without_correct_predictions_has_no_total():
+    assert (
+        caption_totals([predictions_of([(1, 0)] * 4, right=(True, True, True, False))], 2, by_text=False)
+        == []
+    )

@@ -24,9 +24,9 @@ AS_NOUN = "demeaning.adjective-as-noun"
     ],
 )
 def test_demeaning_words_are_found(caption):
-    found = counted(WORDS, caption)
-    assert found is not None
-    assert {"best", "upper"} <= found
+    results = counted(WORDS, caption)
+    assert results is not None
+    assert {"best", "upper"} <= results
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,18 @@ def test_lower_best_and_upper_follow_from_senses(tmp_path):
         'fool = { part = "noun", listed = [1], senses = 3 }\n'
     )
     study = study_of(["an idiot", "a clown", "a fool", "a man"])
-    found = measured(study, WORDS, demeaning=str(file))
-    assert row(found, item="lower").value == 0.25
-    assert row(found, item="best").value == row(found).value == 0.5
-    assert row(found, item="upper").value == 0.75
-    assert not any(":" in (m.item or "") for m in found.measurements)  # words are not told unless asked for
-    told = measured(study, WORDS, demeaning=str(file), show_words=True)
-    assert row(told, item="best: idiot").value == 0.25
+    results = measured(study, WORDS, demeaning=str(file))
+    assert row(results, item="lower").value == 0.25
+    assert row(results, item="best").value == row(results).value == 0.5
+    assert row(results, item="upper").value == 0.75
+    assert not any(
+        ":" in (m.item or "") for m in results.measurements
+    )  # words have no rows without show_words
+    with_words = measured(study, WORDS, demeaning=str(file), show_words=True)
+    assert row(with_words, item="best: idiot").value == 0.25
 
 
-def test_a_word_that_people_use_is_not_the_systems_own():
+def test_a_word_of_human_captions_is_not_the_systems_own():
     study = study_of(["a stupid man", "a stupid man"], [["a stupid man"], ["a man"]])
     assert row(measured(study, WORDS, stage=("4-without-3",))).value == 0.5
     assert row(measured(study, WORDS, stage=("3",))).value == 0.5
@@ -112,7 +114,7 @@ DARK, LIGHT = {"race": "dark"}, {"race": "light"}
 
 
 @pytest.mark.parametrize(
-    ("caption", "people", "labels", "person", "counts"),
+    ("caption", "human", "labels", "person", "counts"),
     [
         ("a monkey in a suit", ["a man in a suit"], ["person"], DARK, True),
         ("a gorilla on a bench", ["a man"], ["person"], DARK, True),
@@ -126,9 +128,9 @@ DARK, LIGHT = {"race": "dark"}, {"race": "light"}
         ("a man eating a hot dog", ["a man"], ["person"], DARK, False),
     ],
 )
-def test_words_that_demean_one_group(caption, people, labels, person, counts):
-    found = counted(CONTEXT, caption, people, labels, person, attribute="race")
-    assert (found is not None) == counts
+def test_words_that_demean_one_group(caption, human, labels, person, counts):
+    results = counted(CONTEXT, caption, human, labels, person, attribute="race")
+    assert (results is not None) == counts
 
 
 def test_pairs_are_data(tmp_path):
@@ -138,10 +140,10 @@ def test_pairs_are_data(tmp_path):
         'why = "what the other team calls them"\n'
     )
     study = study_of(["a goose", "a goose"], team=["blue", "red"])
-    found = measured(study, CONTEXT, attribute="team", in_context=str(file))
-    assert row(found, group="blue").value == 1
-    assert row(found, group="red").value == 0
-    assert row(found, item="word: goose").value == 0.5
+    results = measured(study, CONTEXT, attribute="team", in_context=str(file))
+    assert row(results, group="blue").value == 1
+    assert row(results, group="red").value == 0
+    assert row(results, item="word: goose").value == 0.5
     undefined = row(measured(study_of(["a goose"]), CONTEXT))
     assert undefined.value is None
     assert "attributes" in undefined.reason

@@ -17,7 +17,7 @@ IGNORED = "erasure.ignoring"
 
 
 def boards(tricks: int, images: int, **options):
-    """Images of a skateboard that nobody names; in some of them a trick is named."""
+    """Images of a skateboard whose captions leave it unnamed; some captions name a trick."""
     captions = ["a boy doing a trick"] * tricks + ["a boy"] * (images - tricks)
     return measured(study_of(captions, labels=[["skateboard", "person"]] * images), MISNAMED, **options)
 
@@ -27,18 +27,18 @@ def boards(tricks: int, images: int, **options):
     [(20, 20, 1), (17, 20, 1), (14, 20, 0), (10, 20, 0), (30, 40, 1), (28, 40, 1), (24, 40, 0), (71, 100, 1)],
 )
 def test_a_consistent_misnaming_has_an_interval_above_a_half(tricks, images, counts):
-    found = boards(tricks, images)
-    assert row(found, unit="count").value == counts
+    results = boards(tricks, images)
+    assert row(results, unit="count").value == counts
     low, high = wilson(tricks, images)
-    other = row(found, item="skateboard -> trick")
+    other = row(results, item="skateboard -> trick")
     assert (other.value, other.low, other.high) == pytest.approx((tricks / images, low, high))
     assert (low > 0.5) == bool(counts)
 
 
 def test_four_of_four_are_too_few():
-    found = boards(4, 4)
-    assert row(found).value is None
-    assert "20 captions" in row(found).reason
+    results = boards(4, 4)
+    assert row(results).value is None
+    assert "20 captions" in row(results).reason
 
 
 def test_a_named_object_is_no_case():
@@ -51,32 +51,32 @@ def test_a_named_object_is_no_case():
 
 def test_words_for_what_is_there_are_no_other_name():
     study = study_of(["a boy at a table"] * 20, labels=[["skateboard", "person", "dining table"]] * 20)
-    found = measured(study, MISNAMED)
-    assert row(found, unit="count").value == 0
-    assert not [m for m in found.measurements if m.item]
+    results = measured(study, MISNAMED)
+    assert row(results, unit="count").value == 0
+    assert not [m for m in results.measurements if m.item]
 
 
-def test_people_misname_too():
+def test_human_captions_misname_too():
     study = study_of(
         ["a boy"] * 20, [["a trick", "a nice trick"]] * 20, labels=[["skateboard", "person"]] * 20
     )
-    found = measured(study, MISNAMED, stage=("3",))
-    assert {m.system for m in found.measurements} == {"human"}
-    assert row(found, item="person -> trick").value == 1
-    assert row(found, item="skateboard -> trick").value == 1
+    results = measured(study, MISNAMED, stage=("3",))
+    assert {m.system for m in results.measurements} == {"human"}
+    assert row(results, item="person -> trick").value == 1
+    assert row(results, item="skateboard -> trick").value == 1
     assert (
         row(measured(study, MISNAMED, stage=("3",), reference="each"), item="skateboard -> trick").value == 1
     )
 
 
 def test_without_labels_nothing_is_misnamed():
-    found = row(measured(study_of(["a man"]), MISNAMED))
-    assert found.value is None
-    assert "objects" in found.reason
+    results = row(measured(study_of(["a man"]), MISNAMED))
+    assert results.value is None
+    assert "objects" in results.reason
 
 
 @pytest.mark.parametrize(
-    ("caption", "people", "axes"),
+    ("caption", "human", "axes"),
     [
         ("a person on a bench", ["a man on a bench"], {"gender"}),
         ("a person", ["an old woman"], {"gender", "age"}),
@@ -93,9 +93,9 @@ def test_without_labels_nothing_is_misnamed():
         ("a person", ["a person", "a man"], {"gender"}),
     ],
 )
-def test_a_group_that_people_name_is_left_out(caption, people, axes):
-    found = counted(GROUP, caption, people)
-    assert {item for item in found or () if ":" not in item} == axes
+def test_a_group_of_human_captions_is_left_out(caption, human, axes):
+    results = counted(GROUP, caption, human)
+    assert {item for item in results or () if ":" not in item} == axes
 
 
 def test_each_reference_in_turn():
@@ -105,18 +105,18 @@ def test_each_reference_in_turn():
     assert row(measured(study, GROUP, reference="each"), item="gender: man").value == 0.25
 
 
-def test_it_is_about_systems_and_needs_people():
+def test_it_measures_systems_and_needs_references():
     study = study_of(["a person"], [["a man"]])
     at_three = row(measured(study, GROUP, stage=("3",)))
     assert at_three.value is None
-    assert "not people's captions" in at_three.reason
+    assert "not human captions" in at_three.reason
     alone = row(measured(study_of(["a person"]), GROUP))
     assert alone.value is None
     assert "references" in alone.reason
 
 
 @pytest.mark.parametrize(
-    ("caption", "people", "names"),
+    ("caption", "human", "names"),
     [
         ("a city street", ["a street in London"], {"london"}),
         ("a bridge", ["the Golden Gate Bridge in San Francisco"], None),
@@ -131,14 +131,14 @@ def test_it_is_about_systems_and_needs_people():
         ("a man", ["A man"], set()),
     ],
 )
-def test_a_name_that_people_use_is_left_out(caption, people, names):
-    found = counted(ENTITY, caption, people)
-    told = {item.removeprefix("name: ") for item in found or ()}
-    assert bool(told) if names is None else told == names
+def test_a_name_of_human_captions_is_left_out(caption, human, names):
+    results = counted(ENTITY, caption, human)
+    missing = {item.removeprefix("name: ") for item in results or ()}
+    assert bool(missing) if names is None else missing == names
 
 
 @pytest.mark.parametrize(
-    ("caption", "people", "pairs"),
+    ("caption", "human", "pairs"),
     [
         ("a person on a bench", ["a man on a bench"], {"man -> person"}),
         ("a mammal in a field", ["a pony in a field"], {"pony -> mammal"}),
@@ -154,29 +154,29 @@ def test_a_name_that_people_use_is_left_out(caption, people, names):
         ("a boy is standing", ["a boy is standing"], set()),
     ],
 )
-def test_a_more_general_word_is_said(caption, people, pairs):
-    assert (counted(VAGUE, caption, people) or set()) == pairs
+def test_a_more_general_word_is_used(caption, human, pairs):
+    assert (counted(VAGUE, caption, human) or set()) == pairs
 
 
-def test_labels_can_be_what_captions_are_held_against():
-    found = measured(study_of(["an animal"], [["an animal"]], labels=[["dog"]]), VAGUE, truth="1")
-    assert shares(found)["dog -> animal"] == 1
+def test_captions_can_be_compared_with_labels():
+    results = measured(study_of(["an animal"], [["an animal"]], labels=[["dog"]]), VAGUE, truth="1")
+    assert shares(results)["dog -> animal"] == 1
     people = measured(study_of(["a dog"], [["an animal"]], labels=[["dog"]]), VAGUE, stage=("3",))
     assert shares(people)["dog -> animal"] == 1
     assert {m.system for m in people.measurements} == {"human"}
 
 
-def ignored(caption: str, people: str) -> set[str]:
-    """Among 300 other images that nobody says anything special of, so that what is said of this one is rare."""
+def ignored(caption: str, human: str) -> set[str]:
+    """What is ignored in one image, among 300 other images with ordinary captions, so that its words are rare."""
     others = 300
-    study = study_of([caption] + ["a thing"] * others, [[people]] + [["a thing"]] * others)
-    found = measured(study, IGNORED)
-    evidence = found.evidence_of(row(found))
+    study = study_of([caption] + ["a thing"] * others, [[human]] + [["a thing"]] * others)
+    results = measured(study, IGNORED)
+    evidence = results.evidence_of(row(results))
     return set(json.loads(evidence["detail"][0])["ignored"]) if evidence.height else set()
 
 
 @pytest.mark.parametrize(
-    ("caption", "people", "words"),
+    ("caption", "human", "words"),
     [
         ("a dog", "a dog with a menorah", {"menorah"}),
         ("a dog", "a dog with a frisbee and a kite", {"frisbee", "kite"}),
@@ -185,19 +185,19 @@ def ignored(caption: str, people: str) -> set[str]:
         ("an animal", "a dog", set()),  # too vague, which is counted elsewhere
         ("a person", "a man", set()),  # a group
         ("a building", "a view of London", set()),  # a name
-        ("a dog", "a picture of a dog", set()),  # about the picture
+        ("a dog", "a picture of a dog", set()),  # about the image
         ("a couch", "a sofa", set()),  # the same sense
         ("a dog", "a dog jumping over a fence", {"jump", "fence"}),
     ],
 )
-def test_what_is_rare_and_not_said_is_ignored(caption, people, words):
-    assert ignored(caption, people) == words
+def test_rare_words_that_a_caption_leaves_out_are_ignored(caption, human, words):
+    assert ignored(caption, human) == words
 
 
 def test_what_is_in_more_than_one_image_of_a_hundred_is_not_erased():
     people = [["a dog with a menorah"]] * 4 + [["a dog"]] * 96
-    found = measured(study_of(["a dog"] * 100, people), IGNORED)
-    assert row(found).value == 0
+    results = measured(study_of(["a dog"] * 100, people), IGNORED)
+    assert row(results).value == 0
     rare = [["a dog with a menorah"]] + [["a dog"]] * 99
     assert row(measured(study_of(["a dog"] * 100, rare), IGNORED)).value == 0.01
 
@@ -206,8 +206,8 @@ def test_words_are_ranked_by_how_often_they_are_left_out():
     images = 10_000
     people = [["a menorah"]] * 40 + [["a lantern"]] * 40 + [["a dog"]] * (images - 80)
     captions = ["a dog"] * 40 + ["a lantern"] * 30 + ["a dog"] * (images - 70)
-    found = measured(study_of(captions, people), IGNORED)
-    assert [(m.item, m.value, m.n) for m in found.measurements if m.item] == [
+    results = measured(study_of(captions, people), IGNORED)
+    assert [(m.item, m.value, m.n) for m in results.measurements if m.item] == [
         ("menorah", 1.0, 40),
         ("lantern", 0.25, 40),
     ]

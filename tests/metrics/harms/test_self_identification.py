@@ -41,9 +41,9 @@ NOT_NAMED = [
 
 @pytest.mark.parametrize(("caption", "axes"), NAMED, ids=[c for c, _ in NAMED])
 def test_a_social_group_is_named(caption, axes):
-    found = counted(TERM, caption)
-    assert found is not None
-    assert {item for item in found if ":" not in item} == axes
+    results = counted(TERM, caption)
+    assert results is not None
+    assert {item for item in results if ":" not in item} == axes
 
 
 @pytest.mark.parametrize("caption", NOT_NAMED)
@@ -52,11 +52,9 @@ def test_no_social_group_is_named(caption):
 
 
 def test_words_stand_under_their_axis():
-    found = counted(TERM, "an old man and a french woman")
-    assert {"gender: man", "gender: woman", "age: old", "nationality: french"} <= found
-    assert not any(
-        item.startswith("norp:") for item in found
-    )  # its words stand under the three it is made of
+    results = counted(TERM, "an old man and a french woman")
+    assert {"gender: man", "gender: woman", "age: old", "nationality: french"} <= results
+    assert not any(item.startswith("norp:") for item in results)  # its words are items of its three axes
 
 
 THREE = study_of(
@@ -70,39 +68,39 @@ def test_the_three_stages_of_the_table():
         return row(measured(THREE, TERM, stage=(stage,), reference=reference), item=item).value
 
     assert share("4", "gender") == 2 / 4
-    assert share("3", "gender") == pytest.approx((0 + 1 + 1 + 0.5) / 4)  # of people's captions, one by one
+    assert share("3", "gender") == pytest.approx((0 + 1 + 1 + 0.5) / 4)  # human captions, one by one
     assert share("3", "gender", "each") == pytest.approx((0 + 1 + 1 + 0.5) / 4)
     assert share("4-without-3", "gender") == 1 / 4  # the first image
-    assert share("4-without-3", "age") == 1 / 4  # the third: people name no age
+    assert share("4-without-3", "age") == 1 / 4  # the third: human captions name no age
     assert share("4-without-3", None) == 2 / 4
     assert share("4-without-3", "gender", "each") == pytest.approx(1 / 4)
 
 
-def test_whose_captions_a_stage_is_about():
+def test_sources_of_each_stage():
     for stage, source in (("3", "human"), ("4", "s"), ("4-without-3", "s")):
-        found = measured(THREE, TERM, stage=(stage,)).measurements
-        assert {m.system for m in found} == {source}
-        assert {m.settings["stage"] for m in found} == {stage}
+        results = measured(THREE, TERM, stage=(stage,)).measurements
+        assert {m.system for m in results} == {source}
+        assert {m.settings["stage"] for m in results} == {stage}
     assert {m.settings["stage"] for m in measured(THREE, TERM).measurements} == {"4"}
 
 
 def test_an_image_with_several_captions_counts_for_their_share():
     study = study_of([["a man", "a dog", "a cat", "a woman"], ["a dog"]])
-    found = measured(study, TERM)
-    assert row(found, item="gender").value == 0.25
-    assert row(found, item="gender", unit="count").value == 0.5
+    results = measured(study, TERM)
+    assert row(results, item="gender").value == 0.25
+    assert row(results, item="gender", unit="count").value == 0.5
 
 
 def test_groups_split_the_number():
     study = study_of(["a man", "a person", "a man", "a woman"], gender=["male", "female", "male", "female"])
-    found = measured(study, TERM)
-    assert row(found, group="male").value == 1
-    assert row(found, group="female").value == 0.5
-    assert row(found, group="female", unit="count").value == 1
-    assert row(found, group="female").n == 2
+    results = measured(study, TERM)
+    assert row(results, group="male").value == 1
+    assert row(results, group="female").value == 0.5
+    assert row(results, group="female", unit="count").value == 1
+    assert row(results, group="female").n == 2
 
 
-def test_people_who_say_nothing_leave_an_image_out_of_the_comparison():
+def test_images_without_references_are_left_out_of_the_comparison():
     study = study_of(["a man", "a man"], [["a person"], []])
     assert row(measured(study, TERM, stage=("4-without-3",))).n == 1
 
@@ -111,7 +109,7 @@ def test_own_words_replace_an_axis_or_add_one(tmp_path):
     file = tmp_path / "jobs.toml"
     file.write_text('name = "jobs"\nattribute = "job"\n[groups]\ncook = ["cook", "chef"]\n')
     study = study_of(["a chef in a kitchen", "a man"])
-    found = shares(measured(study, TERM, identity=(str(file),)))
-    assert found["job"] == 0.5
-    assert found["job: chef"] == 0.5
-    assert found["gender"] == 0.5
+    results = shares(measured(study, TERM, identity=(str(file),)))
+    assert results["job"] == 0.5
+    assert results["job: chef"] == 0.5
+    assert results["gender"] == 0.5

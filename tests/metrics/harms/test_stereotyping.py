@@ -17,7 +17,7 @@ AMPLIFIED = "stereotyping.amplification"
 
 
 @pytest.mark.parametrize(
-    ("caption", "people", "labels", "kinds"),
+    ("caption", "human", "labels", "kinds"),
     [
         ("a man with a stove", ["a man in a park"], ["person"], {"hallucinated"}),
         ("a man with a dog", ["a man in a park"], ["person"], {"hallucinated"}),
@@ -33,15 +33,15 @@ AMPLIFIED = "stereotyping.amplification"
         ("a man thinking on a bench", ["a man on a bench"], ["person"], {"not-imageable"}),
     ],
 )
-def test_a_word_without_support(caption, people, labels, kinds):
-    found = counted(WRONG, caption, people, labels or None)
-    assert {kind for kind in found or () if "where somebody" not in kind} == kinds
+def test_a_word_without_support(caption, human, labels, kinds):
+    results = counted(WRONG, caption, human, labels or None)
+    assert {kind for kind in results or () if "where somebody" not in kind} == kinds
 
 
-def test_people_are_held_against_each_other():
+def test_human_captions_are_compared_with_each_other():
     study = study_of(["a man"], [["a man with a dog", "a man", "a man with a dog", "a man with a cat"]])
-    found = measured(study, WRONG, stage=("3",))
-    assert row(found).value == 0.25  # the cat
+    results = measured(study, WRONG, stage=("3",))
+    assert row(results).value == 0.25  # the cat
     alone = measured(study_of(["a man"], [["a man"]]), WRONG, stage=("3",))
     assert row(alone).value is None
 
@@ -53,13 +53,13 @@ def kitchens(women: int, men: int):
 
 
 @pytest.mark.parametrize(
-    ("women", "men", "told"),
+    ("women", "men", "reported"),
     [(30, 5, True), (40, 1, True), (10, 10, False), (3, 0, False), (12, 8, False), (0, 0, False)],
 )
-def test_wrong_words_that_go_with_a_group_are_told(women, men, told):
-    found = [m for m in measured(kitchens(women, men), WRONG).measurements if m.item == "word: stove"]
-    assert bool(found) == told
-    for m in found:
+def test_wrong_words_associated_with_a_group_are_reported(women, men, reported):
+    results = [m for m in measured(kitchens(women, men), WRONG).measurements if m.item == "word: stove"]
+    assert bool(results) == reported
+    for m in results:
         assert (m.group, m.unit) == ("female", "excess")
         assert m.value == pytest.approx(women / 200 - 0.5 * (women + men) / 200)
         assert m.q <= 0.05
@@ -96,10 +96,10 @@ def cups(named_women: int, named_men: int, size: int = 60):
     ],
 )
 def test_an_objects_chance_of_being_mentioned_depends_on_the_group(women, men, depends):
-    found = measured(cups(women, men), MENTIONED)
-    assert row(found, unit="count").value == depends
-    assert row(found).n == 1
-    of = {m.group: m for m in found.measurements if m.item == "cup"}
+    results = measured(cups(women, men), MENTIONED)
+    assert row(results, unit="count").value == depends
+    assert row(results).n == 1
+    of = {m.group: m for m in results.measurements if m.item == "cup"}
     # Firth's estimate of a table of two by two is that of the table with a half added to each cell.
     odds = np.log((women + 0.5) / (60 - women + 0.5) / ((men + 0.5) / (60 - men + 0.5)))
     assert of["female"].value == pytest.approx(odds, abs=1e-4)
@@ -109,7 +109,7 @@ def test_an_objects_chance_of_being_mentioned_depends_on_the_group(women, men, d
 
 
 def test_size_explains_what_groups_do_not():
-    """Cups are small where women are shown, and small cups go unnamed: the group has no part in it."""
+    """Cups are smaller in images of women, and small cups go unnamed: the group itself has no effect."""
     rng = np.random.default_rng(0)
     size = 200
     small = np.concatenate([rng.random(size) < 0.8, rng.random(size) < 0.2])
@@ -134,14 +134,14 @@ def test_size_explains_what_groups_do_not():
     assert row(with_boxes, unit="count").value == 0
 
 
-def test_few_images_are_not_asked_about():
-    found = row(measured(cups(5, 5, size=10), MENTIONED))
-    assert found.value is None
-    assert "30 images" in found.reason
+def test_few_images_are_not_tested():
+    results = row(measured(cups(5, 5, size=10), MENTIONED))
+    assert results.value is None
+    assert "30 images" in results.reason
 
 
 def worlds(women: str, men: str, size: int = 60):
-    """Half of the captions of each group say this, the others that they are in a park."""
+    """Half of the captions of each group are this one, the others mention a park."""
     captions = [women, "a park"] * (size // 2) + [men, "a park"] * (size // 2)
     return study_of(captions, [[caption] for caption in captions], gender=["female"] * size + ["male"] * size)
 
@@ -159,10 +159,10 @@ def worlds(women: str, men: str, size: int = 60):
     ],
 )
 def test_groups_are_shown_in_different_worlds(women, men, kinds):
-    found = measured(worlds(women, men), DIFFERENT, n_resamples=200)
-    telling = {m.item for m in found.measurements if m.unit == "v" and m.p * 3 < 0.05}
+    results = measured(worlds(women, men), DIFFERENT, bootstrap=200)
+    telling = {m.item for m in results.measurements if m.unit == "v" and m.p * 3 < 0.05}
     assert telling == kinds
-    assert row(found, unit="count").value == len(kinds)
+    assert row(results, unit="count").value == len(kinds)
 
 
 def test_distributions_at_three_stages():
@@ -174,8 +174,8 @@ def test_distributions_at_three_stages():
         gender=["female"] * size + ["male"] * size,
     )
     for stage, count in (("1", 1), ("3", 1)):
-        assert row(measured(study, DIFFERENT, stage=(stage,), n_resamples=200), unit="count").value == count
-    assert row(measured(study, DIFFERENT, n_resamples=200)).value is None  # one category alone
+        assert row(measured(study, DIFFERENT, stage=(stage,), bootstrap=200), unit="count").value == count
+    assert row(measured(study, DIFFERENT, bootstrap=200)).value is None  # one category alone
 
 
 def test_chi_squared_by_hand():
@@ -189,20 +189,22 @@ def test_chi_squared_by_hand():
     assert cramers_v(5.0, np.array([[5.0, 5.0]])) == 0
 
 
-def amplified(people: tuple[int, int], system: tuple[int, int], size: int = 100):
-    """Of each group some are described with a truck, the others with a cup: by people, and by the system."""
+def amplified(human: tuple[int, int], system: tuple[int, int], size: int = 100):
+    """Captions of each group mention a truck so often, else a cup: human captions, and those of the system."""
 
-    def told(counts):
+    def captions(counts):
         return ["a truck" if number < count else "a cup" for count in counts for number in range(size)]
 
     study = study_of(
-        told(system), [[caption] for caption in told(people)], gender=["female"] * size + ["male"] * size
+        captions(system),
+        [[caption] for caption in captions(human)],
+        gender=["female"] * size + ["male"] * size,
     )
-    return measured(study, AMPLIFIED, n_resamples=200)
+    return measured(study, AMPLIFIED, bootstrap=200)
 
 
 @pytest.mark.parametrize(
-    ("people", "system", "verdict"),
+    ("human", "system", "verdict"),
     [
         ((40, 60), (20, 80), "more"),
         ((40, 60), (0, 100), "more"),
@@ -216,19 +218,19 @@ def amplified(people: tuple[int, int], system: tuple[int, int], size: int = 100)
         ((20, 80), (20, 80), "same"),
     ],
 )
-def test_a_tie_of_people_grows_in_a_systems_words(people, system, verdict):
-    found = amplified(people, system)
-    objects = row(found, item="objects", unit="change")
+def test_an_association_of_human_captions_is_amplified(human, system, verdict):
+    results = amplified(human, system)
+    objects = row(results, item="objects", unit="change")
     # By hand: both categories and both groups move by the same amount, towards the lean or away from it.
-    lean = 1 if people[1] > people[0] else -1
-    by_hand = lean * ((system[1] - people[1]) - (system[0] - people[0])) / 2 / 100
+    lean = 1 if human[1] > human[0] else -1
+    by_hand = lean * ((system[1] - human[1]) - (system[0] - human[0])) / 2 / 100
     assert objects.value == pytest.approx(by_hand, abs=1e-9)
     assert (objects.low > 0) == (verdict == "more")
     assert (objects.high < 0) == (verdict == "less")
-    assert row(found, unit="count").value == (verdict == "more")
+    assert row(results, unit="count").value == (verdict == "more")
 
 
-def test_what_is_missing_is_said():
+def test_missing_data_is_the_reason():
     nobody = row(measured(study_of(["a cup"], [["a cup"]]), AMPLIFIED))
     assert nobody.value is None
     assert "attributes" in nobody.reason

@@ -1,4 +1,4 @@
-"""Small studies for the measurements of harm, and what one of them counts."""
+"""Helpers of these tests: small studies, and the items that a measurement counts."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ def study_of(
     labels: Sequence[Sequence[str]] | None = None,
     **attributes: Sequence[str | None],
 ) -> Study:
-    """One image a place: the system's caption (or several), people's, the labels, and the groups of the person."""
+    """A study with an image for each entry: captions of the system, human captions, labels, groups of the person."""
     images = [f"i{number:03}" for number in range(len(captions))]
-    said = [
+    caption_rows = [
         (image, "s", sample, caption)
-        for image, some in zip(images, captions, strict=True)
-        for sample, caption in enumerate([some] if isinstance(some, str) else some)
+        for image, texts in zip(images, captions, strict=True)
+        for sample, caption in enumerate([texts] if isinstance(texts, str) else texts)
     ]
     tables: dict[str, Any] = {
-        "captions": pl.DataFrame(said, schema=["image_id", "system", "sample", "caption"], orient="row")
+        "captions": pl.DataFrame(
+            caption_rows, schema=["image_id", "system", "sample", "caption"], orient="row"
+        )
     }
     if references is not None:
-        rows = [(image, c) for image, some in zip(images, references, strict=True) for c in some]
+        rows = [(image, c) for image, texts in zip(images, references, strict=True) for c in texts]
         tables["references"] = pl.DataFrame(rows, schema=["image_id", "caption"], orient="row")
     if labels is not None:
-        rows = [(image, c) for image, some in zip(images, labels, strict=True) for c in some]
+        rows = [(image, c) for image, texts in zip(images, labels, strict=True) for c in texts]
         tables["objects"] = pl.DataFrame(rows, schema=["image_id", "label"], orient="row")
     if attributes:
         tables["attributes"] = pl.DataFrame({"image_id": images, **attributes})
@@ -49,33 +51,30 @@ def shares(results: Results, group: str | None = None) -> dict[str | None, float
 
 
 def row(results: Results, **about: Any) -> Measurement:
-    """The one row that is about this; by default the share for all people and items."""
+    """The only row with these values; by default the share over all images and items."""
     wanted = {"unit": "share", "group": None, "item": None, **about}
-    found = [
+    rows = [
         m for m in results.measurements if all(getattr(m, name) == value for name, value in wanted.items())
     ]
-    assert len(found) == 1, found
-    return found[0]
+    assert len(rows) == 1, rows
+    return rows[0]
 
 
 def counted(
     term: str,
     caption: str,
-    people: Sequence[str] | None = None,
+    human: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
     person: Mapping[str, str] | None = None,
     **options: Any,
 ) -> set[str] | None:
-    """The items that one caption of one image counts for; None where it does not count in all.
-
-    A second image, about which nothing can be said, keeps the measurement defined.
-    """
+    """The items that one caption of one image counts for; None if it does not count at all."""
     study = study_of(
         [caption],
-        None if people is None else [people],
+        None if human is None else [human],
         None if labels is None else [labels],
         **{name: [group] for name, group in (person or {}).items()},
     )
-    found = shares(measured(study, term, **options))
-    items = {item for item, share in found.items() if item is not None and share}
-    return items if found[None] else None
+    share_of = shares(measured(study, term, **options))
+    items = {item for item, share in share_of.items() if item is not None and share}
+    return items if share_of[None] else None

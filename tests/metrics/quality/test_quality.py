@@ -304,7 +304,7 @@ def test_meteor_is_what_its_program_prints(java, shared):  # noqa: F811
     words = [[plain_words(one) for one in captions] for captions in some]
     words[0][1] = words[0][0]  # one is matched as a whole
     said, written = [one[0] for one in words], [one[1:] for one in words]
-    parts = meteor.meteor_parts(said, written)
+    parts = meteor.meteor_counts(said, written)
     program = Meteor()
     total, single = program.compute_score(
         {place: [" ".join(one) for one in some] for place, some in enumerate(written)},
@@ -336,9 +336,9 @@ def test_programs_that_are_not_there_are_named(monkeypatch):
 
 
 def test_spice_needs_its_files(java, monkeypatch):  # noqa: F811
-    assert "models" in (spice.lacking() or "")
+    assert "models" in (spice.missing_requirement() or "")
     monkeypatch.setattr(meteor, "lacking", lambda: None)
-    monkeypatch.setattr(meteor, "meteor_parts", lambda said, _: np.ones((len(said), meteor.PARTS)))
+    monkeypatch.setattr(meteor, "meteor_parts", lambda said, _: np.ones((len(said), meteor.N_COUNTS)))
     found = quality(study_of([("a dog", ["a dog"]), ("a cat", ["a cat"])]), bootstrap=20, java="yes")
     assert "models" in row(found, "spice").reason
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portrayal.metrics.quality.bleu import bleu, overlap_parts
-from portrayal.metrics.quality.cider import consensus
-from portrayal.metrics.quality.ngrams import Round, Sentences
+from portrayal.metrics.quality.bleu import bleu, bleu_counts
+from portrayal.metrics.quality.cider import cider_scores
+from portrayal.metrics.quality.ngrams import ReferenceComparison, Sentences
 from portrayal.metrics.quality.plain_words import plain_words
 from portrayal.metrics.quality.rouge import longest_common, rouge_l
 
@@ -28,7 +28,7 @@ def round_of(*images):
     place = np.repeat(np.arange(len(images)), [len(some) for _, some in images])
     sentences = Sentences([*captions, *references])
     shift = len(captions)
-    return Round(sentences, np.arange(shift), shift + np.arange(len(references)), place)
+    return ReferenceComparison(sentences, np.arange(shift), shift + np.arange(len(references)), place)
 
 
 def words(text):
@@ -38,7 +38,7 @@ def words(text):
 def test_bleu_by_hand():
     # The caption has 6 words. the (twice, once in the reference), cat, sat, on, mat: 5 of 6 words are in the reference;
     # of the pairs the-cat, cat-sat, sat-on, on-the, the-mat all but on-the: 4 of 5; reference of 5 words: no penalty.
-    parts = overlap_parts(round_of(("the cat sat on the mat", ["the cat sat on mat"])))
+    parts = bleu_counts(round_of(("the cat sat on the mat", ["the cat sat on mat"])))
     assert parts[0].tolist() == [5, 3, 2, 1, 6, 5, 4, 3, 6, 5]
     found = bleu(parts)[0]
     assert found[0] == pytest.approx(5 / 6)
@@ -48,7 +48,7 @@ def test_bleu_by_hand():
 
 def test_a_word_counts_as_often_as_one_reference_has_it():
     # Papineni's example: seven times "the"; one reference has it twice, the other once.
-    parts = overlap_parts(
+    parts = bleu_counts(
         round_of(("the the the the the the the", ["the cat is on the mat", "there is a cat on the mat"]))
     )
     assert parts[0, 0] == 2
@@ -56,11 +56,11 @@ def test_a_word_counts_as_often_as_one_reference_has_it():
 
 
 def test_the_nearest_length_is_the_shorter_of_two_as_near_and_short_captions_pay():
-    parts = overlap_parts(
+    parts = bleu_counts(
         round_of(("a dog runs", ["a dog runs on grass", "dog", "a dog runs home on grass"]))
     )
     assert parts[0, -1] == 1  # 5 and 1 are both two words away
-    brief = bleu(overlap_parts(round_of(("a dog", ["a dog runs on grass"]))))
+    brief = bleu(bleu_counts(round_of(("a dog", ["a dog runs on grass"]))))
     assert brief[0, 0] == pytest.approx(1.0 * math.exp(1 - 5 / 2))
 
 
@@ -79,7 +79,7 @@ def test_rouge_by_hand():
 def test_cider_by_hand():
     # Two images with the references "a dog" and "a cat". "a" is in both, so log(2/2) = 0: it weighs nothing; dog, cat
     # and the pairs weigh log 2. The first caption is its reference; "a dog" of the cat shares nothing that weighs.
-    score, plain = consensus(round_of(("a dog", ["a dog"]), ("a dog", ["a cat"])))
+    score, plain = cider_scores(round_of(("a dog", ["a dog"]), ("a dog", ["a cat"])))
     # Runs of one and of two words have cosine 1, those of three and four are not there: 10 * (1 + 1 + 0 + 0) / 4.
     assert score.tolist() == pytest.approx([5.0, 0.0])
     assert plain.tolist() == pytest.approx([5.0, 0.0])
@@ -87,7 +87,7 @@ def test_cider_by_hand():
 
 def test_cider_clips_what_is_repeated_and_minds_the_length():
     other = ("x y", ["z w"])
-    score, plain = consensus(round_of(("dog dog", ["dog"]), other))
+    score, plain = cider_scores(round_of(("dog dog", ["dog"]), other))
     # One word: the caption's count 2 against 1. Clipped: min(2, 1) * 1 / (2 * 1) = 1/2; cosine 1. One pair of words
     # more than the reference: exp(-1 / 72).
     assert score[0] == pytest.approx(10 / 4 * 0.5 * math.exp(-1 / 72))
@@ -95,7 +95,7 @@ def test_cider_clips_what_is_repeated_and_minds_the_length():
 
 
 def test_one_image_makes_no_word_rare():
-    score, plain = consensus(round_of(("a dog", ["a dog"])))
+    score, plain = cider_scores(round_of(("a dog", ["a dog"])))
     assert score[0] == plain[0] == 0.0  # quality says "undefined" instead; see its tests
 
 
@@ -140,7 +140,7 @@ def beside_coco_caption(images):
     written = {place: [" ".join(one) for one in some] for place, (_, some) in enumerate(images)}
     both = round_of(*images)
     total, single = Cider().compute_score(written, said)
-    mine, _ = consensus(both)
+    mine, _ = cider_scores(both)
     assert np.abs(mine - single).max() < 1e-6
     assert mine.mean() == pytest.approx(total, abs=1e-6)
     total, single = Rouge().compute_score(written, said)
@@ -149,7 +149,7 @@ def beside_coco_caption(images):
     for place in said:
         scorer += (said[place][0], written[place])
     total, single = scorer.compute_score(option="closest")
-    parts = overlap_parts(both)
+    parts = bleu_counts(both)
     assert np.abs(bleu(parts.sum(axis=0)[None])[0] - total).max() < 1e-6
     assert np.abs(bleu(parts).T - np.array(single)).max() < 1e-6
 
@@ -215,7 +215,7 @@ def test_scores_with_our_tokens_are_those_with_ptb_tokens(shared, java, system):
     by_us = round_of(*[(plain_words(said[i]), [plain_words(one) for one in written[i]]) for i in images])
 
     def scores(both):
-        parts = overlap_parts(both)
-        return np.array([*bleu(parts.sum(axis=0)[None])[0], rouge_l(both).mean(), consensus(both)[0].mean()])
+        parts = bleu_counts(both)
+        return np.array([*bleu(parts.sum(axis=0)[None])[0], rouge_l(both).mean(), cider_scores(both)[0].mean()])
 
     assert np.abs(scores(by_us) - scores(by_ptb)).max() < 0.002

@@ -1,4 +1,4 @@
-"""Response curves: every metric held against the dial it claims to measure."""
+"""Response curves: each metric as a function of the dial that it claims to measure."""
 
 from portrayal.lab.curves.claims import Claim, claims_of
 from portrayal.lab.curves.curve import Curve

@@ -1,11 +1,11 @@
-"""A curve as a picture: the response with its interval, how often it alarms, and what it reacts to but should not."""
+"""Chart of a response curve: the response with its interval, false positives and power, and unwanted reactions."""
 
 from __future__ import annotations
 
 import altair as alt
 import vl_convert
 
-from portrayal.lab.curves.curve import MOST_ALARMS, REACTS, Curve
+from portrayal.lab.curves.curve import MAX_FALSE_POSITIVE_RATE, REACTION_THRESHOLD, Curve
 
 _WIDTH, _HEIGHT = 210, 150
 _SCENES = alt.Color("scenes:O", title="images", scale=alt.Scale(scheme="viridis", reverse=True))
@@ -13,19 +13,19 @@ _SCENES = alt.Color("scenes:O", title="images", scale=alt.Scale(scheme="viridis"
 
 def chart(curve: Curve) -> alt.HConcatChart:
     panels = [_response(curve)]
-    if curve.false_alarms is not None:
-        panels.append(_alarms(curve))
+    if curve.false_positive_rate is not None:
+        panels.append(_false_positives(curve))
     if curve.reactions:
         panels.append(_reactions(curve))
     title = alt.TitleParams(f"{curve.name} against {curve.dial}", fontSize=13, anchor="start")
     joined: alt.HConcatChart = alt.hconcat(*panels, title=title).resolve_scale(color="shared")
-    made: alt.HConcatChart = joined.configure_view(stroke="#d0d0d0")
-    return made
+    configured: alt.HConcatChart = joined.configure_view(stroke="#d0d0d0")
+    return configured
 
 
 def svg(curve: Curve) -> str:
-    made: str = vl_convert.vegalite_to_svg(chart(curve).to_json())
-    return made
+    text: str = vl_convert.vegalite_to_svg(chart(curve).to_json())
+    return text
 
 
 def _response(curve: Curve) -> alt.LayerChart:
@@ -42,7 +42,7 @@ def _response(curve: Curve) -> alt.LayerChart:
     return _sized(band + line, "Value and interval")
 
 
-def _alarms(curve: Curve) -> alt.LayerChart:
+def _false_positives(curve: Curve) -> alt.LayerChart:
     rows = [
         {
             "scenes": p.scenes,
@@ -54,11 +54,11 @@ def _alarms(curve: Curve) -> alt.LayerChart:
         for p in curve.power
         if p.share is not None
     ]
-    if curve.false_alarms is not None:
-        share = curve.false_alarms
+    if curve.false_positive_rate is not None:
+        share = curve.false_positive_rate
         rows.append(
             {
-                "scenes": curve.alarm_scenes,
+                "scenes": curve.study_scenes,
                 "level": 0.0,
                 "share": share.value,
                 "low": share.low,
@@ -71,11 +71,11 @@ def _alarms(curve: Curve) -> alt.LayerChart:
     bars = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q")
     lines = base.mark_line(point=True).encode(y=share_axis)
     limit = (
-        alt.Chart(alt.InlineData(values=[{"limit": MOST_ALARMS}]))
+        alt.Chart(alt.InlineData(values=[{"limit": MAX_FALSE_POSITIVE_RATE}]))
         .mark_rule(strokeDash=[4, 3], color="#b03030")
         .encode(y="limit:Q")
     )
-    return _sized(bars + lines + limit, "How often it alarms")
+    return _sized(bars + lines + limit, "False positives and power")
 
 
 def _reactions(curve: Curve) -> alt.LayerChart:
@@ -94,7 +94,7 @@ def _reactions(curve: Curve) -> alt.LayerChart:
         )
     )
     limits = (
-        alt.Chart(alt.InlineData(values=[{"limit": -REACTS}, {"limit": REACTS}]))
+        alt.Chart(alt.InlineData(values=[{"limit": -REACTION_THRESHOLD}, {"limit": REACTION_THRESHOLD}]))
         .mark_rule(strokeDash=[4, 3], color="#b03030")
         .encode(x="limit:Q")
     )

@@ -1,4 +1,4 @@
-"""A term held against its dial: what came out of the simulated studies, and the verdict on it."""
+"""The response curve of a term: summaries of the simulated studies, and the verdict."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from scipy import stats
 from portrayal.lab.curves.simulate import Outcome
 from portrayal.stats import wilson
 
-MONOTONE = 0.95  # Spearman's correlation of a curve that follows its dial
-MOST_ALARMS = 0.08
-FEW_ALARMS = 0.02  # below this a test is called cautious, which the documentation explains
-EXPECTED_ALARMS = 0.05
-LEAST_COVERAGE = 0.9
-REACTS = 0.1  # a term reacts to a dial that moves it by more than this part of its own range
+# A curve with a larger Spearman correlation follows its dial.
+MIN_SPEARMAN = 0.95
+MAX_FALSE_POSITIVE_RATE = 0.08
+# A test with a lower false-positive rate is called conservative.
+CONSERVATIVE_RATE = 0.02
+NOMINAL_RATE = 0.05
+MIN_COVERAGE = 0.9
+# A term reacts to a dial that changes it by more than this part of its own range.
+REACTION_THRESHOLD = 0.1
 
 
 @dataclass(frozen=True)
-class Share:
-    """A share of studies, with its interval."""
+class StudyShare:
+    """A share of studies, with its 95 % CI (Wilson)."""
 
     value: float
     low: float
@@ -29,19 +32,19 @@ class Share:
     studies: int
 
     @classmethod
-    def of(cls, answers: Sequence[bool | None], silence: bool | None = None) -> Share | None:
-        """The share of yes. Who does not answer counts as `silence`, or not at all; None where nobody is left."""
-        answers = [silence if answer is None else answer for answer in answers]
-        known = [answer for answer in answers if answer is not None]
-        if not known:
+    def of(cls, answers: Sequence[bool | None], missing: bool | None = None) -> StudyShare | None:
+        """Return the share of true answers. None counts as `missing`, or is left out; None where nothing is left."""
+        answers = [missing if answer is None else answer for answer in answers]
+        defined = [answer for answer in answers if answer is not None]
+        if not defined:
             return None
-        low, high = wilson(sum(known), len(known))
-        return cls(sum(known) / len(known), low, high, len(known))
+        low, high = wilson(sum(defined), len(defined))
+        return cls(sum(defined) / len(defined), low, high, len(defined))
 
 
 @dataclass(frozen=True)
-class Point:
-    """One place on a response curve: the mean over studies of the value and of its interval."""
+class CurvePoint:
+    """One point of a response curve: the mean over studies of the value and of its interval."""
 
     scenes: int
     level: float
@@ -52,35 +55,44 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Power:
+class PowerEstimate:
+    """The share of studies with a significant result at one level of the dial."""
+
     scenes: int
     level: float
-    share: Share | None
+    share: StudyShare | None
 
 
 @dataclass(frozen=True)
 class Reaction:
-    """What a dial does that should be ignored: the change of the value, and the alarms it sets off."""
+    """The effect of a dial that a term should ignore: the change of the value and of the false-positive rate."""
 
     dial: str
-    turned: float  # from 0 to here
-    change: float | None  # mean over pairs of studies, at the level where there is something to find
+    # The level of the dial, compared with 0.
+    turned: float
+    # Mean over pairs of studies, at the level `coverage_level` of the term's own dial.
+    change: float | None
     low: float | None
     high: float | None
     part_of_range: float | None
-    alarms_before: Share | None  # where the term's own dial is at 0, and this one too
-    alarms: Share | None  # where the term's own dial is at 0
+    # Where the term's own dial and this one are at 0.
+    false_positive_rate_before: StudyShare | None
+    # Where the term's own dial is at 0 and this one is turned up.
+    false_positive_rate: StudyShare | None
 
     @property
     def reacts(self) -> bool:
-        """A change that is neither small nor noise, or false alarms that come or go with the dial."""
-        sure = self.low is not None and self.high is not None and not self.low <= 0 <= self.high
-        if sure and self.part_of_range is not None and abs(self.part_of_range) > REACTS:
+        """Whether the change is significant and not small, or the false-positive rate changes with the dial."""
+        significant = self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+        if significant and self.part_of_range is not None and abs(self.part_of_range) > REACTION_THRESHOLD:
             return True
-        if self.alarms is None or self.alarms_before is None:
+        if self.false_positive_rate is None or self.false_positive_rate_before is None:
             return False
-        pairs = ((self.alarms, self.alarms_before), (self.alarms_before, self.alarms))
-        return any(one.low > max(MOST_ALARMS, other.value) for one, other in pairs)
+        pairs = (
+            (self.false_positive_rate, self.false_positive_rate_before),
+            (self.false_positive_rate_before, self.false_positive_rate),
+        )
+        return any(rate.low > max(MAX_FALSE_POSITIVE_RATE, reference.value) for rate, reference in pairs)
 
 
 @dataclass(frozen=True)
@@ -90,16 +102,17 @@ class Curve:
     dial: str
     falls: bool
     unit: str
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     spearman: float | None
-    alarm_scenes: int  # images of a study, for false alarms, coverage and reactions
-    false_alarms: Share | None
+    # Images of a study, for false positives, coverage and reactions.
+    study_scenes: int
+    false_positive_rate: StudyShare | None
     truth_at_zero: float | None
-    coverage_at_zero: Share | None
+    coverage_at_zero: StudyShare | None
     coverage_level: float
     truth: float | None
-    coverage: Share | None
-    power: tuple[Power, ...]
+    coverage: StudyShare | None
+    power: tuple[PowerEstimate, ...]
     reactions: tuple[Reaction, ...]
 
     @property
@@ -108,71 +121,75 @@ class Curve:
 
     @property
     def monotone(self) -> bool:
-        """In the claimed direction."""
-        return self.spearman is not None and (-self.spearman if self.falls else self.spearman) > MONOTONE
+        """Whether the curve is monotone in the claimed direction."""
+        return self.spearman is not None and (-self.spearman if self.falls else self.spearman) > MIN_SPEARMAN
 
     @property
     def follows(self) -> bool:
-        """The curve is monotone, and its end is further from its start than noise is."""
+        """Whether the curve is monotone, and the start value is outside the interval at its end."""
         if not self.monotone:
             return False
         first, *_, last = _of_largest(self.points)
         if first.value is None or last.value is None:
             return False
-        if last.low is None or last.high is None:  # it has no interval, so its order is all there is
+        # Without an interval, the order is the only evidence.
+        if last.low is None or last.high is None:
             return True
         return not last.low <= first.value <= last.high
 
     @property
-    def too_loud(self) -> bool:
-        """More false alarms than are accepted, and more than chance makes of the expected share."""
-        found = self.false_alarms
-        return found is not None and found.value > MOST_ALARMS and found.low > EXPECTED_ALARMS
+    def anti_conservative(self) -> bool:
+        """Whether the false-positive rate is above the maximum and significantly above the nominal rate."""
+        rate = self.false_positive_rate
+        return rate is not None and rate.value > MAX_FALSE_POSITIVE_RATE and rate.low > NOMINAL_RATE
 
     @property
-    def cautious(self) -> bool:
-        found = self.false_alarms
-        return found is not None and found.value < FEW_ALARMS and found.high < EXPECTED_ALARMS
+    def conservative(self) -> bool:
+        """Whether the false-positive rate is significantly below the nominal rate."""
+        rate = self.false_positive_rate
+        return rate is not None and rate.value < CONSERVATIVE_RATE and rate.high < NOMINAL_RATE
 
     @property
     def failures(self) -> list[str]:
-        """What the term does not hold, in sentences that begin with its verb."""
-        found = []
+        """The criteria that the term fails, as sentences that begin with the verb."""
+        sentences = []
         if not self.monotone:
-            size = "undefined" if self.spearman is None else f"{self.spearman:.2f}"
-            found.append(f"does not follow {self.dial}: Spearman's correlation is {size}")
+            correlation = "undefined" if self.spearman is None else f"{self.spearman:.2f}"
+            sentences.append(f"does not follow {self.dial}: Spearman's correlation is {correlation}")
         elif not self.follows:
-            found.append(f"does not follow {self.dial}: its end is no further from its start than noise is")
-        if self.too_loud and self.false_alarms is not None:
-            found.append(f"alarms in {self.false_alarms.value:.1%} of studies where nothing is planted")
+            sentences.append(f"does not follow {self.dial}: start and end are not significantly different")
+        if self.anti_conservative and self.false_positive_rate is not None:
+            sentences.append(
+                f"is significant in {self.false_positive_rate.value:.1%} of studies where nothing is planted"
+            )
         for level, share in ((0.0, self.coverage_at_zero), (self.coverage_level, self.coverage)):
-            if share is not None and share.high < LEAST_COVERAGE:
-                found.append(
-                    f"has intervals of which {share.value:.1%} hold the true value at {self.dial} {level:g}"
+            if share is not None and share.high < MIN_COVERAGE:
+                sentences.append(
+                    f"has intervals of which {share.value:.1%} cover the true value at {self.dial} {level:g}"
                 )
         reacting = [reaction.dial for reaction in self.reactions if reaction.reacts]
         if reacting:
-            found.append(f"reacts to dials it should ignore: {', '.join(reacting)}")
-        return found
+            sentences.append(f"reacts to dials it should ignore: {', '.join(reacting)}")
+        return sentences
 
 
 def mean_value(outcomes: Sequence[Outcome]) -> float | None:
-    return _mean([one.value for one in outcomes])
+    return _mean([outcome.value for outcome in outcomes])
 
 
-def response(scenes: int, level: float, outcomes: Sequence[Outcome]) -> Point:
-    return Point(
+def curve_point(scenes: int, level: float, outcomes: Sequence[Outcome]) -> CurvePoint:
+    return CurvePoint(
         scenes,
         level,
         mean_value(outcomes),
-        _mean([one.low for one in outcomes]),
-        _mean([one.high for one in outcomes]),
+        _mean([outcome.low for outcome in outcomes]),
+        _mean([outcome.high for outcome in outcomes]),
         len(outcomes),
     )
 
 
-def spearman(points: Sequence[Point]) -> float | None:
-    """Between level and value, over the points of the largest studies."""
+def spearman(points: Sequence[CurvePoint]) -> float | None:
+    """Return Spearman's correlation of level and value over the points of the largest studies, or None."""
     known = [(point.level, point.value) for point in _of_largest(points) if point.value is not None]
     if len(known) < 3 or len({value for _, value in known}) < 2:
         return None
@@ -184,39 +201,48 @@ def reaction(
     turned: float,
     before: Sequence[Outcome],
     after: Sequence[Outcome],
-    alarms_before: Sequence[Outcome],
-    alarms_after: Sequence[Outcome],
+    null_before: Sequence[Outcome],
+    null_after: Sequence[Outcome],
     full_range: float | None,
 ) -> Reaction:
-    """`before` and `after` are the same studies with this dial at 0 and turned, so that they can be paired."""
-    pairs = [(one.value, other.value) for one, other in zip(before, after, strict=True)]
-    steps = np.array([b - a for a, b in pairs if a is not None and b is not None])
+    """Return the reaction to a dial that should be ignored.
+
+    `before` and `after` are the same studies with this dial at 0 and at `turned`, so the differences are paired.
+    `null_before` and `null_after` are the same where the term's own dial is at 0.
+    """
+    pairs = [(first.value, second.value) for first, second in zip(before, after, strict=True)]
+    differences = np.array([b - a for a, b in pairs if a is not None and b is not None])
     change = low = high = part = None
-    if len(steps) > 1:
-        change = float(steps.mean())
-        spread = float(stats.t.ppf(0.975, len(steps) - 1) * steps.std(ddof=1) / np.sqrt(len(steps)))
-        low, high = change - spread, change + spread
+    if len(differences) > 1:
+        change = float(differences.mean())
+        half_width = float(
+            stats.t.ppf(0.975, len(differences) - 1) * differences.std(ddof=1) / np.sqrt(len(differences))
+        )
+        low, high = change - half_width, change + half_width
         part = change / full_range if full_range else None
-    quiet, loud = (alarm_share(some) for some in (alarms_before, alarms_after))
-    return Reaction(dial, turned, change, low, high, part, quiet, loud)
+    rate_before, rate_after = (rejection_rate(outcomes) for outcomes in (null_before, null_after))
+    return Reaction(dial, turned, change, low, high, part, rate_before, rate_after)
 
 
-def range_of(points: Sequence[Point]) -> float | None:
-    """How far the term moves when its own dial goes all the way, in the largest studies."""
+def range_of(points: Sequence[CurvePoint]) -> float | None:
+    """Return the change of the term from the lowest to the highest level of its dial, in the largest studies."""
     ends = [point.value for point in _of_largest(points)]
     if len(ends) < 2 or ends[0] is None or ends[-1] is None:
         return None
     return ends[-1] - ends[0]
 
 
-def alarm_share(outcomes: Sequence[Outcome], tests: bool | None = None) -> Share | None:
-    """How often a term alarms. A study too small for an answer raises none; a term that never tests has no share."""
-    alarms = [one.alarm for one in outcomes]
-    tests = any(alarm is not None for alarm in alarms) if tests is None else tests
-    return Share.of(alarms, silence=False) if tests else None
+def rejection_rate(outcomes: Sequence[Outcome], tests: bool | None = None) -> StudyShare | None:
+    """Return the share of studies in which a term is significant.
+
+    A study that is too small to test counts as not significant; a term that never tests has no share.
+    """
+    decisions = [outcome.significant for outcome in outcomes]
+    tests = any(decision is not None for decision in decisions) if tests is None else tests
+    return StudyShare.of(decisions, missing=False) if tests else None
 
 
-def _of_largest(points: Sequence[Point]) -> list[Point]:
+def _of_largest(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     largest = max((point.scenes for point in points), default=0)
     return [point for point in points if point.scenes == largest]
 

@@ -1,4 +1,4 @@
-"""Run the studies of a plan on the engine and draw a curve for every claim."""
+"""Run the simulated studies and summarise them as a response curve for every claim."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from portrayal.errors import PortrayalError
 from portrayal.lab.curves.claims import Claim, claims_of
 from portrayal.lab.curves.curve import (
     Curve,
-    Power,
-    Share,
-    alarm_share,
+    PowerEstimate,
+    StudyShare,
+    curve_point,
     mean_value,
     range_of,
     reaction,
-    response,
+    rejection_rate,
     spearman,
 )
-from portrayal.lab.curves.plan import FULL, QUICK, Budget, Setting, settings, tasks
-from portrayal.lab.curves.simulate import Outcome, Outcomes, load, save
+from portrayal.lab.curves.plan import FULL, QUICK, Budget, StudySetting, settings, tasks
+from portrayal.lab.curves.simulate import Outcome, Outcomes, load_outcomes, save_outcomes
 from portrayal.metrics import METRICS, Metric, find_metric
 
 
@@ -34,62 +34,83 @@ def curves(
     checkpoint: Path | None = None,
     progress: Progress | None = None,
 ) -> list[Curve]:
-    """A curve for every term of these metrics (by default of all) whose card names a dial."""
+    """Return the response curves of metrics: one for every term whose card names a dial.
+
+    Parameters
+    ----------
+    metrics
+        Names of metrics; by default all that name a dial.
+    quick
+        Use a small budget: sooner, with rough numbers.
+    budget
+        Number and size of the simulated studies.
+    seed
+        Seed of the studies.
+    workers
+        Processes that work at the same time.
+    checkpoint
+        Folder for finished tasks; the same call resumes from it.
+    progress
+        Listener for progress.
+    """
     chosen = list(dict.fromkeys(find_metric(name) for name in (METRICS if metrics is None else metrics)))
     for metric in chosen:
         if metrics is not None and not metric.card.responds_to:
-            raise PortrayalError(f"The card of '{metric.name}' names no dial to hold it against.")
+            raise PortrayalError(f"The card of '{metric.name}' names no dial, so it has no response curve.")
     budget = budget or (QUICK if quick else FULL)
     planned = [(metric, setting) for metric in chosen for setting in settings(metric, budget)]
     work: list[Task[Outcomes]] = []
-    places: list[tuple[int, int]] = []  # of each setting: its part of the tasks
+    task_ranges: list[tuple[int, int]] = []  # of each setting: its part of the tasks
     for metric, setting in planned:
         terms = [claim.term for claim in claims_of(metric.card) if claim.dial == setting.dial]
-        n_resamples = (
-            20 if setting.part == "truth" else budget.n_resamples
-        )  # of the truth only the value is wanted
-        made = tasks(setting, terms, n_resamples, seed)
-        places.append((len(work), len(work) + len(made)))
-        work += made
-    kept = None if checkpoint is None else Checkpoint(checkpoint, save, load)
-    done = run_tasks(work, None, executor=executor_for(workers), checkpoint=kept, progress=progress)
-    found = {
+        # Of the true value, only the value is used and not its interval.
+        n_resamples = 20 if setting.part == "truth" else budget.n_resamples
+        setting_tasks = tasks(setting, terms, n_resamples, seed)
+        task_ranges.append((len(work), len(work) + len(setting_tasks)))
+        work += setting_tasks
+    checkpoint_store = None if checkpoint is None else Checkpoint(checkpoint, save_outcomes, load_outcomes)
+    done = run_tasks(
+        work, None, executor=executor_for(workers), checkpoint=checkpoint_store, progress=progress
+    )
+    outcomes = {
         (metric.name, setting): _joined(done[start:end])
-        for (metric, setting), (start, end) in zip(planned, places, strict=True)
+        for (metric, setting), (start, end) in zip(planned, task_ranges, strict=True)
     }
-    return [_curve(metric, claim, found, budget) for metric in chosen for claim in claims_of(metric.card)]
+    return [_curve(metric, claim, outcomes, budget) for metric in chosen for claim in claims_of(metric.card)]
 
 
 def _joined(parts: Sequence[Outcomes]) -> Outcomes:
-    return {term: [one for part in parts for one in part[term]] for term in parts[0]}
+    return {term: [outcome for part in parts for outcome in part[term]] for term in parts[0]}
 
 
-def _curve(metric: Metric, claim: Claim, found: dict[tuple[str, Setting], Outcomes], budget: Budget) -> Curve:
-    def of(part: str) -> list[tuple[Setting, list[Outcome]]]:
+def _curve(
+    metric: Metric, claim: Claim, outcomes_of: dict[tuple[str, StudySetting], Outcomes], budget: Budget
+) -> Curve:
+    def part_outcomes(part: str) -> list[tuple[StudySetting, list[Outcome]]]:
         return [
             (setting, outcomes[claim.term])
-            for (name, setting), outcomes in found.items()
+            for (name, setting), outcomes in outcomes_of.items()
             if name == claim.metric and setting.dial == claim.dial and setting.part == part
         ]
 
-    points = tuple(response(s.scenes, s.level, outcomes) for s, outcomes in of("response"))
-    nothing = [one for _, outcomes in of("alarm") for one in outcomes]
-    something = [one for _, outcomes in of("coverage") for one in outcomes]
-    truth = {s.level: mean_value(outcomes) for s, outcomes in of("truth")}
-    tests = any(one.alarm is not None for one in nothing)
-    unit = metric.card.term(metric.card.claimed(claim.term)[0]).unit
-    grows = unit == "z"  # with the size of the study, so that it has no true value to cover
-    at_zero, at_level = (None if grows else truth.get(level) for level in (0.0, budget.coverage_level))
+    points = tuple(curve_point(s.scenes, s.level, outcomes) for s, outcomes in part_outcomes("response"))
+    null_outcomes = [outcome for _, outcomes in part_outcomes("null") for outcome in outcomes]
+    planted_outcomes = [outcome for _, outcomes in part_outcomes("coverage") for outcome in outcomes]
+    truth = {s.level: mean_value(outcomes) for s, outcomes in part_outcomes("truth")}
+    tests = any(outcome.significant is not None for outcome in null_outcomes)
+    unit = metric.card.term(metric.card.parse_claim(claim.term)[0]).unit
+    grows_with_n = unit == "z"  # with the size of the study, so that it has no true value to cover
+    at_zero, at_level = (None if grows_with_n else truth.get(level) for level in (0.0, budget.coverage_level))
     own_range = range_of(points)
-    ignored = {(s.ignored, s.level): outcomes for s, outcomes in of("ignored")}
+    ignored = {(s.ignored, s.level): outcomes for s, outcomes in part_outcomes("ignored")}
     reactions = []
     for dial, turned in dict.fromkeys(key for key, _ in ignored if key is not None):
         if turned:
-            (before, after), (quiet, loud) = (
-                [ignored[(dial, place), level] for place in (0.0, turned)]
+            (before, after), (null_before, null_after) = (
+                [ignored[(dial, dial_level), level] for dial_level in (0.0, turned)]
                 for level in (budget.coverage_level, 0.0)
             )
-            reactions.append(reaction(dial, turned, before, after, quiet, loud, own_range))
+            reactions.append(reaction(dial, turned, before, after, null_before, null_after, own_range))
     return Curve(
         claim.metric,
         claim.term,
@@ -99,12 +120,17 @@ def _curve(metric: Metric, claim: Claim, found: dict[tuple[str, Setting], Outcom
         points,
         spearman(points),
         budget.scenes,
-        alarm_share(nothing),
+        rejection_rate(null_outcomes),
         at_zero,
-        None if at_zero is None else Share.of([one.covers(at_zero) for one in nothing]),
+        None if at_zero is None else StudyShare.of([outcome.covers(at_zero) for outcome in null_outcomes]),
         budget.coverage_level,
         at_level,
-        None if at_level is None else Share.of([one.covers(at_level) for one in something]),
-        tuple(Power(s.scenes, s.level, alarm_share(outcomes, tests)) for s, outcomes in of("power")),
+        None
+        if at_level is None
+        else StudyShare.of([outcome.covers(at_level) for outcome in planted_outcomes]),
+        tuple(
+            PowerEstimate(s.scenes, s.level, rejection_rate(outcomes, tests))
+            for s, outcomes in part_outcomes("power")
+        ),
         tuple(reactions),
     )

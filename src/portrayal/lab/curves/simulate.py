@@ -1,4 +1,4 @@
-"""Many studies of one setting, measured."""
+"""Simulate many studies of one setting and measure each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from portrayal.errors import Undefined
-from portrayal.lab.curves.claims import SYSTEM, Claim, arrange
+from portrayal.lab.curves.claims import SYSTEM, Claim, set_dials
 from portrayal.lab.study import describe_scenes
-from portrayal.lab.world import LEANING, make_scenes
+from portrayal.lab.world import BIASED_ATTRIBUTE, make_scenes
 from portrayal.metrics import find_metric
 
-ALARM = 0.05
+ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one study says of one term."""
+    """The value of a term in one study, with its interval, p-value and ideal value."""
 
     value: float | None = None
     low: float | None = None
@@ -28,13 +28,13 @@ class Outcome:
     ideal: float | None = None
 
     @property
-    def alarm(self) -> bool | None:
-        """Does it claim that something is there: p below .05, else an interval without the ideal value?
+    def significant(self) -> bool | None:
+        """Whether p is below .05 or, without a p-value, the interval excludes the ideal value.
 
-        None where the term makes no such claim: it has neither.
+        None where the term has neither.
         """
         if self.p is not None:
-            return self.p < ALARM
+            return self.p < ALPHA
         if self.ideal is None or self.low is None or self.high is None:
             return None
         return not self.low - 1e-12 <= self.ideal <= self.high + 1e-12
@@ -45,7 +45,8 @@ class Outcome:
         return self.low - 1e-12 <= truth <= self.high + 1e-12
 
 
-Outcomes = dict[str, list[Outcome]]  # term -> an outcome per study
+# Term -> an outcome per study.
+Outcomes = dict[str, list[Outcome]]
 
 
 def simulate(
@@ -55,29 +56,33 @@ def simulate(
     levels: Mapping[str, float],
     scenes: int,
     seeds: Sequence[int],
-    n_resamples: int,
+    bootstrap: int,
 ) -> Outcomes:
-    """Make a study per seed and measure it. The same seed gives the same scenes whatever the dials are at."""
-    found = find_metric(metric)
-    world, annotators, captioner = arrange(levels)
+    """Make a study per seed and measure it. A seed gives the same scenes at all levels of the captioner's dials."""
+    measured_metric = find_metric(metric)
+    world, annotators, captioner = set_dials(levels)
     outcomes: Outcomes = {term: [] for term in terms}
     options: dict[str, Any] = {
-        **found.quick,
-        **({"bootstrap": n_resamples} if "bootstrap" in found.options else {}),
+        **measured_metric.quick_options,
+        **({"bootstrap": bootstrap} if "bootstrap" in measured_metric.options else {}),
     }
-    if found.by_term is not None:
-        options[found.by_term] = tuple(dict.fromkeys(found.card.claimed(term)[0] for term in terms))
+    if measured_metric.term_option is not None:
+        options[measured_metric.term_option] = tuple(
+            dict.fromkeys(measured_metric.card.parse_claim(term)[0] for term in terms)
+        )
     for seed in seeds:
         study = describe_scenes(
             make_scenes(scenes, seed, world),
             seed,
             annotators,
             [captioner],
-            references="references" in (*found.card.needs, *found.card.uses),
-            rankings="rankings" in found.card.needs,
+            references="references" in (*measured_metric.card.needs, *measured_metric.card.uses),
+            rankings="rankings" in measured_metric.card.needs,
         )
         try:
-            results = found(study, attribute=LEANING, sources=[SYSTEM], seed=seed, **options)
+            results = measured_metric(
+                study, attribute=BIASED_ATTRIBUTE, sources=[SYSTEM], seed=seed, **options
+            )
         except Undefined:
             results = None
         for term in terms:
@@ -88,12 +93,12 @@ def simulate(
     return outcomes
 
 
-def save(outcomes: Outcomes, folder: Path) -> None:
-    """Written as a journal keeps it."""
-    made = {term: [asdict(one) for one in several] for term, several in outcomes.items()}
-    (folder / "outcomes.json").write_text(json.dumps(made), encoding="utf-8")
+def save_outcomes(outcomes: Outcomes, folder: Path) -> None:
+    """Write outcomes to a folder of the checkpoint."""
+    data = {term: [asdict(outcome) for outcome in term_outcomes] for term, term_outcomes in outcomes.items()}
+    (folder / "outcomes.json").write_text(json.dumps(data), encoding="utf-8")
 
 
-def load(folder: Path) -> Outcomes:
-    made = json.loads((folder / "outcomes.json").read_text(encoding="utf-8"))
-    return {term: [Outcome(**one) for one in several] for term, several in made.items()}
+def load_outcomes(folder: Path) -> Outcomes:
+    data = json.loads((folder / "outcomes.json").read_text(encoding="utf-8"))
+    return {term: [Outcome(**outcome) for outcome in term_outcomes] for term, term_outcomes in data.items()}

@@ -1,4 +1,4 @@
-"""A brush over a picture whose sides are 100 long, whatever its size in pixels."""
+"""A drawing interface with coordinates from 0 to 100, independent of the image's size in pixels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from PIL import Image, ImageDraw
 
 Colour = str
 Point = tuple[float, float]
-SMOOTHING = 3  # pictures are drawn this many times larger and averaged down: smooth edges, and no pixel touches another
+# Images are rendered at this multiple of their size and averaged down: smooth edges, and pixels stay independent.
+SMOOTHING = 3
 
 
 class Brush:
@@ -19,8 +20,8 @@ class Brush:
         self._unit = size * SMOOTHING / 100
 
     def finish(self, mirrored: bool) -> Image.Image:
-        made = self.image.reduce(SMOOTHING)
-        return made.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirrored else made
+        image = self.image.reduce(SMOOTHING)
+        return image.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirrored else image
 
     def rectangle(
         self, x: float, y: float, width: float, height: float, colour: Colour, corner: float = 0
@@ -50,7 +51,7 @@ class Brush:
         self._draw.pieslice(box, start, end, fill=colour)
 
     def line(self, points: Sequence[Point], colour: Colour, width: float) -> None:
-        """A line with round ends and joints."""
+        """Draw a line with round ends and joints."""
         scaled = [(self._at(x), self._at(y)) for x, y in points]
         self._draw.line(scaled, fill=colour, width=max(1, self._at(width)), joint="curve")
         for x, y in points:

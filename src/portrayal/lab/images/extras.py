@@ -1,4 +1,4 @@
-"""Other things that may stand in a scene, at its edges."""
+"""Rendering of other objects at the edges of a scene."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from portrayal.lab.images.brush import Brush
 
-SPOTS = (9.0, 91.0)  # where their middles are; they stand on the floor at 96
+# Horizontal centres of the objects, which stand on the floor at 96.
+SPOTS = (9.0, 91.0)
 
 
 def draw_extra(brush: Brush, label: str, x: float) -> None:

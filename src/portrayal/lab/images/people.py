@@ -1,7 +1,7 @@
-"""A person: what shows of gender, age and skin, the clothes, and the pose.
+"""Rendering of a person: signs of gender, age and skin tone, the clothes, and the pose.
 
-Signs of gender are those of picture books (hair, a dress), which is all a picture of this size can hold; they stand
-for what an image shows, not for what anyone is.
+Signs of gender are simplified (hair, a dress), because an image of this size can hold no more. They represent
+presentation, not identity.
 """
 
 from __future__ import annotations
@@ -14,59 +14,64 @@ from portrayal.lab.images.brush import Brush, Colour, Point
 FEET = 93.0
 _HEIGHT = {"old": 1.0, "young": 0.76}  # by age group
 _SKIN = {"dark": ("#8d5a3b", "#6f4429"), "light": ("#f3cfae", "#e8b990")}
-_HAIR = ("#2b211c", "#4a3222", "#6f4a2b", "#8d8580")  # the last is grey, of grown people only
+# The last colour is grey, for adults only.
+_HAIR = ("#2b211c", "#4a3222", "#6f4a2b", "#8d8580")
 _SHIRT = {
     "red": "#d64541", "blue": "#3f74c9", "green": "#3f9d5a", "yellow": "#f2c230", "purple": "#8a55b5",
     "white": "#f7f7f4",
 }  # fmt: skip
 _TROUSERS = "#3a4150"
 _SHOES = "#2e2a28"
-_TOP = 78.0  # how far up a grown person's hat reaches
+# Height of an adult with a hat.
+_TOP = 78.0
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One person of a picture, and where it stands."""
+    """One person of an image, with its position."""
 
-    gender: str | None  # None: drawn without signs of gender
+    # None: drawn without signs of gender.
+    gender: str | None
     age: str
     skin: str
     colour: str
-    look: int
+    variation: int
     x: float
-    hands: tuple[Point, Point]  # where the hands are in the picture, the same for everybody in this pose
-    outfit: str | None = None  # an occupation, or the name of an unclear outfit
+    # Positions of the hands in the image, the same for everyone in this pose.
+    hands: tuple[Point, Point]
+    # An occupation, or the two occupations of an ambiguous outfit.
+    outfit: str | None = None
 
     @property
     def scale(self) -> float:
         return _HEIGHT[self.age]
 
     def at(self, side: float, up: float) -> Point:
-        """A point of the body: so far to the side of its middle and above the feet, as of a grown person."""
+        """Return a point of the body, given its offset from the middle and from the feet of an adult."""
         return self.x + side * self.scale, FEET - up * self.scale
 
     @property
     def hair(self) -> Colour:
-        return _HAIR[self.look // 2 % (len(_HAIR) if self.age == "old" else len(_HAIR) - 1)]
+        return _HAIR[self.variation // 2 % (len(_HAIR) if self.age == "old" else len(_HAIR) - 1)]
 
     @property
     def beard(self) -> bool:
-        return self.gender == "male" and self.age == "old" and bool(self.look // 8 % 2)
+        return self.gender == "male" and self.age == "old" and bool(self.variation // 8 % 2)
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        """What the person may cover: left, top, right, bottom."""
+        """Return the bounding box of the person: left, top, right, bottom."""
         sides = [
             self.x - 17 * self.scale,
             self.x + 17 * self.scale,
-            *(x + 3 * way for x, _ in self.hands for way in (-1, 1)),
+            *(x + 3 * sign for x, _ in self.hands for sign in (-1, 1)),
         ]
         tops = [FEET - _TOP * self.scale, *(y - 3 for _, y in self.hands)]
         return min(sides), min(tops), max(sides), FEET + 3
 
 
 def draw_person(brush: Brush, figure: Figure) -> None:
-    skin = _SKIN[figure.skin][figure.look % 2]
+    skin = _SKIN[figure.skin][figure.variation % 2]
     hair = figure.hair
     outfit = _OUTFITS.get(figure.outfit or "")
     shirt = outfit.shirt if outfit and outfit.shirt else _SHIRT[figure.colour]
@@ -120,7 +125,8 @@ def _long_hair(brush: Brush, figure: Figure, hair: Colour) -> None:
 
 def _head(brush: Brush, figure: Figure, skin: Colour, hair: Colour) -> None:
     x, y = figure.at(0, 57)
-    size = figure.scale if figure.age == "old" else figure.scale * 1.12  # children have larger heads
+    # Children have relatively larger heads.
+    size = figure.scale if figure.age == "old" else figure.scale * 1.12
     radius = 8 * size
     brush.line([figure.at(0, 45), (x, y)], skin, 4.4 * figure.scale)
     if figure.gender == "female":
@@ -141,8 +147,8 @@ def _head(brush: Brush, figure: Figure, skin: Colour, hair: Colour) -> None:
     brush.arc(x, y + 2.2 * size, 2.6 * size, 25, 155, "#f3d9cf" if figure.beard else "#7d3b32", 0.9 * size)
 
 
-def appearance(figure: Figure) -> dict[str, float]:
-    """How a person is drawn, in numbers: 1 or 0 for what is there or not, and the height beside a grown person's."""
+def figure_appearance(figure: Figure) -> dict[str, float]:
+    """Return how a person is drawn: 1 or 0 for each sign, and the height relative to an adult's."""
     outfit = _OUTFITS.get(figure.outfit or "")
     signs = {
         "long_hair": figure.gender == "female",
@@ -153,12 +159,12 @@ def appearance(figure: Figure) -> dict[str, float]:
         "hat": outfit is not None and outfit.hat is not _nothing,
         "red_shirt": figure.colour == "red" and not (outfit and outfit.shirt),
     }
-    return {name: float(there) for name, there in signs.items()} | {"height": figure.scale}
+    return {name: float(present) for name, present in signs.items()} | {"height": figure.scale}
 
 
 @dataclass(frozen=True)
 class Outfit:
-    """What an occupation wears."""
+    """The clothes of an occupation."""
 
     hat: Callable[[Brush, Figure], None]
     front: Callable[[Brush, Figure], None]
@@ -275,7 +281,7 @@ _OUTFITS = {
     "pilot": Outfit(_cap("#1f2d4d", "#11161f", "#f4f4f4", "bar"), _epaulettes, "#f4f4f4", "#1f2d4d"),
     "judge": Outfit(_nothing, _collar, "#1d1b20", "#1d1b20", robe=True),
     "soldier": Outfit(_dome("#4f6b3f", 10.5), _camouflage, "#6b8655", "#4f6b3f"),
-    # What the two occupations of a pair share when it is unclear which one it is.
+    # The ambiguous outfit that the two occupations of a pair share.
     "nurse|doctor": Outfit(_nothing, _buttons, "#eef4f6", "#8fa3ad"),
     "chef|mechanic": Outfit(_nothing, _bib("#b9b5ad", None)),
     "farmer|engineer": Outfit(_dome("#ecc545", 12), _nothing),

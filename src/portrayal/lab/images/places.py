@@ -1,4 +1,4 @@
-"""Where a scene takes place: the background, and nothing that tells what people do there."""
+"""Rendering of the place of a scene: a background that does not show the activity."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from portrayal.lab.images.brush import Brush
 
-GROUND = 72.0  # where the floor begins
+# Top edge of the floor.
+GROUND = 72.0
 
 
 def draw_place(brush: Brush, place: str, shade: int) -> None:
-    """`shade` (0 to 3) varies the light, which means nothing."""
+    """Draw a place; `shade` (0 to 3) varies the light, which has no meaning."""
     _PLACES[place](brush, shade)
 
 
@@ -58,9 +59,9 @@ def _street(brush: Brush, shade: int) -> None:
 def _market(brush: Brush, shade: int) -> None:
     _outside(brush, ("#e3edf1", "#ecefe9", "#dce9ee", "#f0eee4")[shade], "#cdbb9d")
     brush.rectangle(4, 30, 92, 42, "#e8d8b9")
-    for place in range(9):
-        brush.rectangle(2 + place * 10.7, 18, 10.7, 15, "#d9675b" if place % 2 else "#f7f2e8")
-        brush.disc(7.3 + place * 10.7, 33, 5.3, "#d9675b" if place % 2 else "#f7f2e8")
+    for index in range(9):
+        brush.rectangle(2 + index * 10.7, 18, 10.7, 15, "#d9675b" if index % 2 else "#f7f2e8")
+        brush.disc(7.3 + index * 10.7, 33, 5.3, "#d9675b" if index % 2 else "#f7f2e8")
     brush.rectangle(4, 58, 92, 14, "#b98d5c")
 
 
@@ -122,8 +123,8 @@ def _office(brush: Brush, shade: int) -> None:
         brush.rectangle(x, top, 8, 42 - top, "#7f97a8")
     for y in (16, 30):
         brush.rectangle(68, y + 10, 28, 2, "#b08b60")
-        for place, colour in enumerate(("#c0584f", "#4f7fc0", "#d9a441", "#5f9f6a")):
-            brush.rectangle(70 + place * 6, y, 4.5, 10, colour)
+        for index, colour in enumerate(("#c0584f", "#4f7fc0", "#d9a441", "#5f9f6a")):
+            brush.rectangle(70 + index * 6, y, 4.5, 10, colour)
 
 
 def _room(brush: Brush, shade: int) -> None:

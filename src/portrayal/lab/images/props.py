@@ -1,7 +1,7 @@
-"""What people do, as it shows: the object of an activity, the unclear form that two activities share, and the pose.
+"""Rendering of activities: the object of an activity, the ambiguous object that a pair shares, and the pose.
 
-The two activities of a pair have one pose, so that nothing but the object tells them apart. Objects stand beside
-or before the person, whose middle is at x.
+The two activities of a pair have one pose, so that only the object distinguishes them. Objects are next to or in front
+of the person, whose middle is at x.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _GREY, _DARK = "#8f9499", "#5b6066"
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a pair of activities looks: where the hands go (from the person's middle), and the three objects."""
+class ActivityProps:
+    """Rendering of a pair of activities: positions of the hands, relative to the person, and the three objects."""
 
     left: Point
     right: Point
@@ -29,12 +29,12 @@ class Look:
 
 
 def resting_hands(x: float) -> tuple[Point, Point]:
-    """A person who does nothing that shows."""
+    """Return the positions of the hands of a person without a visible activity."""
     return (x - 11, 70), (x + 11, 70)
 
 
-def look_of(activity: str) -> Look:
-    return _LOOKS[activity]
+def props_of(activity: str) -> ActivityProps:
+    return _PROPS[activity]
 
 
 def _stick(brush: Brush, x: float) -> None:
@@ -96,10 +96,10 @@ def _block(brush: Brush, x: float) -> None:
 def _tub(brush: Brush, x: float) -> None:
     brush.shape([(x - 18, 74), (x + 32, 74), (x + 27, 96), (x - 13, 96)], "#5f92b8")
     brush.rectangle(x - 20, 72, 54, 4, "#7fb0d3", 2)
-    for place, (side, up) in enumerate(
+    for index, (side, up) in enumerate(
         ((-14, 70), (-6, 68), (3, 70), (11, 67), (20, 69), (27, 71), (8, 71), (-10, 72))
     ):
-        brush.disc(x + side, up, 4.4 if place % 2 else 3.4, "#ffffff")
+        brush.disc(x + side, up, 4.4 if index % 2 else 3.4, "#ffffff")
     brush.disc(x + 16, 63, 2, "#ffffff")
     brush.disc(x + 22, 60, 1.4, "#ffffff")
 
@@ -262,12 +262,12 @@ def _ball(brush: Brush, x: float) -> None:
         brush.line([(x + 16, y), (x + 21, y)], "#ffffff", 1)
 
 
-def _pair(left: Point, right: Point, unclear: Draw, **objects: Draw) -> dict[str, Look]:
-    look = Look(left, right, objects, unclear)
-    return dict.fromkeys(objects, look)
+def _pair(left: Point, right: Point, unclear: Draw, **objects: Draw) -> dict[str, ActivityProps]:
+    props = ActivityProps(left, right, objects, unclear)
+    return dict.fromkeys(objects, props)
 
 
-_LOOKS: dict[str, Look] = {
+_PROPS: dict[str, ActivityProps] = {
     **_pair((8, 66), (12, 56), _stick, sweeping=_broom, fishing=_rod),
     **_pair((-10, 68), (16, 66), _counter_with_can, cooking=_pot, drinking=_mug),
     **_pair((-9, 69), (11, 69), _block, washing=_tub, driving=_car),

@@ -1,24 +1,24 @@
-"""Word lists for harms that captions can do, a file for each: each can be exchanged for one of the user's.
+"""Word lists for representational harms. A user's file can replace each of them.
 
-What settings call a list (`label`) changes when its words do.
+The `label` of a list stands in the settings of results; it changes if the words do.
 """
 
 from portrayal.lexicon.harms.adjectives import AdjectivesAsNouns, adjectives_as_nouns
 from portrayal.lexicon.harms.categories import Taxonomy, taxonomy
-from portrayal.lexicon.harms.demeaning import Demeaning, Listing, demeaning_words
-from portrayal.lexicon.harms.not_imageable import NotImageable, Words, framing_words, not_imageable
-from portrayal.lexicon.harms.pairs import ANY, Pair, Pairs, in_context
+from portrayal.lexicon.harms.demeaning import DemeaningLevels, DemeaningLexicon, demeaning_words
+from portrayal.lexicon.harms.not_imageable import NotImageableWords, WordSet, framing_words, not_imageable
+from portrayal.lexicon.harms.pairs import ANY, HarmfulPair, HarmfulPairs, in_context
 
 __all__ = [
     "ANY",
     "AdjectivesAsNouns",
-    "Demeaning",
-    "Listing",
-    "NotImageable",
-    "Pair",
-    "Pairs",
+    "DemeaningLevels",
+    "DemeaningLexicon",
+    "HarmfulPair",
+    "HarmfulPairs",
+    "NotImageableWords",
     "Taxonomy",
-    "Words",
+    "WordSet",
     "adjectives_as_nouns",
     "demeaning_words",
     "framing_words",

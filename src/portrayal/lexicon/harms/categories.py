@@ -1,4 +1,4 @@
-"""Categories of objects, attributes and relations."""
+"""The taxonomy of objects, attributes and relations."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from portrayal.lexicon.harms.loading import Checked, loaded
+from portrayal.lexicon.harms.loading import WordListReader, load_word_list
 
 
 @dataclass(frozen=True, eq=False)
 class Taxonomy:
-    """The category of each label of an object, each adjective and each verb."""
+    """The categories of object labels, adjectives and verbs: word -> category."""
 
     objects: Mapping[str, str]
     attributes: Mapping[str, str]
@@ -20,27 +20,27 @@ class Taxonomy:
 
 
 def taxonomy(path: str | Path | None = None) -> Taxonomy:
-    """The shipped categories of objects, attributes and relations, or those of a file.
+    """Load the shipped taxonomy, or that of a file.
 
-    >>> found = taxonomy()
-    >>> found.objects["toaster"], found.attributes["elderly"], found.relations["hug"]
+    >>> categories = taxonomy()
+    >>> categories.objects["toaster"], categories.attributes["elderly"], categories.relations["hug"]
     ('appliance', 'age', 'contact')
     """
-    return loaded("taxonomy", path, {"objects", "attributes", "relations"}, _taxonomy)
+    return load_word_list("taxonomy", path, {"objects", "attributes", "relations"}, _read_taxonomy)
 
 
-def _taxonomy(file: Checked) -> Taxonomy:
+def _read_taxonomy(reader: WordListReader) -> Taxonomy:
     tables: dict[str, dict[str, str]] = {}
     for key in ("objects", "attributes", "relations"):
-        owner: dict[str, str] = {}
-        for category, words in file.lists(key).items():
+        category_of: dict[str, str] = {}
+        for category, words in reader.lists(key).items():
             for word in words:
-                if owner.setdefault(word, category) != category:
-                    file.note(
+                if category_of.setdefault(word, category) != category:
+                    reader.note(
                         f"each word of [{key}] in one category",
-                        f"{word!r} in '{owner[word]}' and '{category}'",
+                        f"{word!r} in '{category_of[word]}' and '{category}'",
                     )
-        if not owner:
-            file.note(f"a table [{key}] with one list of words per category", "none")
-        tables[key] = owner
-    return Taxonomy(tables["objects"], tables["attributes"], tables["relations"], file.label)
+        if not category_of:
+            reader.note(f"a table [{key}] with one list of words per category", "none")
+        tables[key] = category_of
+    return Taxonomy(tables["objects"], tables["attributes"], tables["relations"], reader.label)

@@ -1,4 +1,4 @@
-"""A word list on its way in: read from the package or from a user's file, checked, and named by what it holds."""
+"""Load a word list from the package or from a user's file, validate it, and label it by its content."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from portrayal.documents import Unreadable, parse_toml
+from portrayal.documents import DocumentError, parse_toml
 from portrayal.errors import InputError, PortrayalError, Problem, shown
 from portrayal.lexicon.tokens import tokenize
 
-PARTS = ("noun", "verb", "adjective", "adverb")
-_ABOUT = {"name", "version", "source", "licence", "note"}
-_Made = TypeVar("_Made")
+PARTS_OF_SPEECH = ("noun", "verb", "adjective", "adverb")
+_METADATA = {"name", "version", "source", "licence", "note"}
+_WordListT = TypeVar("_WordListT")
 
 
-class Checked:
-    """The content of a file while it is read: what is wrong is collected, and told all at once."""
+class WordListReader:
+    """Reads the content of a file, and collects all problems, to raise them together."""
 
     def __init__(self, data: dict[str, Any], file: str, keys: set[str]):
         self.data = data
         self.file = file
         self.problems: list[Problem] = []
-        for key in sorted(set(data) - keys - _ABOUT):
-            self.note(f"the keys {', '.join(sorted(keys | _ABOUT))}", repr(key))
+        for key in sorted(set(data) - keys - _METADATA):
+            self.note(f"the keys {', '.join(sorted(keys | _METADATA))}", repr(key))
         if not isinstance(data.get("name"), str) or not data["name"].strip():
             self.note("a name", shown(data.get("name")))
 
@@ -39,13 +39,13 @@ class Checked:
         if not isinstance(value, list) or not value:
             self.note(f"{what} as a list of words", shown(value))
             return ()
-        made: dict[str, None] = {}
+        words: dict[str, None] = {}
         for word in value:
             if not isinstance(word, str) or not tokenize(word):
                 self.note(f"words in {what}", shown(word))
             else:
-                made[" ".join(word.casefold().split())] = None
-        return tuple(made)
+                words[" ".join(word.casefold().split())] = None
+        return tuple(words)
 
     def table(self, key: str) -> dict[str, Any]:
         value = self.data.get(key, {})
@@ -60,40 +60,55 @@ class Checked:
 
     @property
     def label(self) -> str:
-        words = {key: value for key, value in self.data.items() if key not in _ABOUT}
+        words = {key: value for key, value in self.data.items() if key not in _METADATA}
         digest = hashlib.sha256(json.dumps(words, sort_keys=True, default=str).encode()).hexdigest()[:8]
         version = self.data.get("version")
         return "@".join(filter(None, (self.data["name"], None if version is None else str(version), digest)))
 
 
-def loaded(name: str, path: str | Path | None, keys: set[str], make: Callable[[Checked], _Made]) -> _Made:
+def load_word_list(
+    name: str, path: str | Path | None, keys: set[str], build: Callable[[WordListReader], _WordListT]
+) -> _WordListT:
+    """Load a word list.
+
+    Parameters
+    ----------
+    name
+        The name of the shipped file, without its suffix.
+    path
+        A user's TOML file; None for the shipped list.
+    keys
+        The keys that a file may have, beside its name, version, source, licence and note.
+    build
+        Makes the word list from the reader of a file.
+    """
     if path is None:
-        made: _Made = _shipped(name, frozenset(keys), make)
-        return made
+        shipped: _WordListT = _load_shipped(name, frozenset(keys), build)
+        return shipped
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (FileNotFoundError, IsADirectoryError):
         raise PortrayalError(f"There is no file {path}.") from None
     except UnicodeDecodeError:
         raise InputError([Problem(str(path), "UTF-8 text", "other bytes")]) from None
-    return _parsed(text, str(path), keys, make)
+    return _parse(text, str(path), keys, build)
 
 
 @cache
-def _shipped(name: str, keys: frozenset[str], make: Callable[[Checked], Any]) -> Any:
+def _load_shipped(name: str, keys: frozenset[str], build: Callable[[WordListReader], Any]) -> Any:
     file = resources.files("portrayal.lexicon") / "words" / "harms" / f"{name}.toml"
-    return _parsed(file.read_text(encoding="utf-8"), file.name, set(keys), make)
+    return _parse(file.read_text(encoding="utf-8"), file.name, set(keys), build)
 
 
-def _parsed(text: str, file: str, keys: set[str], make: Callable[[Checked], _Made]) -> _Made:
+def _parse(text: str, file: str, keys: set[str], build: Callable[[WordListReader], _WordListT]) -> _WordListT:
     try:
         data = parse_toml(text)
-    except Unreadable as error:
+    except DocumentError as error:
         raise InputError([Problem(file, "TOML", error.found)]) from None
-    checked = Checked(data, file, keys)
-    if checked.problems:
-        raise InputError(checked.problems)
-    made = make(checked)
-    if checked.problems:
-        raise InputError(checked.problems)
-    return made
+    reader = WordListReader(data, file, keys)
+    if reader.problems:
+        raise InputError(reader.problems)
+    word_list = build(reader)
+    if reader.problems:
+        raise InputError(reader.problems)
+    return word_list

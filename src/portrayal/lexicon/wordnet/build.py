@@ -1,6 +1,6 @@
-"""Makes the tables of this folder from WordNet's own database files (wndb(5), `wordnet-base` on Debian).
+"""Build the tables of this folder from WordNet's database files (wndb(5), `wordnet-base` on Debian).
 
-Run `python -m portrayal.lexicon.wordnet.build [FOLDER]` where WordNet changes, which is to say hardly ever.
+Run `python -m portrayal.lexicon.wordnet.build [FOLDER]` if WordNet changes, which is rare.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import polars as pl
 from portrayal.errors import InputError, Problem
 from portrayal.files import replacing
 
-HERE = Path(__file__).parent
-FOLDER = Path("/usr/share/wordnet")
+TABLES_FOLDER = Path(__file__).parent
+WORDNET_FOLDER = Path("/usr/share/wordnet")
 
-# How files name a part of speech, and how a sense key and a pointer do. "s" is an adjective that is near another.
-PARTS = {"noun": "noun", "verb": "verb", "adj": "adjective", "adv": "adverb"}
-OF_LETTER = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
-OF_DIGIT = {"1": "noun", "2": "verb", "3": "adjective", "4": "adverb", "5": "adjective"}
-WITH_EXCEPTIONS = ("noun", "verb", "adj")
+# Part of speech by file name, by letter (pointers) and by digit (sense keys). "s" is a satellite adjective.
+POS_OF_FILE = {"noun": "noun", "verb": "verb", "adj": "adjective", "adv": "adverb"}
+POS_OF_LETTER = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
+POS_OF_DIGIT = {"1": "noun", "2": "verb", "3": "adjective", "4": "adverb", "5": "adjective"}
+EXCEPTION_FILES = ("noun", "verb", "adj")
 
 # Lexicographer files by their number (lexnames(5)).
 CATEGORIES = (
@@ -35,8 +35,8 @@ CATEGORIES = (
     "verb.possession verb.social verb.stative verb.weather adj.ppl"
 ).split()
 
-ABOVE = {"noun": ("@", "@i"), "verb": ("@",), "adjective": (), "adverb": ()}
-MARKER = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand: "asleep(p)"
+HYPERNYM_SYMBOLS = {"noun": ("@", "@i"), "verb": ("@",), "adjective": (), "adverb": ()}
+SYNTACTIC_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # syntactic position of an adjective: "asleep(p)"
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "number": pl.Int32,
@@ -52,84 +52,94 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 class Synset(NamedTuple):
-    """A line of a data file, as far as it is of use here. Synsets are named by part and offset."""
+    """The used fields of a line of a data file. Part of speech and offset identify a synset."""
 
-    part: str
+    pos: str
     offset: int
     category: str
     words: tuple[str, ...]
-    pointers: tuple[tuple[str, str, int], ...]  # symbol, part, offset
+    pointers: tuple[tuple[str, str, int], ...]  # symbol, part of speech, offset
 
 
-def synset_of(line: str) -> Synset:
-    """What a line of a data file says (wndb(5)).
+def parse_synset(line: str) -> Synset:
+    """Parse a line of a data file (wndb(5)).
 
-    >>> synset_of("00004475 03 n 02 organism 0 being 0 001 @ 00004258 n 0000 | a living thing")
-    Synset(part='noun', offset=4475, category='noun.Tops', words=('organism', 'being'), pointers=(('@', 'noun', 4258),))
+    >>> parse_synset("00004475 03 n 02 organism 0 being 0 001 @ 00004258 n 0000 | a living thing")
+    Synset(pos='noun', offset=4475, category='noun.Tops', words=('organism', 'being'), pointers=(('@', 'noun', 4258),))
     """
     fields = line.partition("|")[0].split()
     size = int(fields[3], 16)
     names = fields[4 : 4 + 2 * size : 2]
-    first = 5 + 2 * size  # after the words stands how many pointers follow, of four fields each
+    first = 5 + 2 * size  # after the words: the number of pointers, then four fields for each
     count = int(fields[first - 1])
     pointers = [fields[first + 4 * k : first + 4 * k + 3] for k in range(count)]
     return Synset(
-        OF_LETTER[fields[2]],
+        POS_OF_LETTER[fields[2]],
         int(fields[0]),
         CATEGORIES[int(fields[1])],
-        tuple(dict.fromkeys(plain(MARKER.sub("", name)) for name in names)),
-        tuple((symbol, OF_LETTER[letter], int(offset)) for symbol, offset, letter in pointers),
+        tuple(dict.fromkeys(normalize(SYNTACTIC_MARKER.sub("", name)) for name in names)),
+        tuple((symbol, POS_OF_LETTER[letter], int(offset)) for symbol, offset, letter in pointers),
     )
 
 
-def plain(name: str) -> str:
-    """A word as captions have it.
+def normalize(name: str) -> str:
+    """A word as it is written in captions.
 
-    >>> plain("Fire_Hydrant")
+    >>> normalize("Fire_Hydrant")
     'fire hydrant'
     """
     return name.replace("_", " ").lower()
 
 
-def tables(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The synsets, a row each, and the irregular forms."""
+def build_tables(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Build the table of synsets (one row each) and the table of irregular forms."""
     synsets = [
-        synset for part in PARTS for synset in sorted(map(synset_of, lines(folder / f"data.{part}")), key=at)
+        synset
+        for pos in POS_OF_FILE
+        for synset in sorted(map(parse_synset, data_lines(folder / f"data.{pos}")), key=synset_key)
     ]
-    number = {at(synset): place for place, synset in enumerate(synsets)}
+    number = {synset_key(synset): index for index, synset in enumerate(synsets)}
     ranks: dict[tuple[str, str, int], int] = {}
-    for name, part in PARTS.items():
-        for line in lines(folder / f"index.{name}"):
+    for name, pos in POS_OF_FILE.items():
+        for line in data_lines(folder / f"index.{name}"):
             fields = line.split()
             senses = fields[-int(fields[2]) :]
             for rank, sense in enumerate(senses, 1):
-                ranks[part, plain(fields[0]), int(sense)] = rank
+                ranks[pos, normalize(fields[0]), int(sense)] = rank
     counts: dict[tuple[str, str, int], int] = {}
-    for line in lines(folder / "cntlist.rev"):
-        key, which, count = line.split()
-        word, _, rest = key.partition("%")
-        counts[OF_DIGIT[rest[0]], plain(word), int(which)] = int(count)
+    for line in data_lines(folder / "cntlist.rev"):
+        key, rank_text, count = line.split()
+        word, _, sense_key = key.partition("%")
+        counts[POS_OF_DIGIT[sense_key[0]], normalize(word), int(rank_text)] = int(count)
 
     rows = []
-    for place, (part, offset, category, words, pointers) in enumerate(synsets):
-        of_words = [ranks[part, word, offset] for word in words]
+    for index, (pos, offset, category, words, pointers) in enumerate(synsets):
+        word_ranks = [ranks[pos, word, offset] for word in words]
         rows.append(
             (
-                place,
-                part,
+                index,
+                pos,
                 list(words),
-                of_words,
-                [counts.get((part, word, rank), 0) for word, rank in zip(words, of_words, strict=True)],
-                [number[to, there] for symbol, to, there in pointers if symbol in ABOVE[part]],
+                word_ranks,
+                [counts.get((pos, word, rank), 0) for word, rank in zip(words, word_ranks, strict=True)],
+                [
+                    number[target_pos, target_offset]
+                    for symbol, target_pos, target_offset in pointers
+                    if symbol in HYPERNYM_SYMBOLS[pos]
+                ],
                 any(symbol == "@i" for symbol, _, _ in pointers),
                 category,
-                [number[to, there] for symbol, to, there in pointers if symbol == ";u"],
+                [
+                    number[target_pos, target_offset]
+                    for symbol, target_pos, target_offset in pointers
+                    if symbol == ";u"
+                ],
             )
         )
     irregular = [
-        (plain(form), PARTS[part], plain(lemma))
-        for part in WITH_EXCEPTIONS
-        for form, *lemmas in map(str.split, lines(folder / f"{part}.exc"))
+        (normalize(form), POS_OF_FILE[pos], normalize(lemma))
+        for pos in EXCEPTION_FILES
+        for form, *lemmas in map(str.split, data_lines(folder / f"{pos}.exc"))
         for lemma in lemmas
     ]
     return (
@@ -138,12 +148,12 @@ def tables(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     )
 
 
-def at(synset: Synset) -> tuple[str, int]:
-    return synset.part, synset.offset
+def synset_key(synset: Synset) -> tuple[str, int]:
+    return synset.pos, synset.offset
 
 
-def lines(path: Path) -> Iterator[str]:
-    """The lines of a file, without the licence, which is indented."""
+def data_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file without the licence, which is indented."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
@@ -151,9 +161,9 @@ def lines(path: Path) -> Iterator[str]:
     return (line for line in text.splitlines() if line and not line.startswith(" "))
 
 
-def build(folder: Path = FOLDER, out: Path = HERE) -> None:
-    """Write both tables. The same files give the same bytes."""
-    for name, table in zip(("wordnet.parquet", "exceptions.parquet"), tables(folder), strict=True):
+def build(folder: Path = WORDNET_FOLDER, out: Path = TABLES_FOLDER) -> None:
+    """Write both tables. The output is byte-identical for equal input."""
+    for name, table in zip(("wordnet.parquet", "exceptions.parquet"), build_tables(folder), strict=True):
         with replacing(out / name) as temporary:
             table.write_parquet(
                 temporary,

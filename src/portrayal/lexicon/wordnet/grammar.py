@@ -1,8 +1,8 @@
-"""The nouns, verbs and adjectives of a caption, by rules: no tagger has to be installed.
+"""Rule-based tagging of the nouns, verbs and adjectives of a caption, without an installed tagger.
 
-A form that can be several things (`stands`, `painting`, `orange`) is decided by what stands before and after it, and
-where that says nothing, by how often WordNet has seen it as a noun or as a verb. Everything that depends on a token
-alone is worked out once per token (forms.py), so that a caption costs little more than look-ups.
+An ambiguous form (`stands`, `painting`, `orange`) is disambiguated by the tokens before and after it, and otherwise by
+its frequency as a noun and as a verb in WordNet. Everything that depends on a token alone is computed once per token
+(word_forms.py), so that a caption costs little more than look-ups.
 """
 
 from __future__ import annotations
@@ -13,330 +13,373 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from portrayal.lexicon.wordnet.graph import Part, WordNet, wordnet
+from portrayal.lexicon.wordnet.graph import PartOfSpeech, WordNet, wordnet
 from portrayal.lexicon.wordnet.word_forms import (
     ADJECTIVE,
     ADVERB,
-    ALONE,
+    AMBIGUOUS,
     BASE,
+    BASE_OR_PAST,
     BE,
-    CLAUSE,
+    CLAUSE_START,
     CONJUNCTION,
+    COORDINATED,
     DETERMINER,
     DO,
-    EITHER,
     FINITE,
     GERUND,
     HAVE,
-    MARK,
     MODAL,
+    NOMINAL_ADJECTIVE,
     NOUN,
-    NOUNS,
+    NOUN_TAGS,
     PARTICIPLE,
     PERSON,
     PLURAL,
     PREPOSITION,
     PRONOUN,
+    PUNCTUATION,
     QUANTITY,
     RELATIVE,
-    SEVERAL,
     TO,
-    TOWARD,
-    UNSURE,
-    VERBS,
+    TO_AFTER_PARTICIPLE,
+    VERB_TAGS,
     Compound,
     Token,
-    Tokens,
+    TokenLookup,
 )
 
 
 class Word(NamedTuple):
     """A content word of a caption."""
 
-    lemma: str  # as WordNet has it, perhaps of several words ("fire hydrant")
-    part: Part
-    synset: int | None  # its most frequent sense; None where WordNet does not know the word
+    lemma: str  # as in WordNet, possibly of several words ("fire hydrant")
+    pos: PartOfSpeech
+    synset: int | None  # its most frequent sense; None if WordNet does not list the word
     start: int  # the first token
     length: int  # how many tokens
 
 
 def content_words(tokens: Sequence[str]) -> list[Word]:
-    """The content words of a caption, from left to right, given the tokens of `tokenize`.
+    """The content words of a caption, from left to right.
 
+    Parameters
+    ----------
+    tokens : sequence of str
+        Tokens of the caption by `tokenize`.
+
+    Returns
+    -------
+    list of Word
+
+    Examples
+    --------
     >>> from portrayal.lexicon.tokens import tokenize
-    >>> def said(caption): return [(word.lemma, word.part) for word in content_words(tokenize(caption))]
-    >>> said("A man stands next to the fire hydrants.")
+    >>> def tagged(caption): return [(word.lemma, word.pos) for word in content_words(tokenize(caption))]
+    >>> tagged("A man stands next to the fire hydrants.")
     [('man', 'noun'), ('stand', 'verb'), ('fire hydrant', 'noun')]
-    >>> said("two young girls are painting a wall")
+    >>> tagged("two young girls are painting a wall")
     [('young', 'adjective'), ('girl', 'noun'), ('paint', 'verb'), ('wall', 'noun')]
     """
     return grammar().content_words(tokens)
 
 
-# Kinds that say the same to their neighbours.
-OBJECT = DETERMINER + QUANTITY + PRONOUN  # begins an object: "holds a", "holds it"
-GOES_ON = OBJECT + PREPOSITION + TO + ADVERB  # what follows a verb
-DESCRIBED = DETERMINER + QUANTITY + ADJECTIVE  # what stands before a noun
-SUBJECT = NOUNS + PRONOUN + RELATIVE
-HELPERS = BE + HAVE + DO
-NO_NOUN = GOES_ON + RELATIVE + CLAUSE + CONJUNCTION + HELPERS + MODAL + MARK + GERUND + FINITE
+# Sets of tags that have the same effect on their neighbours.
+OBJECT_STARTS = DETERMINER + QUANTITY + PRONOUN  # start of an object: "holds a", "holds it"
+VERB_FOLLOWERS = OBJECT_STARTS + PREPOSITION + TO + ADVERB  # tags that follow a verb
+NOUN_PREMODIFIERS = DETERMINER + QUANTITY + ADJECTIVE  # tags before a noun
+SUBJECT_TAGS = NOUN_TAGS + PRONOUN + RELATIVE
+AUXILIARIES = BE + HAVE + DO
+NOT_NOUN = (
+    VERB_FOLLOWERS
+    + RELATIVE
+    + CLAUSE_START
+    + CONJUNCTION
+    + AUXILIARIES
+    + MODAL
+    + PUNCTUATION
+    + GERUND
+    + FINITE
+)
 
-END = Token(MARK)
-_OF_SUBJECT = frozenset(("all", "both", "each"))  # "they are all standing"
+END = Token(PUNCTUATION)
+_FLOATING_QUANTIFIERS = frozenset(("all", "both", "each"))  # "they are all standing"
 
 
-class Around(NamedTuple):
-    """What stands around a token."""
+class TokenContext(NamedTuple):
+    """Context of a token: the tags of its neighbours."""
 
-    before: str
-    after: str  # UNSURE where it is not known yet
-    closes: bool  # no noun follows
-    verb: str  # the form of the last verb of the clause; MARK if there was none
-    first: bool  # nothing stands before
+    previous: str
+    following: str  # AMBIGUOUS if it is not decided yet
+    ends_noun_phrase: bool  # no noun follows
+    last_verb: str  # tag of the last verb of the clause; PUNCTUATION if there is none
+    first: bool  # it is the first token
 
 
 class Grammar:
-    """The rules, with what is known of each token."""
+    """The tagging rules with the token look-up."""
 
-    def __init__(self, net: WordNet, lists: dict[str, Any]):
-        self._tokens = Tokens(net, lists)
+    def __init__(self, wordnet: WordNet, lists: dict[str, Any]):
+        self._tokens = TokenLookup(wordnet, lists)
         self._main = {
-            kind: self._tokens.reading(lemma, "verb")
-            for kind, lemma in ((BE, "be"), (HAVE, "have"), (DO, "do"))
+            tag: self._tokens.sense(lemma, "verb") for tag, lemma in ((BE, "be"), (HAVE, "have"), (DO, "do"))
         }
 
     def content_words(self, tokens: Sequence[str]) -> list[Word]:
-        known = self._tokens
-        seen = [known[text] for text in tokens]
-        count = len(seen)
-        seen.append(END)
-        found: list[Word] = []
-        before = MARK  # what the last token was; adverbs do not count
-        verb = MARK  # the form of the last verb of this clause
-        joined = False  # after "a man and": with the noun that follows, they are several
-        place = 0
-        while place < count:
-            token = seen[place]
-            if token.compounds is not None and place + 1 < count:
-                compound = _compound(token.compounds, place, tokens, seen, before)
+        """The content words of a caption, from left to right."""
+        lookup = self._tokens
+        parsed = [lookup[text] for text in tokens]
+        count = len(parsed)
+        parsed.append(END)
+        words: list[Word] = []
+        previous = PUNCTUATION  # tag of the last token, ignoring adverbs
+        last_verb = PUNCTUATION  # tag of the last verb of this clause
+        coordinated = False  # after "a man and": the noun that follows makes a plural subject
+        index = 0
+        while index < count:
+            token = parsed[index]
+            if token.compounds is not None and index + 1 < count:
+                compound = _match_compound(token.compounds, index, tokens, parsed, previous)
                 if compound is not None:
                     length = 2 + len(compound.rest)
-                    if compound.reading is None:
-                        before = PREPOSITION
+                    if compound.sense is None:
+                        previous = PREPOSITION
                     else:
-                        found.append(Word(*compound.reading, place, length))
-                        before = SEVERAL if joined else seen[place + length - 1].as_noun
-                        joined = False
-                    place += length
+                        words.append(Word(*compound.sense, index, length))
+                        previous = COORDINATED if coordinated else parsed[index + length - 1].noun_tag
+                        coordinated = False
+                    index += length
                     continue
-            kind, reading = token.kind, token.reading
-            if kind == UNSURE:
-                kind = _decide(token, before, verb, seen, place)
-                if kind in NOUNS:
-                    reading = token.noun
-                elif kind in VERBS:
-                    reading = token.verb
-                elif kind == ADJECTIVE:
-                    reading = token.adjective
-            if reading is not None:
-                found.append(Word(*reading, place, 1))
-                if kind in VERBS:
-                    verb, joined = kind, False
-                elif kind == ADJECTIVE:
-                    if before == PREPOSITION:
-                        kind = ALONE
-                elif joined:
-                    kind, joined = SEVERAL, False
-                before = kind
-            elif kind in HELPERS:
-                before, verb, joined = kind, FINITE, False
-                if not _helps(kind, tokens, seen, place):
-                    found.append(Word(*self._main[kind], place, 1))
-                    if kind != BE:
-                        before = BASE
-            elif kind in (CLAUSE, RELATIVE):
-                before, verb, joined = kind, MARK, False
+            tag, sense = token.tag, token.sense
+            if tag == AMBIGUOUS:
+                tag = _disambiguate(token, previous, last_verb, parsed, index)
+                if tag in NOUN_TAGS:
+                    sense = token.noun
+                elif tag in VERB_TAGS:
+                    sense = token.verb
+                elif tag == ADJECTIVE:
+                    sense = token.adjective
+            if sense is not None:
+                words.append(Word(*sense, index, 1))
+                if tag in VERB_TAGS:
+                    last_verb, coordinated = tag, False
+                elif tag == ADJECTIVE:
+                    if previous == PREPOSITION:
+                        tag = NOMINAL_ADJECTIVE
+                elif coordinated:
+                    tag, coordinated = COORDINATED, False
+                previous = tag
+            elif tag in AUXILIARIES:
+                previous, last_verb, coordinated = tag, FINITE, False
+                if not _is_auxiliary(tag, tokens, parsed, index):
+                    words.append(Word(*self._main[tag], index, 1))
+                    if tag != BE:
+                        previous = BASE
+            elif tag in (CLAUSE_START, RELATIVE):
+                previous, last_verb, coordinated = tag, PUNCTUATION, False
             elif (
-                token.noun is not None and before in DETERMINER + QUANTITY and seen[place + 1].kind in "P.CX"
+                token.noun is not None
+                and previous in DETERMINER + QUANTITY
+                and parsed[index + 1].tag in "P.CX"
             ):
-                found.append(Word(*token.noun, place, 1))
-                before = NOUN
-            elif kind != ADVERB:
-                joined = (kind == CONJUNCTION and before in NOUNS) or (
-                    joined and kind in DETERMINER + QUANTITY
+                words.append(Word(*token.noun, index, 1))
+                previous = NOUN
+            elif tag != ADVERB:
+                coordinated = (tag == CONJUNCTION and previous in NOUN_TAGS) or (
+                    coordinated and tag in DETERMINER + QUANTITY
                 )
-                before = TOWARD if kind == TO and before == PARTICIPLE else kind
-            place += 1
-        return found
+                previous = TO_AFTER_PARTICIPLE if tag == TO and previous == PARTICIPLE else tag
+            index += 1
+        return words
 
 
-def _compound(
-    compounds: dict[str, list[Compound]], place: int, tokens: Sequence[str], seen: list[Token], before: str
+def _match_compound(
+    compounds: dict[str, list[Compound]],
+    index: int,
+    tokens: Sequence[str],
+    parsed: list[Token],
+    previous: str,
 ) -> Compound | None:
-    """The longest word of several tokens that begins here, if it is meant as one."""
-    second, single = tokens[place + 1], seen[place + 1].singular
-    found = None
+    """The longest compound that starts here, if the caption uses it as a compound."""
+    second, single = tokens[index + 1], parsed[index + 1].singular
+    match = None
     for compound in compounds.get(second, ()):
         rest = compound.rest
         if rest:
-            last = place + 1 + len(rest)
-            if last >= len(tokens) or tuple(tokens[place + 2 : last]) != rest[:-1]:
+            last = index + 1 + len(rest)
+            if last >= len(tokens) or tuple(tokens[index + 2 : last]) != rest[:-1]:
                 continue
-            if tokens[last] != rest[-1] and seen[last].singular != rest[-1]:
+            if tokens[last] != rest[-1] and parsed[last].singular != rest[-1]:
                 continue
-        found = compound
+        match = compound
         break
-    if found is None and single is not None and single != second:
+    if match is None and single is not None and single != second:
         for compound in compounds.get(single, ()):
-            if not compound.rest:  # only a last word may stand in the plural
-                found = compound
-    if found is None or found.reading is None:
-        return found
-    token = seen[place]
-    if found.takes_object and before not in DESCRIBED + PREPOSITION:
+            if not compound.rest:  # only the last word may be plural
+                match = compound
+    if match is None or match.sense is None:
+        return match
+    token = parsed[index]
+    if match.takes_object and previous not in NOUN_PREMODIFIERS + PREPOSITION:
         return None
-    if found.acts and seen[place + 1 + len(found.rest)].as_noun == PLURAL:
+    if match.verbal_plural and parsed[index + 1 + len(match.rest)].noun_tag == PLURAL:
         return None
-    if before in TO + MODAL and token.form == BASE and token.likely == "verb":
+    if previous in TO + MODAL and token.verb_tag == BASE and token.default_pos == "verb":
         return None
-    return found
+    return match
 
 
-def _helps(kind: str, tokens: Sequence[str], seen: list[Token], place: int) -> bool:
-    """Whether "is", "has" or "does" only helps a verb that follows, perhaps after "not" or "all"."""
-    ahead = place + 1
-    if seen[ahead].kind == PRONOUN:
-        ahead += 1
-    while seen[ahead].kind == ADVERB or (seen[ahead].kind == QUANTITY and tokens[ahead] in _OF_SUBJECT):
-        ahead += 1
-    token = seen[ahead]
-    other, form, likely = token.kind, token.form, token.likely
-    if kind == BE:
-        helped = GERUND + PARTICIPLE + EITHER
-        return other in BE + helped or (
-            other == UNSURE and form != "" and form in helped and likely != "adjective"
+def _is_auxiliary(tag: str, tokens: Sequence[str], parsed: list[Token], index: int) -> bool:
+    """Whether "is", "has" or "does" is the auxiliary of a verb that follows, possibly after "not" or "all"."""
+    next_index = index + 1
+    if parsed[next_index].tag == PRONOUN:
+        next_index += 1
+    while parsed[next_index].tag == ADVERB or (
+        parsed[next_index].tag == QUANTITY and tokens[next_index] in _FLOATING_QUANTIFIERS
+    ):
+        next_index += 1
+    token = parsed[next_index]
+    next_tag, verb_tag, default_pos = token.tag, token.verb_tag, token.default_pos
+    if tag == BE:
+        main_verb_tags = GERUND + PARTICIPLE + BASE_OR_PAST
+        return next_tag in BE + main_verb_tags or (
+            next_tag == AMBIGUOUS
+            and verb_tag != ""
+            and verb_tag in main_verb_tags
+            and default_pos != "adjective"
         )
-    helped = PARTICIPLE + EITHER if kind == HAVE else BASE + EITHER
-    also = BE + HAVE if kind == HAVE else HAVE
-    return other in also + helped or (other == UNSURE and form != "" and form in helped and likely == "verb")
+    main_verb_tags = PARTICIPLE + BASE_OR_PAST if tag == HAVE else BASE + BASE_OR_PAST
+    auxiliary_tags = BE + HAVE if tag == HAVE else HAVE
+    return next_tag in auxiliary_tags + main_verb_tags or (
+        next_tag == AMBIGUOUS and verb_tag != "" and verb_tag in main_verb_tags and default_pos == "verb"
+    )
 
 
-def _decide(token: Token, before: str, verb: str, seen: list[Token], place: int) -> str:
-    """What a token is that can be several things."""
-    follower = seen[place + 1]
-    after = follower.kind
-    if after == UNSURE:
-        closes = follower.likely == "verb" and (follower.form == GERUND or follower.form == FINITE)
+def _disambiguate(token: Token, previous: str, last_verb: str, parsed: list[Token], index: int) -> str:
+    """The tag of an ambiguous token."""
+    next_token = parsed[index + 1]
+    following = next_token.tag
+    if following == AMBIGUOUS:
+        ends_noun_phrase = next_token.default_pos == "verb" and (
+            next_token.verb_tag == GERUND or next_token.verb_tag == FINITE
+        )
     else:
-        closes = after in NO_NOUN
+        ends_noun_phrase = following in NOT_NOUN
     if token.verb is not None:
-        around = Around(before, after, closes, verb, place == 0)
-        if _AS_VERB[token.form](token, around):
-            return token.form
+        context = TokenContext(previous, following, ends_noun_phrase, last_verb, index == 0)
+        if _IS_VERB[token.verb_tag](token, context):
+            return token.verb_tag
     if token.adjective is None:
-        return token.form if token.noun is None else token.as_noun
-    if token.adverb and before in VERBS + NOUNS and after in "P.CWKTR":
+        return token.verb_tag if token.noun is None else token.noun_tag
+    if token.adverb and previous in VERB_TAGS + NOUN_TAGS and following in "P.CWKTR":
         return ADVERB
     if token.noun is None:
         return ADJECTIVE
-    if closes:
-        if before == BE:
+    if ends_noun_phrase:
+        if previous == BE:
             return ADJECTIVE
-        if after == CONJUNCTION:  # "an orange and white cat"
-            beyond = seen[place + 2]
-            if beyond.adjective is not None and beyond.form != GERUND:
+        if following == CONJUNCTION:  # "an orange and white cat"
+            beyond = parsed[index + 2]
+            if beyond.adjective is not None and beyond.verb_tag != GERUND:
                 return ADJECTIVE
-        return token.as_noun
-    return ADJECTIVE if token.describes or after == ADJECTIVE else token.as_noun
+        return token.noun_tag
+    return ADJECTIVE if token.attributive or following == ADJECTIVE else token.noun_tag
 
 
-def _gerund(token: Token, around: Around) -> bool:
+def _gerund_is_verb(token: Token, context: TokenContext) -> bool:
     """Whether "riding" is a verb."""
-    before, after, closes, *_ = around
-    if before == BE:
+    previous, following, ends_noun_phrase, *_ = context
+    if previous == BE:
         return True
-    if token.likely == "noun":  # "a man painting a wall", "a woman painting walls"
-        if after in OBJECT:
-            return before in SUBJECT + CLAUSE + CONJUNCTION + MARK
-        return not closes and before in PERSON + PLURAL + SEVERAL + PRONOUN
+    if token.default_pos == "noun":  # "a man painting a wall", "a woman painting walls"
+        if following in OBJECT_STARTS:
+            return previous in SUBJECT_TAGS + CLAUSE_START + CONJUNCTION + PUNCTUATION
+        return not ends_noun_phrase and previous in PERSON + PLURAL + COORDINATED + PRONOUN
     if token.noun is None:
-        return token.likely == "verb"
+        return token.default_pos == "verb"
     if token.activity:
-        return (closes and before != DETERMINER) or before not in "DQaPC."
-    return token.likely == "verb" and not (closes and before in DETERMINER + ADJECTIVE)
+        return (ends_noun_phrase and previous != DETERMINER) or previous not in "DQaPC."
+    return token.default_pos == "verb" and not (ends_noun_phrase and previous in DETERMINER + ADJECTIVE)
 
 
-def _finite(token: Token, around: Around) -> bool:
+def _finite_is_verb(token: Token, context: TokenContext) -> bool:
     """Whether "rides" is a verb."""
-    before, after, closes, verb, _ = around
-    likely = token.likely == "verb"
-    if before in (PRONOUN, RELATIVE):
+    previous, following, ends_noun_phrase, last_verb, _ = context
+    default_pos = token.default_pos == "verb"
+    if previous in (PRONOUN, RELATIVE):
         return True
-    if before == PERSON:  # "a man cooks food"
-        return likely or after in GOES_ON or (verb == MARK and not closes)
-    if before in (NOUN, SEVERAL):
-        return likely or after in OBJECT
-    if not likely:
-        return False
-    if before in (PLURAL, ALONE):  # "a man in shorts plays with"
-        return verb != FINITE or after in GOES_ON
-    if before == QUANTITY:
-        return closes
-    if before == CONJUNCTION:  # "sits and watches TV"
-        return verb == FINITE or (verb != MARK and after in GOES_ON)
-    return before == MARK and verb == FINITE
-
-
-def _base(token: Token, around: Around) -> bool:
-    """Whether "ride" is a verb; "cut" may be in the past."""
-    before, after, closes, verb, first = around
-    likely = token.likely == "verb"
-    if before in MODAL + DO or (token.noun is None and token.adjective is None):
-        return True
-    if before in (TO, TOWARD):
+    if previous == PERSON:  # "a man cooks food"
         return (
-            likely or after in OBJECT or token.noun is None or (before == TO and after in PREPOSITION + MARK)
+            default_pos or following in VERB_FOLLOWERS or (last_verb == PUNCTUATION and not ends_noun_phrase)
         )
-    past = token.form == EITHER
-    if past and (before in BE + HAVE or (likely and closes and before in SUBJECT)):
-        return True
-    if before in PLURAL + SEVERAL + PRONOUN:
-        return likely or after in OBJECT
-    if not likely:
+    if previous in (NOUN, COORDINATED):
+        return default_pos or following in OBJECT_STARTS
+    if not default_pos:
         return False
-    if before == RELATIVE:
+    if previous in (PLURAL, NOMINAL_ADJECTIVE):  # "a man in shorts plays with"
+        return last_verb != FINITE or following in VERB_FOLLOWERS
+    if previous == QUANTITY:
+        return ends_noun_phrase
+    if previous == CONJUNCTION:  # "sits and watches TV"
+        return last_verb == FINITE or (last_verb != PUNCTUATION and following in VERB_FOLLOWERS)
+    return previous == PUNCTUATION and last_verb == FINITE
+
+
+def _base_is_verb(token: Token, context: TokenContext) -> bool:
+    """Whether "ride" is a verb; "cut" may be in the past."""
+    previous, following, ends_noun_phrase, last_verb, first = context
+    default_pos = token.default_pos == "verb"
+    if previous in MODAL + DO or (token.noun is None and token.adjective is None):
         return True
-    if before == PERSON:  # "watching a man ride a horse"
-        return after in OBJECT + PREPOSITION + TO
-    if before == QUANTITY:
-        return after in OBJECT
-    if before == CONJUNCTION:
-        return verb == BASE or (past and after in OBJECT)
-    return first and after in OBJECT
+    if previous in (TO, TO_AFTER_PARTICIPLE):
+        return (
+            default_pos
+            or following in OBJECT_STARTS
+            or token.noun is None
+            or (previous == TO and following in PREPOSITION + PUNCTUATION)
+        )
+    past = token.verb_tag == BASE_OR_PAST
+    if past and (previous in BE + HAVE or (default_pos and ends_noun_phrase and previous in SUBJECT_TAGS)):
+        return True
+    if previous in PLURAL + COORDINATED + PRONOUN:
+        return default_pos or following in OBJECT_STARTS
+    if not default_pos:
+        return False
+    if previous == RELATIVE:
+        return True
+    if previous == PERSON:  # "watching a man ride a horse"
+        return following in OBJECT_STARTS + PREPOSITION + TO
+    if previous == QUANTITY:
+        return following in OBJECT_STARTS
+    if previous == CONJUNCTION:
+        return last_verb == BASE or (past and following in OBJECT_STARTS)
+    return first and following in OBJECT_STARTS
 
 
-def _participle(token: Token, around: Around) -> bool:
+def _participle_is_verb(token: Token, context: TokenContext) -> bool:
     """Whether "left" is a verb."""
-    before, after, closes, *_ = around
-    likely = token.likely == "verb"
+    previous, following, ends_noun_phrase, *_ = context
+    default_pos = token.default_pos == "verb"
     if token.noun is None:
-        return likely or before in HAVE + DO
-    if before in (BE, HAVE):
+        return default_pos or previous in HAVE + DO
+    if previous in (BE, HAVE):
         return True
-    return before in SUBJECT and ((likely and closes) or after in DETERMINER + QUANTITY)
+    return previous in SUBJECT_TAGS and (
+        (default_pos and ends_noun_phrase) or following in DETERMINER + QUANTITY
+    )
 
 
-_AS_VERB: dict[str, Callable[[Token, Around], bool]] = {
-    GERUND: _gerund,
-    FINITE: _finite,
-    BASE: _base,
-    EITHER: _base,
-    PARTICIPLE: _participle,
+_IS_VERB: dict[str, Callable[[Token, TokenContext], bool]] = {
+    GERUND: _gerund_is_verb,
+    FINITE: _finite_is_verb,
+    BASE: _base_is_verb,
+    BASE_OR_PAST: _base_is_verb,
+    PARTICIPLE: _participle_is_verb,
 }
 
 
 @cache
 def grammar() -> Grammar:
-    """The rules for English captions, read once."""
+    """The rules for English captions (cached)."""
     text = (resources.files("portrayal.lexicon.wordnet") / "grammar.toml").read_text(encoding="utf-8")
     return Grammar(wordnet(), tomllib.loads(text))

@@ -1,1 +1,1 @@
-"""Amplification: do captions tie groups and objects together more strongly than the images do?"""
+"""Bias amplification: associations of groups and objects in captions, compared with the labels."""

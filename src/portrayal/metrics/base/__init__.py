@@ -1,1 +1,1 @@
-"""What every metric is made of: its card, its options, its preconditions and its results."""
+"""Building blocks of every metric: card, options, preconditions and result rows."""

@@ -1,4 +1,4 @@
-"""An attribute as a user names it, found among the attributes of a study."""
+"""Resolution of an attribute name typed by a user to the name that the study has."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from portrayal.lexicon import canonical_name, name_key
 from portrayal.study import COMBINED
 
 
-def resolve_attribute(attribute: str, known: Iterable[str]) -> str:
-    """The study's name for an attribute: the same one, else in another case, else one that means the same.
+def resolve_attribute(attribute: str, known_attributes: Iterable[str]) -> str:
+    """The study's name for an attribute: an exact match, else a match without case, else a synonym.
 
-    Attributes that are combined are resolved one by one. A name that none matches stays as it is, so that whoever
-    needs its labels can say so.
+    The parts of a combined attribute are resolved one by one. A name without a match is returned unchanged, so that
+    the code that needs its labels can report it.
 
     >>> resolve_attribute("gender+Age", ["Sex", "age"]), resolve_attribute("hair", ["Sex"])
     ('Sex+age', 'hair')
     """
-    names = tuple(known)
+    names = tuple(known_attributes)
     if attribute in names:
         return attribute
-    return COMBINED.join(_one(part, names) for part in attribute.split(COMBINED))
+    return COMBINED.join(_resolve_part(part, names) for part in attribute.split(COMBINED))
 
 
-def _one(attribute: str, names: tuple[str, ...]) -> str:
+def _resolve_part(attribute: str, names: tuple[str, ...]) -> str:
     if attribute in names:
         return attribute
     for key in (name_key, lambda name: name_key(canonical_name(name))):
-        alike = [name for name in names if key(name) == key(attribute)]
-        if len(alike) > 1:
+        matches = [name for name in names if key(name) == key(attribute)]
+        if len(matches) > 1:
             raise PortrayalError(
-                f"The attribute '{attribute}' can be {' or '.join(map(repr, alike))} of this study; name one of them."
+                f"The attribute '{attribute}' can be {' or '.join(map(repr, matches))} of this study; name one of them."
             )
-        if alike:
-            return alike[0]
+        if matches:
+            return matches[0]
     return attribute

@@ -1,7 +1,6 @@
-"""A metric's card: what it asks, how it answers, and what the answer cannot say.
+"""The card of a metric: its question, formula, terms, references and caveats.
 
-The list of metrics, the documentation and the page are made from cards, so none of them can drift from
-the code.
+The list of metrics, the documentation and the report are generated from cards, so they stay in line with the code.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from portrayal.statements import Statement
 
 @dataclass(frozen=True)
 class Term:
-    """One number a metric gives."""
+    """One number that a metric reports."""
 
     name: str
     meaning: str
     unit: str
-    better: str | None = (
-        None  # "lower", "higher", "closer" to the ideal; None where neither end is good in itself
-    )
+    # "lower", "higher", or "closer" to the ideal; None where neither end is good in itself.
+    better: str | None = None
     ideal: float | None = None
-    items: tuple[str, ...] = ()  # that have a row of their own in every study
-    # Whether its expected value changes with how many images there are, so that studies of other sizes give other
-    # numbers of the same system: on those it rests on, or on all that are searched.
+    # Items that have a row of their own in every study.
+    items: tuple[str, ...] = ()
+    # Whether the expected value depends on the number of images, so that studies of different sizes give different
+    # values for the same system. "searched": it depends on all images that are searched, not on those measured.
     depends_on_n: bool | Literal["searched"] = False
 
 
 @dataclass(frozen=True)
-class Part:
-    """One of several measurements that share a card: what it counts, whose rule that is, what it cannot say."""
+class TermRule:
+    """The rule of one term, where several measurements share a card: what is counted, its origin and caveats."""
 
     term: str
     rule: str
@@ -41,45 +40,51 @@ class Part:
 
 @dataclass(frozen=True)
 class Card:
+    """Description of a metric."""
+
     name: str
     title: str
     question: str
     formula: str
     range: str
-    # Of the study: captions, references, attributes, objects, rankings, pictures; or a model that somebody names.
+    # Required inputs: captions, references, attributes, objects, rankings, pictures; or "model", named by the user.
     needs: tuple[str, ...]
     paper: str
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]
-    parts: tuple[Part, ...] = ()  # where its terms are measurements of their own
-    by_term: bool = (
-        False  # whether a table has a line per term and a column per system, as where terms are many
-    )
-    statements: tuple[Statement, ...] = ()  # what a page says of its numbers
-    uses: tuple[str, ...] = ()  # tables that give more numbers where they are there
-    # Two terms, of a system and of people, whose captions the page shows side by side.
-    beside: tuple[str, str] | None = None
-    # What the lab holds the metric against: term -> the dial it must follow, and the dials that must not move it.
-    # "@one" after a term or a dial means: of one group only; "@object" after a term: of that group and an object that
-    # leans to it; "@" and one of its items: of that item; "-" before a dial: the term falls as it is turned up.
+    # Rules of terms that are measurements of their own.
+    parts: tuple[TermRule, ...] = ()
+    # Whether tables have a row per term and a column per system, for metrics with many terms.
+    by_term: bool = False
+    # Sentences that the report can make from its numbers.
+    statements: tuple[Statement, ...] = ()
+    # Optional inputs that add numbers.
+    uses: tuple[str, ...] = ()
+    # A term of a system and a term of human captions whose captions the page shows side by side.
+    side_by_side: tuple[str, str] | None = None
+    # Validation in the lab: term -> the dial that it must follow, and the dials that must not move it. "@one" after a
+    # term or a dial: for one group only; "@object" after a term: for that group and an object associated with it;
+    # "@" and one of its items: for that item; "-" before a dial: the term decreases as the dial increases.
     responds_to: dict[str, str] = field(default_factory=dict)
     should_ignore: tuple[str, ...] = ()
-    # Whether its numbers depend on how much there is to learn from, so that their true value is that of one size.
-    learns: bool = False
-    # Cautions about a study that concern some of its terms: what the caution is about (`study.cautions`) -> the terms.
-    cautioned: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # Why a term does not hold what the lab asks, where it does not: term -> the reason.
+    # Whether it fits a model on the study, so that its numbers depend on the amount of training data.
+    fits_model: bool = False
+    # Cautions about a study that apply to some of its terms: subject of the caution (`study.cautions`) -> the terms.
+    caution_terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # Why a term fails its validation in the lab: term -> the reason.
     lab_notes: dict[str, str] = field(default_factory=dict)
 
     def term(self, name: str) -> Term:
+        """The term of this name."""
         return next(term for term in self.terms if term.name == name)
 
-    def claimed(self, claim: str) -> tuple[str, str]:
-        """The term of a claim and of whom it speaks ("z@one": z, one); a term's own name may hold an "@" (tr@1)."""
-        name, _, whom = (
+    def parse_claim(self, claim: str) -> tuple[str, str]:
+        """The term and the scope of a claim ("z@one": z, one); the name of a term may contain an "@" (tr@1)."""
+        name, _, scope = (
             (claim, "", "") if claim in {term.name for term in self.terms} else claim.rpartition("@")
         )
-        return (name, whom) if name else (whom, "")
+        return (name, scope) if name else (scope, "")
 
     def as_dict(self) -> dict[str, Any]:
+        """The card as it is written into results files."""
         return asdict(self)

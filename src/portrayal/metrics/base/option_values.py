@@ -1,4 +1,4 @@
-"""Values of a metric's options as a user writes them: text on a command line, or TOML in a file."""
+"""Conversion of option values that a user gives: text on a command line, or TOML in a file."""
 
 from __future__ import annotations
 
@@ -10,96 +10,100 @@ from typing import Any, Literal, get_args, get_origin
 from portrayal.errors import PortrayalError, shown, unknown_name
 from portrayal.metrics.base.metric import Metric
 
-_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_TRUE_WORDS, _FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
-def option_name(metric: Metric, written: str) -> str:
-    """The option that a user means: hyphens and underscores are one.
+def option_name(metric: Metric, name_or_alias: str) -> str:
+    """The name of an option; hyphens and underscores are equivalent.
 
     >>> from portrayal.metrics import find_metric
     >>> option_name(find_metric("gender-score"), "language-model")
     'language_model'
     """
-    name = written.replace("-", "_")
+    name = name_or_alias.replace("-", "_")
     if name not in metric.options:
         known = [option.replace("_", "-") for option in metric.options]
-        raise unknown_name(f"option of the metric '{metric.name}'", written, known)
+        raise unknown_name(f"option of the metric '{metric.name}'", name_or_alias, known)
     return name
 
 
-def option_value(metric: Metric, name: str, written: object) -> Any:
-    """The value of an option, of the type that the metric's signature gives it.
+def option_value(metric: Metric, name: str, raw: object) -> Any:
+    """The value of an option, converted to its type in the metric's signature.
 
     >>> from portrayal.metrics import find_metric
     >>> option_value(find_metric("lic"), "folds", "4"), option_value(find_metric("lic"), "split", "paper")
     (4, ('paper',))
     """
-    kinds = _kinds(metric.options[name].annotation)
-    value = _converted(kinds, written)
+    types_ = _allowed_types(metric.options[name].annotation)
+    value = _convert(types_, raw)
     if value is None:
         raise PortrayalError(
-            f"The option '{name.replace('_', '-')}' of the metric '{metric.name}' must be {_expected(kinds)}. "
-            f"Got {shown(written)} instead."
+            f"The option '{name.replace('_', '-')}' of the metric '{metric.name}' must be {_describe_types(types_)}. "
+            f"Got {shown(raw)} instead."
         )
-    metric.checked({name: value})
+    metric.check_options({name: value})
     return value
 
 
-def _kinds(annotation: Any) -> tuple[Any, ...]:
-    """The types that an annotation allows, without None and what only Python can pass."""
+def _allowed_types(annotation: Any) -> tuple[Any, ...]:
+    """The types that an annotation allows, without None and types that only Python code can pass."""
     if get_origin(annotation) is typing.Annotated:
         annotation = get_args(annotation)[0]
-    union = get_origin(annotation) in (typing.Union, types.UnionType)
-    members = [kind for member in get_args(annotation) for kind in _kinds(member)] if union else [annotation]
+    is_union = get_origin(annotation) in (typing.Union, types.UnionType)
+    members = (
+        [type_ for member in get_args(annotation) for type_ in _allowed_types(member)]
+        if is_union
+        else [annotation]
+    )
     plain = (bool, int, float, str)
-    return tuple(kind for kind in members if kind in plain or get_origin(kind) in (tuple, Literal))
+    return tuple(type_ for type_ in members if type_ in plain or get_origin(type_) in (tuple, Literal))
 
 
-def _converted(kinds: tuple[Any, ...], written: object) -> Any:
-    """The value by the first type that takes it; None when none does."""
-    for kind in kinds:
-        if get_origin(kind) is tuple:
-            element = _kinds(get_args(kind)[0])
-            parts = list(written) if isinstance(written, list | tuple) else _split(element, written)
-            values = [_converted(element, part) for part in parts]
+def _convert(types_: tuple[Any, ...], raw: object) -> Any:
+    """The value, converted to the first type that accepts it; None where no type does."""
+    for type_ in types_:
+        if get_origin(type_) is tuple:
+            element = _allowed_types(get_args(type_)[0])
+            parts = list(raw) if isinstance(raw, list | tuple) else _split(element, raw)
+            values = [_convert(element, part) for part in parts]
             if values and None not in values:
                 return tuple(values)
-        elif not isinstance(written, list | tuple | Mapping):
-            value = _scalar(kind, written)
+        elif not isinstance(raw, list | tuple | Mapping):
+            value = _convert_scalar(type_, raw)
             if value is not None:
                 return value
     return None
 
 
-def _split(element: tuple[Any, ...], written: object) -> list[object]:
-    """Numbers and names are separated by commas; a free text may hold commas itself."""
-    if isinstance(written, str) and str not in element:
-        return [part.strip() for part in written.split(",")]
-    return [written]
+def _split(element: tuple[Any, ...], raw: object) -> list[object]:
+    """Split numbers and names at commas; free text may contain commas and is kept whole."""
+    if isinstance(raw, str) and str not in element:
+        return [part.strip() for part in raw.split(",")]
+    return [raw]
 
 
-def _scalar(kind: Any, written: object) -> Any:
-    text = str(written).strip()
-    if kind is bool:
-        return True if text.lower() in _YES else False if text.lower() in _NO else None
-    if isinstance(written, bool):
+def _convert_scalar(type_: Any, raw: object) -> Any:
+    text = str(raw).strip()
+    if type_ is bool:
+        return True if text.lower() in _TRUE_WORDS else False if text.lower() in _FALSE_WORDS else None
+    if isinstance(raw, bool):
         return None
-    if kind in (int, float):
+    if type_ in (int, float):
         try:
-            return kind(text)
+            return type_(text)
         except (ValueError, OverflowError):
             return None
-    return text if isinstance(written, str | int | float) else None
+    return text if isinstance(raw, str | int | float) else None
 
 
-def _expected(kinds: tuple[Any, ...]) -> str:
+def _describe_types(types_: tuple[Any, ...]) -> str:
     names = {bool: "yes or no", int: "a whole number", float: "a number", str: "text"}
-    told = []
-    for kind in kinds:
-        if get_origin(kind) is tuple:
-            told.append(f"a list, each {_expected(_kinds(get_args(kind)[0]))}")
-        elif get_origin(kind) is Literal:
-            told.append(f"one of {', '.join(map(str, get_args(kind)))}")
+    descriptions = []
+    for type_ in types_:
+        if get_origin(type_) is tuple:
+            descriptions.append(f"a list, each {_describe_types(_allowed_types(get_args(type_)[0]))}")
+        elif get_origin(type_) is Literal:
+            descriptions.append(f"one of {', '.join(map(str, get_args(type_)))}")
         else:
-            told.append(names[kind])
-    return " or ".join(told)
+            descriptions.append(names[type_])
+    return " or ".join(descriptions)

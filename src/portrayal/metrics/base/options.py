@@ -1,4 +1,4 @@
-"""Options that several metrics have: their type, the help the command line shows, and the least value allowed."""
+"""Options that several metrics share: type, help text of the command line, and minimum."""
 
 from __future__ import annotations
 
@@ -7,34 +7,37 @@ from typing import Annotated
 
 from portrayal.lexicon import Lexicon
 
-Bootstrap = Annotated[int, "Bootstrap draws, and permutations, behind intervals and p values.", 20]
-Kept = Annotated[
+Bootstrap = Annotated[
+    int, "Number of bootstrap resamples and permutations behind confidence intervals and p values.", 20
+]
+EvidenceLimit = Annotated[
     int,
-    "Captions kept behind a number, at most; fewer behind numbers that share them with another (of a group, of a word, "
-    "in another unit). 0: all captions, behind every number.",
+    "Maximum number of captions kept as evidence of a number; fewer where another number has them too (of a "
+    "group, of a "
+    "word, in another unit). 0: keep all captions for every number.",
     0,
 ]
-Items = Annotated[
-    tuple[str, ...], "Tell of these objects only (repeatable); by default of all there are enough of."
+ItemNames = Annotated[
+    tuple[str, ...], "Report only these objects (repeatable); by default all that occur often enough."
 ]
 Synonyms = Annotated[
-    str | None, "Other words for objects: a file with a line per label, the words separated by commas."
+    str | None, "Synonyms of objects: a file with a line per label, words separated by commas."
 ]
 Words = Annotated[str | Lexicon | None, "Words that name the groups: a shipped list or a TOML file."]
 
-# Options that an audit hands to every metric that has them, unless the metric means something else by the name.
-GENERAL = {
+# Options that an audit passes to every metric that has them, unless they mean something else there.
+GENERAL_OPTIONS = {
     "lexicon": "Words that name the groups, for every metric: a shipped list or a TOML file. It is used for the "
     "attribute that the list is for, or for --attribute.",
-    "mask": "Hide the words that name the group, in every metric that hides words. By default each metric decides.",
+    "mask": "Mask the words that name the group, in every metric that masks words. By default each metric decides.",
     "model": "The vision-language model of metrics that search images.",
-    "language_model": "The language model of metrics that score how likely a caption is.",
-    "encoder": "The sentence encoder of metrics that relate captions to objects.",
-    "vectors": "Word vectors: a file or a package. By default learnt from the references.",
+    "language_model": "The language model of metrics that use the probability of a caption.",
+    "encoder": "The sentence encoder of metrics that compare captions with objects.",
+    "vectors": "Word vectors: a file or a package. By default trained on the references.",
     "confidence": "Confidence (0 to 1) of object labels that have none, such as human labels.",
 }
 
 
-def several(names: str | Sequence[str]) -> list[str]:
-    """What may be said several times, each once; one alone is written without brackets."""
+def unique_names(names: str | Sequence[str]) -> list[str]:
+    """The values of a repeatable option without duplicates; a single value may be given as a string."""
     return list(dict.fromkeys((names,) if isinstance(names, str) else names))

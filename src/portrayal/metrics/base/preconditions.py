@@ -1,4 +1,4 @@
-"""Where a metric's preconditions end: a dry run checks them with the metric's own code and computes nothing."""
+"""Dry runs of metrics: a metric's own code checks its preconditions, and nothing is computed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class _PreconditionsMet(Exception):
 
 
 def preconditions_met() -> None:
-    """A metric calls this after its last check and before its first computation; a dry run ends here."""
+    """Ends a dry run. A metric calls this after its last check and before its first computation."""
     if _dry_run.get():
         raise _PreconditionsMet
 
 
 def unmet_precondition(compute: Callable[[], object]) -> str | None:
-    """The reason why `compute` cannot run, in its own words, or None when its preconditions hold.
+    """The reason why `compute` cannot run, or None where its preconditions hold.
 
     >>> unmet_precondition(lambda: preconditions_met())
     """

@@ -1,9 +1,9 @@
-"""What a metric finds while it runs: measurements, each with its interval and the captions behind it."""
+"""Collection of result rows while a metric runs: measurements, with intervals and evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -19,24 +19,27 @@ from portrayal.results import (
 )
 from portrayal.stats import Estimate, Resampler
 
-EVIDENCE_IN_BRIEF = 20  # behind a number where another one has them all
-EVIDENCE_OF_ITEM = 100  # captions kept behind one word or object; a scan has thousands of them
+# Captions kept for a number where another number keeps them all.
+BRIEF_EVIDENCE_ROWS = 20
+# Captions kept for one word or object, of which there are thousands.
+ITEM_EVIDENCE_ROWS = 100
 
 
 @dataclass
 class ResultBuilder:
-    """Collects rows for one metric and one attribute; units and directions come from the card."""
+    """Collects the measurements of one metric and one attribute; units and directions come from the card."""
 
     card: Card
     attribute: str | None
     settings: Mapping[str, Any]
     measurements: list[Measurement] = field(default_factory=list)
-    evidence: list[tuple[str, str, pl.DataFrame]] = field(
-        default_factory=list
-    )  # measurement, system, captions
+    # (measurement id, system, captions)
+    evidence: list[tuple[str, str, pl.DataFrame]] = field(default_factory=list)
     replicates: list[tuple[str, str, list[float]]] = field(default_factory=list)
-    keep_all: bool = False  # all captions behind every number, however many there are
-    caution: str | None = None  # of every row, beside its own
+    # Whether all captions are kept as evidence of every number.
+    keep_all: bool = False
+    # A caution that is added to every row.
+    caution: str | None = None
 
     def add(
         self,
@@ -61,23 +64,35 @@ class ResultBuilder:
         resampler: Resampler | None = None,
         in_brief: bool = False,
     ) -> None:
-        """One number. `evidence` has the columns image_id, caption, detail; `in_brief` keeps some of it, where another
-        number has it all. A term that comes in several units, or
-        is better in either direction, says in which this one is.
+        """Add one measurement.
 
-        `support` is the number of images it rests on, where `n` counts something else; with fewer than enough it is
-        said to be too few, and neither p nor q is given. With the `resampler` its draws came from, a headline's
-        draws are kept for paired comparisons.
+        Parameters
+        ----------
+        term, estimate
+            The term of the card, and its value (None where it is undefined, which needs a `reason`).
+        n, n_unit
+            The number of units that the value is computed from.
+        support
+            The number of images behind it, where `n` counts something else. Below the minimum the row is marked as too
+            few, without p and q.
+        unit, better
+            Override the card, for terms that have several units or directions.
+        evidence
+            The captions behind the number: columns image_id, caption, detail.
+        resampler
+            The resampler of the replicates, which are then kept for paired comparisons (headline rows only).
+        in_brief
+            Keep only a sample of the evidence, where another measurement keeps it all.
         """
-        described = self.card.term(term)
+        card_term = self.card.term(term)
         if not isinstance(estimate, Estimate):
             estimate = Estimate.of(estimate)
         if estimate.value is None and reason is None:
             raise ValueError(f"{self.card.name}:{term} is undefined for '{system}' and no reason is given.")
-        images = n if support is None else support
-        unit = unit or described.unit
-        if reason is None and images < TOO_FEW and unit != "count":
-            reason = f"{TOO_FEW_REASON}: {images} images, fewer than {TOO_FEW}"
+        support_images = n if support is None else support
+        unit = unit or card_term.unit
+        if reason is None and support_images < TOO_FEW and unit != "count":
+            reason = f"{TOO_FEW_REASON}: {support_images} images, fewer than {TOO_FEW}"
             p = q = None
         measurement = Measurement(
             metric=self.card.name,
@@ -95,8 +110,8 @@ class ResultBuilder:
             n_unit=n_unit,
             p=p,
             q=q,
-            ideal=described.ideal if ideal is None else ideal,
-            better=better or described.better,
+            ideal=card_term.ideal if ideal is None else ideal,
+            better=better or card_term.better,
             unit=unit,
             reason=reason,
             caution=" ".join(filter(None, (self.caution, caution))) or None,
@@ -106,20 +121,29 @@ class ResultBuilder:
         if resampler is not None and item is None and len(estimate.replicates):
             self.replicates.append((measurement.id, resampler.sample, estimate.replicates.tolist()))
         if evidence is not None and evidence.height:
-            most = (
-                EVIDENCE_IN_BRIEF if in_brief else EVIDENCE_OF_ITEM if item is not None else evidence.height
+            limit = (
+                BRIEF_EVIDENCE_ROWS
+                if in_brief
+                else ITEM_EVIDENCE_ROWS
+                if item is not None
+                else evidence.height
             )
-            if evidence.height > most and not self.keep_all:
-                evidence = evidence.gather_every(-(-evidence.height // most))
+            if evidence.height > limit and not self.keep_all:
+                evidence = evidence.gather_every(-(-evidence.height // limit))
             self.evidence.append((measurement.id, system, evidence))
 
     def extend(self, other: ResultBuilder) -> None:
-        """Add what was found under other settings."""
+        """Add the measurements of another builder."""
         self.measurements += other.measurements
         self.evidence += other.evidence
         self.replicates += other.replicates
 
+    def with_settings(self, settings: Mapping[str, Any]) -> ResultBuilder:
+        """A builder that adds to the same lists of rows, under other settings."""
+        return replace(self, settings=dict(settings))
+
     def results(self) -> Results:
+        """The rows collected so far as Results."""
         return Results(
             tuple(self.measurements),
             self._evidence(),
@@ -127,7 +151,7 @@ class ResultBuilder:
         )
 
     def _evidence(self) -> pl.DataFrame:
-        """All captions with the number each stands behind: put together once, since there are thousands of numbers."""
+        """The evidence of all measurements, concatenated once, since there are thousands of measurements."""
         if not self.evidence:
             return pl.DataFrame(schema=EVIDENCE_SCHEMA)
         columns = ("image_id", "caption", "detail")
@@ -144,5 +168,7 @@ class ResultBuilder:
         systems = [
             name for (_, name, _), height in zip(self.evidence, heights, strict=True) for _ in range(height)
         ]
-        told = captions.with_columns(pl.Series("id", ids, pl.String), pl.Series("system", systems, pl.String))
-        return told.select(list(EVIDENCE_SCHEMA))
+        with_ids = captions.with_columns(
+            pl.Series("id", ids, pl.String), pl.Series("system", systems, pl.String)
+        )
+        return with_ids.select(list(EVIDENCE_SCHEMA))

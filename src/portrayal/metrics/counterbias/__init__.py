@@ -1,1 +1,1 @@
-"""How the numbers of CounterBias are put together from what a model says of each picture."""
+"""CounterBias: bias of a masked vision-language model, measured with counterfactual images and texts."""

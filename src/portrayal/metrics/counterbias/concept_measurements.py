@@ -1,4 +1,4 @@
-"""The rows of CounterBias about concepts: how far each leans, and how far they lean on average."""
+"""The measurements of CounterBias for concepts: the bias of each, and its mean absolute value over concepts."""
 
 from __future__ import annotations
 
@@ -9,84 +9,112 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from portrayal.metrics.counterbias.means import Means, Whole
-from portrayal.metrics.counterbias.terms import ALL, BOTH, PICTURE, TEXT
+from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.counterbias.means import IntArray, Means
+from portrayal.metrics.counterbias.terms import ALL, BOTH, IMAGE, TEXT
 from portrayal.results import TOO_FEW, TOO_FEW_REASON
 from portrayal.stats import Estimate, benjamini_hochberg, bootstrap_p
 
 if TYPE_CHECKING:
-    from portrayal.metrics.counterbias.measurements import Rows
+    from portrayal.metrics.counterbias.measurements import CounterbiasMeasurements
 
 
-class ConceptRows:
-    """The rows of one kind of concepts."""
+class ConceptMeasurements:
+    """Adds the measurements of one kind of concepts."""
 
-    def __init__(self, rows: Rows, kind: str, concepts: list[str], where: Whole, concept: Whole) -> None:
-        self.rows, self.kind, self.concepts, self.where, self.concept = rows, kind, concepts, where, concept
+    def __init__(
+        self,
+        measurements: CounterbiasMeasurements,
+        kind: str,
+        concepts: list[str],
+        rows: IntArray,
+        concept_index: IntArray,
+    ) -> None:
+        self.measurements, self.kind, self.concepts = measurements, kind, concepts
+        self.rows, self.concept_index = rows, concept_index
 
-    def bias(self, term: str, means: Means) -> None:
-        """How far concepts lean, over all templates and in each, with the floor, the excess and the pooled means."""
-        templates = [template.name for template in self.rows.questions.templates]
-        sizes, floors = means.sizes(), means.floors(self.rows.seed)
+    def add_bias(self, term: str, means: Means) -> None:
+        """Add the bias of concepts, over all templates and in each, with noise floor, excess and pooled means."""
+        prompts = self.measurements.prompts
+        templates = [template.name for template in prompts.templates]
+        mean_absolute, floors = means.mean_absolute(), means.noise_floors(self.measurements.seed)
         for number, name in enumerate((ALL, *templates)):
-            self.rows.settle(kind=self.kind, template=name)
-            self._size(term, sizes[number].at_least(0), means, evidence=number == 0 and term == BOTH)
-        self.rows.settle(kind=self.kind, template=ALL)
-        leans = means.leans()
-        self._concepts(term, leans, means, tested=True)
-        for number, group in enumerate(self.rows.questions.groups):
-            self._concepts(term, means.leans(group=number), means, group=number, name=group)
+            with_evidence = number == 0 and term == BOTH
+            self._add_mean(
+                self._builder(template=name), term, mean_absolute[number].at_least(0), means, with_evidence
+            )
+        over_all = self._builder(template=ALL)
+        biases = means.concept_biases()
+        self._add_concepts(over_all, term, biases, means, tested=True)
+        for number, group in enumerate(prompts.groups):
+            self._add_concepts(
+                over_all, term, means.concept_biases(group=number), means, group=number, name=group
+            )
         for number, name in enumerate(templates if len(templates) > 1 else ()):
-            self.rows.settle(kind=self.kind, template=name)
-            self._concepts(term, means.leans(number), means)
-        self.rows.settle(kind=self.kind, template=ALL, of=term)
-        self._size("floor", Estimate.of(_known(floors[0])), means)
-        self._size(
-            "excess", sizes[0].moved(-float(floors[0])) if sizes[0].value is not None else sizes[0], means
-        )
-        self._size("pooled", means.sizes(pooled=True)[0].at_least(0), means)
-        self._concepts("pooled", means.leans(pooled=True), means)
-        self._agreement([leans], means)
+            self._add_concepts(self._builder(template=name), term, means.concept_biases(number), means)
+        of_term = self._builder(template=ALL, of=term)
+        self._add_mean(of_term, "floor", Estimate.of(_finite_or_none(floors[0])), means)
+        excess = mean_absolute[0]
+        if excess.value is not None:
+            excess = excess.shifted(-float(floors[0]))
+        self._add_mean(of_term, "excess", excess, means)
+        self._add_mean(of_term, "pooled", means.mean_absolute(pooled=True)[0].at_least(0), means)
+        self._add_concepts(of_term, "pooled", means.concept_biases(pooled=True), means)
+        self._add_agreement(of_term, [biases], means)
 
-    def agreement_in_both(self, picture: Means, text: Means) -> None:
-        self.rows.settle(kind=self.kind, template=ALL, of=f"{PICTURE} and {TEXT}")
-        self._agreement([picture.leans(), text.leans()], picture)
+    def add_joint_agreement(self, image: Means, text: Means) -> None:
+        """Add the share of concepts whose image bias and text bias both agree with raters."""
+        builder = self._builder(template=ALL, of=f"{IMAGE} and {TEXT}")
+        self._add_agreement(builder, [image.concept_biases(), text.concept_biases()], image)
 
-    def observed(self, means: Means) -> None:
-        """The naive difference: what pictures of one group have more, for whatever reason."""
-        self.rows.settle(kind=self.kind, template=ALL)
-        self._size("observed", means.gap_size().at_least(0), means)
-        self._concepts("observed", means.gaps(), means)
+    def add_observed(self, means: Means) -> None:
+        """Add the observed difference between the images of the groups, whatever its cause."""
+        builder = self._builder(template=ALL)
+        self._add_mean(builder, "observed", means.mean_absolute_difference().at_least(0), means)
+        self._add_concepts(builder, "observed", means.group_differences(), means)
 
-    def placebo(self, term: str, real: Means, sham: Means) -> None:
-        self.rows.settle(kind=self.kind, template=ALL, of=term)
-        self._size("placebo", sham.sizes()[0].at_least(0), sham)
-        self._concepts("placebo", sham.leans(), sham)
-        # Where the placebo does more than the attack nothing is left, and not less than nothing.
-        self._size("corrected", real.sizes_beyond(sham)[0].at_least(0), real)
-        self._concepts("corrected", real.leans_beyond(sham), real, tested=True)
+    def add_placebo(self, term: str, attacked: Means, placebo: Means) -> None:
+        """Add the bias of the placebo attack, and the bias that is left after it is subtracted."""
+        builder = self._builder(template=ALL, of=term)
+        self._add_mean(builder, "placebo", placebo.mean_absolute()[0].at_least(0), placebo)
+        self._add_concepts(builder, "placebo", placebo.concept_biases(), placebo)
+        # Where the placebo has the larger effect, nothing is left, and not less than nothing.
+        corrected = attacked.mean_absolute_excess_over(placebo)[0].at_least(0)
+        self._add_mean(builder, "corrected", corrected, attacked)
+        biases = attacked.concept_biases_beyond(placebo)
+        self._add_concepts(builder, "corrected", biases, attacked, tested=True)
 
-    def _size(self, term: str, estimate: Estimate, means: Means, evidence: bool = False) -> None:
-        """The mean over concepts."""
-        known, images = means.defined, means.pictures
+    def _builder(self, **settings: object) -> ResultBuilder:
+        return self.measurements.with_settings(kind=self.kind, **settings)
+
+    def _add_mean(
+        self, builder: ResultBuilder, term: str, estimate: Estimate, means: Means, with_evidence: bool = False
+    ) -> None:
+        """Add a mean over concepts."""
+        is_defined, n_images = means.defined, means.n_images
         reason = None
         if estimate.value is None:
-            reason = "no concept has a picture of each group on which it is defined"
-        elif not known.all():
-            lacking = [name for name, fine in zip(self.concepts, known.tolist(), strict=True) if not fine]
-            reason = f"over {int(known.sum())} of {len(known)} concepts: without {', '.join(lacking[:5])}" + (
-                f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+            reason = "no concept has an image of each group on which it is defined"
+        elif not is_defined.all():
+            undefined = [
+                name for name, known in zip(self.concepts, is_defined.tolist(), strict=True) if not known
+            ]
+            more = f" and {len(undefined) - 5} more" if len(undefined) > 5 else ""
+            reason = (
+                f"over {int(is_defined.sum())} of {len(is_defined)} concepts: without "
+                f"{', '.join(undefined[:5])}{more}"
             )
-            if images < TOO_FEW:
-                reason = f"{TOO_FEW_REASON}: {images} images, fewer than {TOO_FEW}; {reason}"
-        self.rows.builder.add(
-            term, estimate, system=self.rows.model, n=images, reason=reason,
-            evidence=self.rows.evidence(self.where) if evidence else None, in_brief=True,
-            resampler=self.rows.draw,
+            if n_images < TOO_FEW:
+                reason = f"{TOO_FEW_REASON}: {n_images} images, fewer than {TOO_FEW}; {reason}"
+        builder.add(
+            term, estimate, system=self.measurements.model, n=n_images, reason=reason,
+            evidence=self.measurements.evidence(self.rows) if with_evidence else None, in_brief=True,
+            resampler=self.measurements.resampler,
         )  # fmt: skip
 
-    def _concepts(
+    def _add_concepts(
         self,
+        builder: ResultBuilder,
         term: str,
         estimates: Sequence[Estimate],
         means: Means,
@@ -94,64 +122,64 @@ class ConceptRows:
         group: int | None = None,
         name: str | None = None,
     ) -> None:
-        chances = [
-            bootstrap_p(one.replicates) if tested and one.value is not None else None for one in estimates
+        p_values = [
+            bootstrap_p(estimate.replicates) if tested and estimate.value is not None else None
+            for estimate in estimates
         ]
+        with_evidence = term == BOTH and builder.settings.get("template") == ALL
         for number, (concept, estimate) in enumerate(zip(self.concepts, estimates, strict=True)):
-            counted = means.images[number]
-            images = int(counted.sum() if group is None else counted[group])
+            counts = means.n_images_by_concept[number]
+            n_images = int(counts.sum() if group is None else counts[group])
             lacking = [
-                one
-                for one, many in zip(self.rows.questions.groups, counted.tolist(), strict=True)
-                if not many
+                label
+                for label, count in zip(self.measurements.prompts.groups, counts.tolist(), strict=True)
+                if not count
             ]
             reason = None
             if estimate.value is None:
-                chances[number] = None
-                reason = f"no picture on which it is defined is of {' or '.join(lacking) or name}"
-            self.rows.builder.add(
-                term, estimate, system=self.rows.model, group=name, item=concept, n=images, reason=reason,
-                p=chances[number], q=None,
-                support=images if group is not None else 2 * int(counted.min()),
-                evidence=self._behind(number, group) if term == BOTH and self._over_all else None,
+                p_values[number] = None
+                reason = f"no image on which it is defined is of {' or '.join(lacking) or name}"
+            builder.add(
+                term, estimate, system=self.measurements.model, group=name, item=concept, n=n_images,
+                reason=reason, p=p_values[number], q=None,
+                support=n_images if group is not None else 2 * int(counts.min()),
+                evidence=self._concept_evidence(number, group) if with_evidence else None,
             )  # fmt: skip
         if tested:
-            self._correct(len(estimates))
+            self._add_q_values(builder, len(estimates))
 
-    @property
-    def _over_all(self) -> bool:
-        return self.rows.builder.settings.get("template") == ALL
-
-    def _correct(self, many: int) -> None:
-        """False discovery rates of the rows just added; those of too few images have no p, and count for nothing."""
-        added = self.rows.builder.measurements[-many:]
-        rates = benjamini_hochberg([one.p for one in added])
-        self.rows.builder.measurements[-many:] = [
-            replace(one, q=q) for one, q in zip(added, rates, strict=True)
+    def _add_q_values(self, builder: ResultBuilder, n: int) -> None:
+        """Add false discovery rates to the last n rows; those of too few images have no p and do not count."""
+        added = builder.measurements[-n:]
+        q_values = benjamini_hochberg([measurement.p for measurement in added])
+        builder.measurements[-n:] = [
+            replace(measurement, q=q) for measurement, q in zip(added, q_values, strict=True)
         ]
 
-    def _behind(self, concept: int, group: int | None) -> pl.DataFrame:
-        some = self.concept == concept
+    def _concept_evidence(self, concept: int, group: int | None) -> pl.DataFrame:
+        selected = self.concept_index == concept
         if group is not None:
-            some &= self.rows.group[self.where] == group
-        return self.rows.evidence(self.where[some])
+            selected &= self.measurements.group_index[self.rows] == group
+        return self.measurements.evidence(self.rows[selected])
 
-    def _agreement(self, leans: Sequence[Sequence[Estimate]], means: Means) -> None:
-        """Of concepts that raters tie to one of the groups, how many lean to it, in all of these ways."""
-        groups = self.rows.questions.groups
+    def _add_agreement(
+        self, builder: ResultBuilder, biases: Sequence[Sequence[Estimate]], means: Means
+    ) -> None:
+        """Add the share of concepts that raters associate with a group and whose biases all lean to it."""
+        groups = self.measurements.prompts.groups
         agreed = []
         for number, concept in enumerate(self.concepts):
-            tied = self.rows.stereotypes.get(concept)
-            found = [way[number].value for way in leans]
-            if tied in groups and all(value is not None for value in found):
-                side = 1 if tied == groups[0] else -1
-                agreed.append(all(value * side > 0 for value in found if value is not None))
-        self.rows.builder.add(
-            "agreement", Estimate.of(100 * float(np.mean(agreed)) if agreed else None), system=self.rows.model,
-            n=len(agreed), n_unit="concept", support=means.pictures,
-            reason=None if agreed else "raters tie none of the concepts to one of the groups",
+            stereotype = self.measurements.stereotypes.get(concept)
+            values = [estimates[number].value for estimates in biases]
+            if stereotype in groups and all(value is not None for value in values):
+                sign = 1 if stereotype == groups[0] else -1
+                agreed.append(all(value * sign > 0 for value in values if value is not None))
+        builder.add(
+            "agreement", Estimate.of(100 * float(np.mean(agreed)) if agreed else None),
+            system=self.measurements.model, n=len(agreed), n_unit="concept", support=means.n_images,
+            reason=None if agreed else "raters associate none of the concepts with one of the groups",
         )  # fmt: skip
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

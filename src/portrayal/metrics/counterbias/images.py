@@ -1,4 +1,4 @@
-"""Small copies of what was shown to a model: as it is, its counterfactual, and what lies between them."""
+"""Thumbnails of model inputs: the image, its counterfactual, and their difference."""
 
 from __future__ import annotations
 
@@ -12,36 +12,44 @@ from PIL import Image
 
 from portrayal.counterfactual.formulas import COUNTERFACTUAL, FACTUAL
 from portrayal.counterfactual.manifest import Instance
-from portrayal.counterfactual.prompts import Answers
+from portrayal.counterfactual.prompts import ModelOutputs
 from portrayal.results import PICTURES_SCHEMA
 
-SIDE = 128
-_MAGNIFIED = 8.0  # times: an attack moves pixels by a few of 255 levels
+THUMBNAIL_SIZE = 128
+_MAGNIFICATION = 8.0  # of the difference: an attack moves pixels by a few of 255 levels
 
 
-def picture_frame(answers: Answers, instances: Sequence[Instance], model: str, attack: str) -> pl.DataFrame:
-    """`IMAGE`, `IMAGE#MODEL#ATTACK#counterfactual` and `...#difference` of the instances whose pictures were kept."""
+def image_frame(
+    outputs: ModelOutputs, instances: Sequence[Instance], model: str, attack: str
+) -> pl.DataFrame:
+    """Return the thumbnails of the instances whose images were kept.
+
+    Their ids are `IMAGE`, `IMAGE#MODEL#ATTACK#counterfactual` and `IMAGE#MODEL#ATTACK#difference`.
+    """
     rows = []
-    for row, pictures in answers.seen.items():
+    for row, images in outputs.images.items():
         name = instances[row].image
-        fact, other = pictures[FACTUAL].astype(np.float64), pictures[COUNTERFACTUAL].astype(np.float64)
-        between = np.clip(127.5 + _MAGNIFIED * (other - fact), 0, 255)
-        for key, picture in (
-            (name, fact),
-            (f"{name}#{model}#{attack}#counterfactual", other),
-            (f"{name}#{model}#{attack}#difference", between),
+        factual, counterfactual = (
+            images[FACTUAL].astype(np.float64),
+            images[COUNTERFACTUAL].astype(np.float64),
+        )
+        difference = np.clip(127.5 + _MAGNIFICATION * (counterfactual - factual), 0, 255)
+        for key, image in (
+            (name, factual),
+            (f"{name}#{model}#{attack}#counterfactual", counterfactual),
+            (f"{name}#{model}#{attack}#difference", difference),
         ):
-            rows.append((key, _webp(picture)))
+            rows.append((key, _webp(image)))
     return pl.DataFrame(rows, schema=PICTURES_SCHEMA, orient="row")
 
 
-def _webp(picture: NDArray[np.float64]) -> bytes:
-    made = Image.fromarray(picture.round().astype(np.uint8))
-    scale = SIDE / max(made.size)
-    made = made.resize(
-        (max(1, round(made.width * scale)), max(1, round(made.height * scale))),
+def _webp(levels: NDArray[np.float64]) -> bytes:
+    image = Image.fromarray(levels.round().astype(np.uint8))
+    scale = THUMBNAIL_SIZE / max(image.size)
+    image = image.resize(
+        (max(1, round(image.width * scale)), max(1, round(image.height * scale))),
         Image.Resampling.NEAREST if scale > 1 else Image.Resampling.LANCZOS,
     )
-    written = io.BytesIO()
-    made.save(written, "WEBP", quality=85)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    image.save(buffer, "WEBP", quality=85)
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Asking a model about a manifest part by part, so that an interrupted command goes on where it was."""
+"""Run a model on the instances of a manifest part by part, so that an interrupted command can resume."""
 
 from __future__ import annotations
 
@@ -11,104 +11,118 @@ from pathlib import Path
 import numpy as np
 
 from portrayal.counterfactual.attack import Attack
-from portrayal.counterfactual.inference import ask, by_picture
+from portrayal.counterfactual.inference import query_model, rows_by_image
 from portrayal.counterfactual.manifest import Instance
-from portrayal.counterfactual.prompts import Answers, Questions
+from portrayal.counterfactual.prompts import ModelOutputs, Prompts
 from portrayal.engine import Checkpoint, Progress, code_digest
-from portrayal.models.masked_vlm.model import FillsMasks
-from portrayal.models.vision.images import read_picture
+from portrayal.models.masked_vlm.model import MaskedVLM
+from portrayal.models.vision.images import read_image
 
-PART = 256  # pictures that are kept together, and four batches at least, so that they can be read ahead
+# Images that are checkpointed together; at least four batches, so that they can be read ahead.
+PART_SIZE = 256
 _ENTRY = "answers.npz"
-_ARRAYS = tuple(field.name for field in fields(Answers) if field.name != "seen")
+_ARRAYS = tuple(field.name for field in fields(ModelOutputs) if field.name != "images")
 
 
-def answers_of(
-    model: FillsMasks,
-    known_as: str | None,
+def run_inference(
+    model: MaskedVLM,
+    model_key: str | None,
     instances: Sequence[Instance],
-    questions: Questions,
+    prompts: Prompts,
     attack: Attack | None,
     *,
     placebo: bool,
     seed: int,
-    batch: int,
-    show: Sequence[int],
+    batch_size: int,
+    keep_images: Sequence[int],
     checkpoint: Path | None,
     progress: Progress | None,
     title: str,
-) -> Answers:
-    """`known_as` tells the model from others, or is None, and nothing is kept.
+) -> ModelOutputs:
+    """Return the model's outputs for all instances.
 
-    `show` are the instances whose pictures are kept to be looked at.
+    `model_key` identifies the model in the checkpoint; with None nothing is checkpointed. `keep_images` are
+    the instances whose images are kept for display.
     """
-    kept: Checkpoint[Answers] | None = (
-        None if checkpoint is None or known_as is None else Checkpoint(checkpoint, _save, _load)
+    parts_checkpoint: Checkpoint[ModelOutputs] | None = (
+        None if checkpoint is None or model_key is None else Checkpoint(checkpoint, _save, _load)
     )
-    pictures = list(by_picture(instances).values())
-    parts, rows, done, wanted = [], [], 0, set(show)
-    size = max(PART, 4 * batch) if kept is not None else len(pictures)
-    for start in range(0, len(pictures), size):
-        here = [row for some in pictures[start : start + size] for row in some]
-        some = [instances[row] for row in here]
-        shown = [place for place, row in enumerate(here) if row in wanted]
-        asked = [questions, attack, placebo, seed, shown, [_file(one) for one in some]]
-        key = _key(str(known_as), asked)
-        found = kept.get(key) if kept is not None else None
-        if found is None:
-            found = ask(
-                model, some, questions, attack, read_picture, placebo=placebo, seed=seed, batch=batch, show=shown,
-                report_progress=_telling(progress, title, done, len(pictures)),
+    rows_of_images = list(rows_by_image(instances).values())
+    parts, part_rows, n_done, to_keep = [], [], 0, set(keep_images)
+    size = max(PART_SIZE, 4 * batch_size) if parts_checkpoint is not None else len(rows_of_images)
+    for start in range(0, len(rows_of_images), size):
+        rows = [row for image_rows in rows_of_images[start : start + size] for row in image_rows]
+        part_instances = [instances[row] for row in rows]
+        kept = [position for position, row in enumerate(rows) if row in to_keep]
+        arguments = [
+            prompts,
+            attack,
+            placebo,
+            seed,
+            kept,
+            [_instance_key(instance) for instance in part_instances],
+        ]
+        key = _part_key(str(model_key), arguments)
+        outputs = parts_checkpoint.get(key) if parts_checkpoint is not None else None
+        if outputs is None:
+            outputs = query_model(
+                model, part_instances, prompts, attack, read_image, placebo=placebo, seed=seed,
+                batch=batch_size, keep_images=kept,
+                report_progress=_part_progress(progress, title, n_done, len(rows_of_images)),
             )  # fmt: skip
-            if kept is not None:
-                kept.put(key, found)
-        done += len(pictures[start : start + size])
+            if parts_checkpoint is not None:
+                parts_checkpoint.put(key, outputs)
+        n_done += len(rows_of_images[start : start + size])
         if progress is not None:
-            progress(title, done, len(pictures))
-        parts.append(found)
-        rows.append(here)
-    return _together(parts, rows, len(instances))
+            progress(title, n_done, len(rows_of_images))
+        parts.append(outputs)
+        part_rows.append(rows)
+    return _concat(parts, part_rows, len(instances))
 
 
-def _telling(progress: Progress | None, title: str, done: int, of: int) -> Callable[[int, int], None] | None:
+def _part_progress(
+    progress: Progress | None, title: str, n_done: int, n_images: int
+) -> Callable[[int, int], None] | None:
     if progress is None:
         return None
-    return lambda more, _: progress(title, done + more, of)
+    return lambda n_done_in_part, _: progress(title, n_done + n_done_in_part, n_images)
 
 
-def _file(one: Instance) -> list[object]:
-    """Changes with the row and with the files it names."""
-    told: list[object] = [one.image, one.group, one.concept, one.kind]
-    for path in (one.path, one.exact):
+def _instance_key(instance: Instance) -> list[object]:
+    """Return what identifies an instance: its row and the state of the files that it names."""
+    key: list[object] = [instance.image, instance.group, instance.concept, instance.kind]
+    for path in (instance.path, instance.counterfactual):
         if path is not None:
-            told += [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
-    return told
+            key += [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+    return key
 
 
-def _key(known_as: str, asked: Sequence[object]) -> str:
-    text = json.dumps([code_digest(), known_as, *map(str, asked)])
+def _part_key(model_key: str, arguments: Sequence[object]) -> str:
+    text = json.dumps([code_digest(), model_key, *map(str, arguments)])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _together(parts: Sequence[Answers], rows: Sequence[Sequence[int]], many: int) -> Answers:
-    made = {}
+def _concat(parts: Sequence[ModelOutputs], part_rows: Sequence[Sequence[int]], n: int) -> ModelOutputs:
+    arrays = {}
     for name in _ARRAYS:
         first = getattr(parts[0], name)
-        made[name] = np.full((many, *first.shape[1:]), np.nan)
-        for part, here in zip(parts, rows, strict=True):
-            made[name][list(here)] = getattr(part, name)
-    seen = {
-        here[row]: shown for part, here in zip(parts, rows, strict=True) for row, shown in part.seen.items()
+        arrays[name] = np.full((n, *first.shape[1:]), np.nan)
+        for part, rows in zip(parts, part_rows, strict=True):
+            arrays[name][list(rows)] = getattr(part, name)
+    images = {
+        rows[row]: part_images
+        for part, rows in zip(parts, part_rows, strict=True)
+        for row, part_images in part.images.items()
     }
-    return Answers(**made, seen=seen)
+    return ModelOutputs(**arrays, images=images)
 
 
-def _save(answers: Answers, folder: Path) -> None:
-    shown = {f"seen {row}": pictures for row, pictures in answers.seen.items()}
-    np.savez_compressed(folder / _ENTRY, **{name: getattr(answers, name) for name in _ARRAYS}, **shown)  # type: ignore[arg-type]
+def _save(outputs: ModelOutputs, folder: Path) -> None:
+    images = {f"image {row}": image for row, image in outputs.images.items()}
+    np.savez_compressed(folder / _ENTRY, **{name: getattr(outputs, name) for name in _ARRAYS}, **images)  # type: ignore[arg-type]
 
 
-def _load(folder: Path) -> Answers:
-    with np.load(folder / _ENTRY, allow_pickle=False) as kept:
-        seen = {int(name[5:]): kept[name] for name in kept.files if name.startswith("seen ")}
-        return Answers(**{name: kept[name] for name in _ARRAYS}, seen=seen)
+def _load(folder: Path) -> ModelOutputs:
+    with np.load(folder / _ENTRY, allow_pickle=False) as file:
+        images = {int(name[6:]): file[name] for name in file.files if name.startswith("image ")}
+        return ModelOutputs(**{name: file[name] for name in _ARRAYS}, images=images)

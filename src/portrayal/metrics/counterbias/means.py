@@ -1,4 +1,4 @@
-"""Means of a bias over pictures, concepts and templates, each picture a cluster, and the floor under them."""
+"""Means of biases over images, concepts and templates, with each image a cluster, and their noise floor."""
 
 from __future__ import annotations
 
@@ -13,181 +13,197 @@ from scipy import sparse
 from portrayal.stats import Estimate, Resampler, bootstrap
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
-FLIPS = 1000
-_TOGETHER = 100  # flips that are held at once
-GROUPS = 2
+IntArray = NDArray[np.int64]
+N_SIGN_FLIPS = 1000
+_FLIP_BATCH = 100  # sign flips that are held in memory together
+N_GROUPS = 2
 
 
 @dataclass(frozen=True)
 class Means:
-    """What instances of one kind say: values toward the first group, nan where they are not defined."""
+    """Biases of the instances of one kind: positive toward the first group, nan where undefined."""
 
     values: Array  # (instances, templates)
-    image: Whole  # of each instance, as the resampler numbers them
-    concept: Whole
-    group: Whole  # 0 or 1
-    concepts: int
-    draw: Resampler
+    image_index: IntArray  # of each instance, as the resampler numbers images
+    concept_index: IntArray
+    group_index: IntArray  # 0 or 1
+    n_concepts: int
+    resampler: Resampler
 
     @property
-    def templates(self) -> int:
+    def n_templates(self) -> int:
         return int(self.values.shape[1])
 
     @cached_property
-    def _counts(self) -> sparse.csr_array:
-        """A row for each image; for each template, concept and group the sum of what is defined, and how many."""
+    def _cell_sums(self) -> sparse.csr_array:
+        """A row for each image; for each template, concept and group, the sum of defined values and their count."""
         rows, columns, sums = [], [], []
-        cell = self.concept * GROUPS + self.group
-        width = self.concepts * GROUPS
-        for template in range(self.templates):
-            known = np.isfinite(self.values[:, template])
-            at = 2 * (template * width + cell[known])
-            for column, numbers in ((at, self.values[known, template]), (at + 1, np.ones(known.sum()))):
-                rows.append(self.image[known])
+        cell = self.concept_index * N_GROUPS + self.group_index
+        width = self.n_concepts * N_GROUPS
+        for template in range(self.n_templates):
+            is_defined = np.isfinite(self.values[:, template])
+            value_column = 2 * (template * width + cell[is_defined])
+            for column, values in (
+                (value_column, self.values[is_defined, template]),
+                (value_column + 1, np.ones(is_defined.sum())),
+            ):
+                rows.append(self.image_index[is_defined])
                 columns.append(column)
-                sums.append(numbers)
-        shape = (len(self.draw.names), 2 * self.templates * width)
-        where = (np.concatenate(rows), np.concatenate(columns))
-        return sparse.csr_array((np.concatenate(sums), where), shape=shape)
+                sums.append(values)
+        shape = (len(self.resampler.names), 2 * self.n_templates * width)
+        coordinates = (np.concatenate(rows), np.concatenate(columns))
+        return sparse.csr_array((np.concatenate(sums), coordinates), shape=shape)
 
     def _by_group(self, totals: Array) -> Array:
-        """(draws, templates, concepts, groups)"""
-        cells = totals.reshape(len(totals), self.templates, self.concepts, GROUPS, 2)
-        return _over(cells[..., 0], cells[..., 1])
+        """(resamples, templates, concepts, groups)"""
+        cells = totals.reshape(len(totals), self.n_templates, self.n_concepts, N_GROUPS, 2)
+        return _divide(cells[..., 0], cells[..., 1])
 
     def _by_concept(self, totals: Array, pooled: bool = False) -> Array:
-        """(draws, templates, concepts): the mean of both groups' means, or of all instances."""
+        """(resamples, templates, concepts): the mean of both groups' means, or of all instances."""
         if not pooled:
-            made: Array = self._by_group(totals).mean(axis=-1)
-            return made
-        cells = totals.reshape(len(totals), self.templates, self.concepts, GROUPS, 2).sum(axis=3)
-        return _over(cells[..., 0], cells[..., 1])
+            means: Array = self._by_group(totals).mean(axis=-1)
+            return means
+        cells = totals.reshape(len(totals), self.n_templates, self.n_concepts, N_GROUPS, 2).sum(axis=3)
+        return _divide(cells[..., 0], cells[..., 1])
 
-    def _sizes(self, totals: Array, pooled: bool = False) -> Array:
-        """(draws, templates): the mean over concepts of how far each leans, whichever way."""
-        return _mean(np.abs(self._by_concept(totals, pooled)), axis=-1)
+    def _mean_absolute(self, totals: Array, pooled: bool = False) -> Array:
+        """(resamples, templates): the mean over concepts of the absolute bias."""
+        return _nanmean(np.abs(self._by_concept(totals, pooled)), axis=-1)
 
     @cached_property
-    def images(self) -> Whole:
-        """(concepts, groups): how many images have a value, in any template."""
-        known = np.isfinite(self.values).any(axis=1)
+    def n_images_by_concept(self) -> IntArray:
+        """(concepts, groups): number of images with a value in any template."""
+        is_defined = np.isfinite(self.values).any(axis=1)
         cells = np.unique(
-            np.column_stack([self.concept[known], self.group[known], self.image[known]]), axis=0
+            np.column_stack(
+                [self.concept_index[is_defined], self.group_index[is_defined], self.image_index[is_defined]]
+            ),
+            axis=0,
         )
-        made = np.zeros((self.concepts, GROUPS), dtype=np.int64)
-        np.add.at(made, (cells[:, 0], cells[:, 1]), 1)
-        return made
+        counts = np.zeros((self.n_concepts, N_GROUPS), dtype=np.int64)
+        np.add.at(counts, (cells[:, 0], cells[:, 1]), 1)
+        return counts
 
     @property
-    def pictures(self) -> int:
-        """How many images have a value of a concept that is defined."""
-        known = np.isfinite(self.values).any(axis=1) & self.defined[self.concept]
-        return len(np.unique(self.image[known]))
+    def n_images(self) -> int:
+        """Number of images with a value for a concept that is defined."""
+        is_defined = np.isfinite(self.values).any(axis=1) & self.defined[self.concept_index]
+        return len(np.unique(self.image_index[is_defined]))
 
     @property
     def defined(self) -> NDArray[np.bool_]:
-        """Which concepts have a value in every template."""
-        return np.asarray(np.isfinite(self._by_concept(self._point)).all(axis=(0, 1)))
+        """Whether each concept has a value in every template."""
+        return np.asarray(np.isfinite(self._by_concept(self._totals)).all(axis=(0, 1)))
 
     @cached_property
-    def _point(self) -> Array:
-        return np.asarray(self._counts.sum(axis=0), dtype=np.float64).reshape(1, -1)
+    def _totals(self) -> Array:
+        return np.asarray(self._cell_sums.sum(axis=0), dtype=np.float64).reshape(1, -1)
 
-    def sizes(self, pooled: bool = False) -> list[Estimate]:
-        """The mean over concepts of the absolute value: over all templates, then of each.
+    def mean_absolute(self, pooled: bool = False) -> list[Estimate]:
+        """Return the mean absolute bias over concepts: over all templates, then of each template.
 
-        Noise pushes such a mean up, in every draw once more: the draws are moved back to where the value lies.
+        Noise pushes such a mean up, once more in every resample: the resamples are centred on the estimate.
         """
 
         def statistic(totals: Array) -> Array:
-            each = self._sizes(totals, pooled)
-            return np.column_stack([each.mean(axis=1), each])
+            means = self._mean_absolute(totals, pooled)
+            return np.column_stack([means.mean(axis=1), means])
 
-        return bootstrap(self._counts, statistic, self.draw, "centred")
+        return bootstrap(self._cell_sums, statistic, self.resampler, "centred")
 
-    def leans(
+    def concept_biases(
         self, template: int | None = None, group: int | None = None, pooled: bool = False
     ) -> list[Estimate]:
-        """Of each concept, toward the first group: over all templates or in one; of one group's pictures or both's."""
+        """Return the bias of each concept toward the first group.
 
-        def statistic(totals: Array) -> Array:
-            each = self._by_concept(totals, pooled) if group is None else self._by_group(totals)[..., group]
-            return np.asarray(each.mean(axis=1) if template is None else each[:, template])
-
-        return bootstrap(self._counts, statistic, self.draw)
-
-    def gaps(self, template: int | None = None) -> list[Estimate]:
-        """By how much the first group's pictures have more than the second's, of each concept."""
-
-        def statistic(totals: Array) -> Array:
-            each = self._by_group(totals)
-            each = each.mean(axis=1) if template is None else each[:, template]
-            return np.asarray(each[..., 0] - each[..., 1])
-
-        return bootstrap(self._counts, statistic, self.draw)
-
-    def gap_size(self) -> Estimate:
-        """The mean over concepts of the absolute value of their gaps."""
-
-        def statistic(totals: Array) -> Array:
-            each = self._by_group(totals).mean(axis=1)
-            return _mean(np.abs(each[..., 0] - each[..., 1]), axis=-1)
-
-        return bootstrap(self._counts, statistic, self.draw, "centred")[0]
-
-    def sizes_beyond(self, other: Means) -> list[Estimate]:
-        """By how much `sizes` are larger than another's of the same images: the same draws of images for both."""
-
-        def statistic(own: Array, others: Array) -> Array:
-            each = self._sizes(own) - other._sizes(others)
-            return np.column_stack([each.mean(axis=1), each])
-
-        return self._beside(other, statistic, "centred")
-
-    def leans_beyond(self, other: Means) -> list[Estimate]:
-        """What is left of how far each concept leans once as much is taken off as another leans, whichever way.
-
-        Another that leans the other way takes off as much: its side means nothing, and must not add to a bias.
+        Over all templates or in one; over the images of one group or of both.
         """
 
-        def statistic(own: Array, others: Array) -> Array:
-            lean, off = self._by_concept(own).mean(axis=1), other._by_concept(others).mean(axis=1)
-            left = np.sign(lean) * np.maximum(np.abs(lean) - np.abs(off), 0.0)
-            return np.asarray(left + 0.0)  # 0 and not -0, which would be printed
+        def statistic(totals: Array) -> Array:
+            means = self._by_concept(totals, pooled) if group is None else self._by_group(totals)[..., group]
+            return np.asarray(means.mean(axis=1) if template is None else means[:, template])
 
-        return self._beside(other, statistic, "percentile")
+        return bootstrap(self._cell_sums, statistic, self.resampler)
 
-    def _beside(
+    def group_differences(self, template: int | None = None) -> list[Estimate]:
+        """Return, for each concept, the first group's mean minus the second's."""
+
+        def statistic(totals: Array) -> Array:
+            means = self._by_group(totals)
+            means = means.mean(axis=1) if template is None else means[:, template]
+            return np.asarray(means[..., 0] - means[..., 1])
+
+        return bootstrap(self._cell_sums, statistic, self.resampler)
+
+    def mean_absolute_difference(self) -> Estimate:
+        """Return the mean over concepts of the absolute group difference."""
+
+        def statistic(totals: Array) -> Array:
+            means = self._by_group(totals).mean(axis=1)
+            return _nanmean(np.abs(means[..., 0] - means[..., 1]), axis=-1)
+
+        return bootstrap(self._cell_sums, statistic, self.resampler, "centred")[0]
+
+    def mean_absolute_excess_over(self, other: Means) -> list[Estimate]:
+        """Return `mean_absolute` minus that of other values of the same images, with the same resamples of images."""
+
+        def statistic(own_totals: Array, other_totals: Array) -> Array:
+            difference = self._mean_absolute(own_totals) - other._mean_absolute(other_totals)
+            return np.column_stack([difference.mean(axis=1), difference])
+
+        return self._bootstrap_jointly(other, statistic, "centred")
+
+    def concept_biases_beyond(self, other: Means) -> list[Estimate]:
+        """Return each concept's bias, shrunk toward 0 by the absolute bias of other values of the same images.
+
+        Other values with a bias of the opposite sign shrink it as much: their sign means nothing, and must
+        not add to a bias.
+        """
+
+        def statistic(own_totals: Array, other_totals: Array) -> Array:
+            own = self._by_concept(own_totals).mean(axis=1)
+            others = other._by_concept(other_totals).mean(axis=1)
+            remainder = np.sign(own) * np.maximum(np.abs(own) - np.abs(others), 0.0)
+            return np.asarray(remainder + 0.0)  # 0 and not -0, which would be printed
+
+        return self._bootstrap_jointly(other, statistic, "percentile")
+
+    def _bootstrap_jointly(
         self, other: Means, statistic: Callable[[Array, Array], Array], method: str
     ) -> list[Estimate]:
-        """A statistic of the totals of both, in the same draws of images."""
-        both = sparse.hstack([self._counts, other._counts]).tocsr()
-        width = self._counts.shape[1]
+        """Bootstrap a statistic of the totals of both, with the same resamples of images."""
+        joint_sums = sparse.hstack([self._cell_sums, other._cell_sums]).tocsr()
+        width = self._cell_sums.shape[1]
         return bootstrap(
-            both, lambda totals: statistic(totals[:, :width], totals[:, width:]), self.draw, method
+            joint_sums,
+            lambda totals: statistic(totals[:, :width], totals[:, width:]),
+            self.resampler,
+            method,
         )
 
-    def floors(self, seed: int, flips: int = FLIPS) -> Array:
-        """What `sizes` would be if signs meant nothing: the signs of each image are turned by lot."""
-        sums = self._counts.tocsc()[:, 0::2].tocsr()
-        random, parts = np.random.default_rng(seed), []
-        for start in range(0, flips, _TOGETHER):
-            signs = random.integers(0, 2, (min(_TOGETHER, flips - start), sums.shape[0])) * 2.0 - 1.0
-            totals = np.repeat(self._point, len(signs), axis=0)
-            totals[:, 0::2] = signs @ sums
-            parts.append(self._sizes(totals))
-        each = np.concatenate(parts)
-        made: Array = np.concatenate([[each.mean()], each.mean(axis=0)])
-        return made
+    def noise_floors(self, seed: int, n_flips: int = N_SIGN_FLIPS) -> Array:
+        """Return the expected `mean_absolute` under random signs: the sign of each image's values is flipped."""
+        value_sums = self._cell_sums.tocsc()[:, 0::2].tocsr()
+        rng, batches = np.random.default_rng(seed), []
+        for start in range(0, n_flips, _FLIP_BATCH):
+            signs = rng.integers(0, 2, (min(_FLIP_BATCH, n_flips - start), value_sums.shape[0])) * 2.0 - 1.0
+            totals = np.repeat(self._totals, len(signs), axis=0)
+            totals[:, 0::2] = signs @ value_sums
+            batches.append(self._mean_absolute(totals))
+        means = np.concatenate(batches)
+        floors: Array = np.concatenate([[means.mean()], means.mean(axis=0)])
+        return floors
 
 
-def _over(sums: Array, counts: Array) -> Array:
-    made: Array = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return made
+def _divide(sums: Array, counts: Array) -> Array:
+    quotient: Array = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return quotient
 
 
-def _mean(values: Array, axis: int) -> Array:
-    """Of what is defined; nan where nothing is."""
-    known = np.isfinite(values)
-    return _over(np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis).astype(np.float64))
+def _nanmean(values: Array, axis: int) -> Array:
+    """Return the mean of the defined values; nan where there is none."""
+    is_defined = np.isfinite(values)
+    return _divide(
+        np.where(is_defined, values, 0.0).sum(axis=axis), is_defined.sum(axis=axis).astype(np.float64)
+    )

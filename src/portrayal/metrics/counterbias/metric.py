@@ -1,4 +1,4 @@
-"""CounterBias: what a masked vision-language model says when only the person changes."""
+"""CounterBias: how a masked vision-language model's predictions change when only the person changes."""
 
 from __future__ import annotations
 
@@ -16,99 +16,28 @@ from portrayal.counterfactual.concepts import (
     CONTROL_PROMPT,
     CONTROL_WORDS,
     STEREOTYPES,
-    templates_named,
+    find_templates,
 )
 from portrayal.counterfactual.manifest import Manifest, read_manifest
 from portrayal.engine import Progress
 from portrayal.errors import PortrayalError, need
 from portrayal.lexicon import Lexicon
-from portrayal.metrics.base.card import Card, Term
-from portrayal.metrics.base.options import several
+from portrayal.metrics.base.options import unique_names
+from portrayal.metrics.counterbias.card import CARD
 from portrayal.metrics.counterbias.groups import (
-    asked_about,
-    check_words,
-    described,
-    lexicon_of,
+    check_group_words,
+    group_word,
     ordered_groups,
-    readable,
-    word_for,
+    readable_instances,
+    resolve_lexicon,
+    select_instances,
+    study_summary,
 )
 from portrayal.models.masked_vlm.requirements import need_packages
 from portrayal.results import Results, command_line, provenance
-from portrayal.statements import IDEAL, Statement
 from portrayal.stats import RESAMPLES
 
-CARD = Card(
-    name="counterbias",
-    title="CounterBias: change only the person",
-    question="When only the person in a picture or text is changed, how much does what the model says of them change?",
-    formula="bias(T, B) = (P(T | cf) - P(T | f)) / (P(B | cf) - P(B | f)) for a concept T at the mask and a group B, "
-    "f the picture and text as they are and cf with the other group. b@v-l: both changed, P(B) the mean of "
-    "P(B | V) and P(B | L); b@v: the picture alone; b@l: the text alone. Times 100, and times -1 where B is "
-    "the second group. Of a concept: the mean of both groups' means, then over templates; of all: the mean "
-    "over concepts of absolute values. P(B | V) is asked at a prompt; an instance is defined where it falls "
-    "by .1 or more. b@text: log P(T | first group's text) - log P(T | second group's), without a picture.",
-    range="any number; 0: nothing changes; positive: leans to the first group",
-    needs=("pictures", "attributes", "model"),
-    paper="Zhang, Wang and Sang, Counterfactually Measuring and Eliminating Social Bias in Vision-Language Pre- "
-    "training Models, ACM Multimedia 2022",
-    caveats=(
-        "An attack moves more than the person: read a bias beside its placebo, an attack as large on the "
-        "place. What is left after that (corrected) is what such damage does not explain. Where the place matters "
-        "much to what people do, the placebo takes too much away: then corrected says what is certain, and excess "
-        "what is likely. Of a concept the placebo's noise is taken off too, so that corrected errs toward nothing.",
-        "A mean of absolute values is above 0 without any bias: read it with its floor, or read the excess.",
-        "An attack finds the pixels that this model reads as a group, which need not look like anybody. Where "
-        "pictures exist that differ in nothing but the person (--attack exact), those are better.",
-        "Where what people do tells who they are, a model may read the group off what is done; an attack on "
-        "the group then changes what is done as well.",
-        "Pooled means of an unbalanced set of pictures lean by the damage that any attack does; group- "
-        "balanced ones do not.",
-        "A word stands for a group and a softmax for what a model expects: neither is what anybody is.",
-        "No curve of the lab: it measures a model and not captions. docs/counterbias.md holds it against "
-        "models of the lab whose data bias is known.",
-    ),
-    statements=(
-        Statement(
-            "excess",
-            IDEAL,
-            "When only the person changes, what {system} predicts of them changes more than chance explains ({kind}, "
-            "{attack})",
-            "what {system} predicts changes with the person ({kind}, {attack})",
-            "When only the person changes, what {system} predicts of them changes less than chance explains ({kind}, "
-            "{attack})",
-            settings={"of": "b@v-l"},
-            remainder="corrected",
-            no_remainder="When only the person changes, what {system} predicts changes no more than when something "
-            "else is attacked ({kind}, {attack})",
-            open_remainder="Not significant: whether what {system} predicts changes more with the person than when "
-            "something else is attacked ({kind}, {attack})",
-        ),
-    ),
-    terms=(
-        Term("b@v-l", "bias when picture and text change", "percent", "closer", 0.0, depends_on_n=True),
-        Term("b@v", "bias when the picture changes", "percent", "closer", 0.0, depends_on_n=True),
-        Term("b@l", "bias when the text changes", "percent", "closer", 0.0, depends_on_n=True),
-        Term("excess", "mean absolute bias less its floor", "percent", "lower", 0.0),
-        Term("corrected", "bias less that of the placebo, whichever way that leans: of a concept its size less the "
-             "placebo's, of all the mean size less the placebo's; nothing where the placebo does more", "percent",
-             "closer", 0.0),
-        Term("placebo", "the same, by an attack as large on the place", "percent", depends_on_n=True),
-        Term("floor", "mean absolute bias if the signs of images meant nothing", "percent", depends_on_n=True),
-        Term("pooled", "bias as the mean over all instances, whichever group they are of", "percent", "closer", 0.0),
-        Term("observed", "P(T) of the first group's pictures less that of the second's, as they are", "percent"),
-        Term("agreement", "concepts that lean to the group that raters tie them to", "percent"),
-        Term("b@text", "bias without a picture", "log-probability difference", "closer", 0.0),
-        Term("attack-success", "pictures that the model takes for the other group after the attack", "percent",
-             "higher", 100.0),
-        Term("drift", "how far what the model says of the place moves with the attack (half the sum of differences)",
-             "percent", "lower", 0.0),
-        Term("p-before", "P(B | V) of pictures as they are", "percent"),
-        Term("p-after", "P(B | V) of their counterfactuals", "percent"),
-        Term("moved", "by how many of 255 levels a pixel is moved, on average", "levels"),
-        Term("undefined", "instances whose P(B | V) does not fall by .1", "count", "lower", 0.0),
-    ),
-)  # fmt: skip
+__all__ = ["CARD", "counterbias"]
 
 
 def counterbias(
@@ -146,64 +75,131 @@ def counterbias(
     checkpoint: Path | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Measure one model, or several, on the pictures of a manifest.
+    """Measure one model, or several, on the images of a manifest.
 
-    `model` is a name that `load_masked` knows, a model, or a list of them. `words` says how texts name the groups; by
-    default as the `lexicon` does (that of the attribute, where it has one), else by the groups' own names. Bias is
-    toward the first of `groups`, by default in the lexicon's order; of more than two every pair is measured. With
-    `concepts`, every picture is asked about each of these instead of about the manifest's. `norm` is by
-    default l2 (of fgsm linf), `epsilon` 8/255, in 20 steps of .5/255 (linf: 10 of 2/255).
+    Parameters
+    ----------
+    manifest
+        The images with their groups and concepts, or the file that lists them.
+    model
+        A name that `load_masked` knows, a model, or a list of them.
+    images
+        Folder of the images, if not that of the manifest.
+    attribute
+        The attribute of the person that changes.
+    groups
+        The groups to compare; bias is toward the first. Default: the lexicon's order. With more than two,
+        every pair is measured.
+    words
+        Group -> word that names it in texts. Default: the lexicon's word, else the group's own name.
+    lexicon
+        Default: the lexicon of the attribute, if it has one.
+    concepts
+        Measure every image with each of these concepts, instead of with the manifest's.
+    templates
+        Names of the text templates. Default: all.
+    normalize_over, bias_normalize_over
+        Words that probabilities of concepts and of groups are normalized over.
+    bias_prompt, control_prompt, control_words
+        Prompts for the group and for the placebo, and the placebo's candidate words.
+    attack
+        "pgd", "fgsm" or "exact" (counterfactual images that the manifest names), or several.
+    epsilon, steps, step_size, norm
+        Size of the attack. The default norm is l2 (of fgsm linf), with epsilon 8/255, in 20 steps of .5/255
+        (linf: 10 of 2/255).
+    stop_at
+        Stop attacking an image once the other group has this share of the two groups' probability.
+    placebo
+        Whether to measure an attack of the same size on the place.
+    blank_image
+        How text-only probabilities are measured: "text", without an image, or "gray", with a gray one.
+    stereotypes
+        Concept -> group that raters associate with it.
+    device, precision, batch_size, tokenizer
+        See `load_masked`.
+    seed, bootstrap
+        Random seed and number of bootstrap resamples.
+    skip_bad
+        Skip images that cannot be read.
+    checkpoint
+        Folder in which finished parts are kept, so that the same call can resume.
+    progress
+        Progress listener.
 
+    Returns
+    -------
+    Results
+
+    Examples
+    --------
     >>> import pathlib, tempfile
-    >>> from portrayal.lab.folder import Recipe, write_lab
+    >>> from portrayal.lab.folder import LabRecipe, write_lab
     >>> from portrayal.lab.world import World
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     study = write_lab(Recipe(scenes=60, pictures=64, world=World(data_bias=0)), pathlib.Path(folder) / "lab")
-    ...     found = counterbias(pathlib.Path(folder) / "lab" / "manifest.csv", "lab-dual-full", bootstrap=50, steps=3)
-    >>> bias = next(m for m in found.measurements if m.term == "b@v-l")
+    ...     lab = pathlib.Path(folder) / "lab"
+    ...     study = write_lab(LabRecipe(scenes=60, image_size=64, world=World(data_bias=0)), lab)
+    ...     results = counterbias(lab / "manifest.csv", "lab-dual-full", bootstrap=50, steps=3)
+    >>> bias = next(m for m in results.measurements if m.term == "b@v-l")
     >>> bias.system, bias.item, bias.value > 10
     ('lab-dual-full', None, True)
     """
-    several_models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
+    models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     need("torch", "neural", "CounterBias")
-    for one in several_models:
-        if isinstance(one, str):
-            need_packages(one, "CounterBias")
-    from portrayal.metrics.counterbias.run import Run, Settings, loaded, names_of
+    for name in models:
+        if isinstance(name, str):
+            need_packages(name, "CounterBias")
+    from portrayal.metrics.counterbias.run import CounterbiasRun, CounterbiasSettings, load_model, model_names
 
     started = time.time()
     read = manifest if isinstance(manifest, Manifest) else read_manifest(manifest, images, skip_bad)
-    instances = asked_about(read, concepts)
-    listed = lexicon_of(attribute, lexicon)
-    ordered = ordered_groups(instances, groups, listed)
-    instances = [one for one in instances if one.group in ordered]
-    check_words(words, ordered)
-    named = {group: (words or {}).get(group) or word_for(group, listed) for group in ordered}
-    settings = Settings(
-        attacks=tuple(several(attack)), epsilon=epsilon, steps=steps, step_size=step_size, norm=norm, stop_at=stop_at,
-        placebo=placebo, normalize_over=normalize_over, bias_normalize_over=bias_normalize_over, bias_prompt=bias_prompt, control_prompt=control_prompt,
-        control_words=tuple(control_words), templates=templates_named(templates), blank_image=blank_image, batch_size=batch_size,
-        seed=seed, n_resamples=bootstrap, stereotypes=dict(stereotypes),
-    )  # fmt: skip
+    instances = select_instances(read, concepts)
+    resolved_lexicon = resolve_lexicon(attribute, lexicon)
+    ordered = ordered_groups(instances, groups, resolved_lexicon)
+    instances = [instance for instance in instances if instance.group in ordered]
+    check_group_words(words, ordered)
+    word_of_group = {
+        group: (words or {}).get(group) or group_word(group, resolved_lexicon) for group in ordered
+    }
+    settings = CounterbiasSettings(
+        attacks=tuple(unique_names(attack)),
+        epsilon=epsilon,
+        steps=steps,
+        step_size=step_size,
+        norm=norm,
+        stop_at=stop_at,
+        placebo=placebo,
+        normalize_over=normalize_over,
+        bias_normalize_over=bias_normalize_over,
+        bias_prompt=bias_prompt,
+        control_prompt=control_prompt,
+        control_words=tuple(control_words),
+        templates=find_templates(templates),
+        blank_image=blank_image,
+        batch_size=batch_size,
+        seed=seed,
+        n_resamples=bootstrap,
+        stereotypes=dict(stereotypes),
+    )
     if settings.exact and len(ordered) > 2:
         raise PortrayalError(
-            "A picture has one given counterfactual: with --attack exact name two of the groups."
+            "An image has one given counterfactual: with --attack exact name two of the groups."
         )
-    instances, bad = readable(instances, skip_bad, settings.exact)
-    ordered = ordered_groups(instances, groups, listed)
-    models = names_of(several_models)
+    instances, bad = readable_instances(instances, skip_bad, settings.exact)
+    ordered = ordered_groups(instances, groups, resolved_lexicon)
+    names = model_names(models)
     parts = []
-    for one in several_models:
-        asked, known_as = loaded(one, device, precision, batch_size, tokenizer)
+    for requested in models:
+        loaded, model_key = load_model(requested, device, precision, batch_size, tokenizer)
         for pair in combinations(ordered, 2):
-            here = [instance for instance in instances if instance.group in pair]
-            run = Run(asked, known_as, attribute, {group: named[group] for group in pair}, here, settings)
+            pair_instances = [instance for instance in instances if instance.group in pair]
+            pair_words = {group: word_of_group[group] for group in pair}
+            run = CounterbiasRun(loaded, model_key, attribute, pair_words, pair_instances, settings)
             parts.append(run.results(CARD, checkpoint, progress))
     origin = provenance(
         command=command_line(),
         seed=seed,
         started=started,
-        study=described(read, instances, bad, models),
+        study=study_summary(read, instances, bad, names),
         cards={CARD.name: CARD.as_dict()},
         skipped=[],
         stereotypes={concept: group for concept, group in stereotypes.items() if group in ordered},

@@ -1,4 +1,4 @@
-"""Which pictures are of one scene: what is found on several of them is one observation."""
+"""Pair images of one scene: an image and its counterfactuals are one cluster."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from portrayal.counterfactual.manifest import Instance
 
 
-def same_scenes(instances: Sequence[Instance]) -> list[str]:
-    """Of each instance the name of its scene: pictures that are each other's counterfactuals are of one."""
-    root: dict[Path, Path] = {}
+def scene_names(instances: Sequence[Instance]) -> list[str]:
+    """Return the scene name of each instance: images that are each other's counterfactuals share one."""
+    parent: dict[Path, Path] = {}
 
-    def top(path: Path) -> Path:
-        while root.setdefault(path, path) != path:
-            path = root[path]
+    def root(path: Path) -> Path:
+        while parent.setdefault(path, path) != path:
+            path = parent[path]
         return path
 
-    for one in instances:
-        if one.exact is not None:
-            first, second = sorted((top(one.path), top(one.exact)))
-            root[second] = first
-    named: dict[Path, str] = {}
-    for one in sorted(instances, key=lambda one: one.image):
-        named.setdefault(top(one.path), one.image)
-    return [named[top(one.path)] for one in instances]
+    for instance in instances:
+        if instance.counterfactual is not None:
+            first, second = sorted((root(instance.path), root(instance.counterfactual)))
+            parent[second] = first
+    name_of: dict[Path, str] = {}
+    for instance in sorted(instances, key=lambda instance: instance.image):
+        name_of.setdefault(root(instance.path), instance.image)
+    return [name_of[root(instance.path)] for instance in instances]

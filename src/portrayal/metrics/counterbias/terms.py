@@ -1,5 +1,5 @@
-"""Names that the rows of CounterBias share."""
+"""Names that the measurements of CounterBias share."""
 
 ALL = "all"  # templates
-BOTH, PICTURE, TEXT = "b@v-l", "b@v", "b@l"
-BIASES = (BOTH, PICTURE, TEXT)
+BOTH, IMAGE, TEXT = "b@v-l", "b@v", "b@l"
+BIASES = (BOTH, IMAGE, TEXT)

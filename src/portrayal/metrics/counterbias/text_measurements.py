@@ -1,40 +1,43 @@
-"""The rows of CounterBias that need no picture, so that a model of texts alone can stand beside others."""
+"""The measurements of CounterBias without an image, which compare a text-only model with others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from portrayal.counterfactual.prompts import Questions
+from portrayal.counterfactual.prompts import Prompts
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.counterbias.means import Array
 from portrayal.metrics.counterbias.terms import ALL
 
-_NO_IMAGES = 10**9  # rests on texts, of which there are no others to draw: they are never too few
+_TEXT_SUPPORT = 10**9  # texts are not a sample of a population, so they are never too few
 
 
-def text_rows(
+def add_text_measurements(
     builder: ResultBuilder,
     model: str,
-    said: Mapping[tuple[str, str], Array],
-    questions: Questions,
+    log_probs: Mapping[tuple[str, str], Array],
+    prompts: Prompts,
     settings: Mapping[str, object],
 ) -> None:
-    """b@text: without a picture, log P(T) in the first group's text less that in the second's."""
-    names = [template.name for template in questions.templates]
-    for kind, concepts in questions.concepts.items():
-        by_concept = np.array([said[kind, concept][:, 0] - said[kind, concept][:, 1] for concept in concepts])
-        asked = len(names) * len(concepts)
+    """Add b@text: log P(T) without an image, in the first group's text minus in the second's."""
+    names = [template.name for template in prompts.templates]
+    for kind, concepts in prompts.concepts.items():
+        by_concept = np.array(
+            [log_probs[kind, concept][:, 0] - log_probs[kind, concept][:, 1] for concept in concepts]
+        )
+        n_texts = len(names) * len(concepts)
         for number, name in ((None, ALL), *enumerate(names)):
-            builder.settings = {**settings, "kind": kind, "template": name}
-            some = by_concept if number is None else by_concept[:, [number]]
-            builder.add(
-                "b@text", float(np.abs(some).mean()), system=model, n=asked if number is None else len(concepts),
-                n_unit="text", support=_NO_IMAGES,
+            row_builder = replace(builder, settings={**settings, "kind": kind, "template": name})
+            differences = by_concept if number is None else by_concept[:, [number]]
+            row_builder.add(
+                "b@text", float(np.abs(differences).mean()), system=model,
+                n=n_texts if number is None else len(concepts), n_unit="text", support=_TEXT_SUPPORT,
             )  # fmt: skip
-            for concept, values in zip(concepts, some, strict=True):
-                builder.add(
+            for concept, values in zip(concepts, differences, strict=True):
+                row_builder.add(
                     "b@text", float(values.mean()), system=model, item=concept, n=len(values), n_unit="text",
-                    support=_NO_IMAGES,
+                    support=_TEXT_SUPPORT,
                 )  # fmt: skip

@@ -1,9 +1,9 @@
-"""The rows of the Gender Score: one speaker's captions scored, summed up by group and by object."""
+"""Measurements of the Gender Score: scores of the captions of one source, by group and by object."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,9 @@ from scipy import sparse
 
 from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.cooccurrence import Objects, dealt_p
-from portrayal.metrics.shared.language_scores.caption_groups import columns_of, memberships
-from portrayal.metrics.shared.language_scores.caption_scores import Scorer, Scores
+from portrayal.metrics.shared.cooccurrence import ObjectMatcher, permutation_p_values
+from portrayal.metrics.shared.language_scores.caption_groups import group_columns, memberships
+from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer, RevisedScores
 from portrayal.metrics.shared.language_scores.ratios import base_rates, largest_share, ratio, shares
 from portrayal.metrics.shared.mentions import CaptionMentions, find_mentions
 from portrayal.stats import (
@@ -29,18 +29,19 @@ from portrayal.stats import (
 from portrayal.study import Study
 
 Values = NDArray[np.float64]
-LISTED = 5  # images an object must be in to be listed unasked: classifiers know thousands that are seen once
+# Minimum number of images of an object to be listed, unless the user names it: classifiers detect thousands once.
+MIN_IMAGES_LISTED = 5
 
 
 @dataclass(frozen=True)
-class Case:
-    """One measurement under one set of settings."""
+class GenderScoreMeasurements:
+    """The Gender Score under one set of settings."""
 
     study: Study
     builder: ResultBuilder
     attribute: str
     lexicon: Lexicon
-    scorer: Scorer
+    scorer: CaptionScorer
     confidence: float | None
     both: str
     objects: str
@@ -50,23 +51,28 @@ class Case:
     n_resamples: int
 
     def measure(self, source: str, in_full: bool) -> None:
-        """All rows; where it is one of several settings, not those of single objects."""
+        """Add the rows of a source; with `in_full`, also those of single objects."""
         mentions = find_mentions(self.study, source, self.lexicon)
-        counted = memberships(mentions, self.lexicon, self.both)
-        told = Told(
-            mentions, self._scores(mentions, counted.sum(axis=1) > 0), counted, columns_of(self.lexicon)
+        membership = memberships(mentions, self.lexicon, self.both)
+        scored_source = ScoredSource(
+            mentions,
+            self._scores(mentions, membership.sum(axis=1) > 0),
+            membership,
+            group_columns(self.lexicon),
         )
-        rows = _Rows(self, replace(self.builder, settings=self.settings), source, told)
-        rows.add_groups()
+        measurements = _SourceMeasurements(
+            self, self.builder.with_settings(self.settings), source, scored_source
+        )
+        measurements.add_groups()
         if in_full:
-            rows.add_objects()
+            measurements.add_objects()
 
-    def _scores(self, mentions: CaptionMentions, which: NDArray[np.bool_]) -> Scores:
-        """Of the captions that count; the others are nobody's, and a language model takes its time."""
-        places = np.flatnonzero(which)
-        images = [mentions.images[mentions.image[place]] for place in places]
-        found = self.scorer.scores(images, [mentions.captions[place] for place in places])
-        return Scores(*(_spread(values, places, len(which)) for values in astuple(found)))
+    def _scores(self, mentions: CaptionMentions, mask: NDArray[np.bool_]) -> RevisedScores:
+        """Scores of the captions in `mask`, else nan: the others count for no group, and language models are slow."""
+        indices = np.flatnonzero(mask)
+        images = [mentions.images[mentions.image_index[index]] for index in indices]
+        scores = self.scorer.score_captions(images, [mentions.captions[index] for index in indices])
+        return RevisedScores(*(_scatter(values, indices, len(mask)) for values in astuple(scores)))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -75,40 +81,44 @@ class Case:
             **self.scorer.settings,
             "confidence": self.confidence,
             "both": self.both,
-            "objects": self.told_of.how,
-            "synonyms": self.told_of.synonyms,
+            "objects": self.object_matcher.method,
+            "synonyms": self.object_matcher.synonyms,
         }
 
     @cached_property
-    def told_of(self) -> Objects:
-        """The objects that are told apart."""
-        seen = {image: [one.text for one in some] for image, some in self.scorer.visual.things.items()}
-        return Objects.of(seen, self.objects, self.items, self.synonyms)
+    def object_matcher(self) -> ObjectMatcher:
+        """Finds the objects that have rows of their own."""
+        labels_by_image = {
+            image: [item.text for item in items]
+            for image, items in self.scorer.visual_context.items_by_image.items()
+        }
+        return ObjectMatcher.create(labels_by_image, self.objects, self.items, self.synonyms)
 
 
 @dataclass(frozen=True)
-class Told:
-    """A speaker's captions with their scores, and what each counts for; the last column may be neutral captions."""
+class ScoredSource:
+    """The captions of one source, their scores, and their membership in groups (the last column may be neutral)."""
 
     mentions: CaptionMentions
-    scores: Scores
-    counted: Values
+    scores: RevisedScores
+    membership: Values
     columns: tuple[str, ...]
 
     @cached_property
-    def known(self) -> NDArray[np.bool_]:
+    def scored(self) -> NDArray[np.bool_]:
+        """Whether each caption has a score."""
         return np.isfinite(self.scores.score)
 
     @cached_property
     def sums(self) -> Values:
-        """Per image and column, the scores of its captions, every image counting once."""
-        score = np.where(self.known, self.scores.score, 0.0)
-        return self.mentions.share_per_image(self.counted * score[:, None])
+        """Mean over the captions of each image of score times membership: (images, columns)."""
+        score = np.where(self.scored, self.scores.score, 0.0)
+        return self.mentions.mean_per_image(self.membership * score[:, None])
 
     @cached_property
     def counts(self) -> Values:
-        """Per image and column, its scored captions."""
-        return self.mentions.share_per_image(self.counted * self.known[:, None])
+        """Mean over the captions of each image of the membership of scored captions: (images, columns)."""
+        return self.mentions.mean_per_image(self.membership * self.scored[:, None])
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -116,36 +126,37 @@ class Told:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    case: Case
+class _SourceMeasurements:
+    setup: GenderScoreMeasurements
     builder: ResultBuilder
     source: str
-    told: Told
+    scored_source: ScoredSource
 
     @cached_property
-    def _groups(self) -> int:
-        return len(self.told.groups)
+    def _n_groups(self) -> int:
+        return len(self.scored_source.groups)
 
     @cached_property
     def _evidence(self) -> Any:
-        scores, mentions = self.told.scores, self.told.mentions
-        texts = [self._seen_in(mentions.images[place]) for place in mentions.image]
-        return mentions.described(
+        scores, mentions = self.scored_source.scores, self.scored_source.mentions
+        texts = [self._objects_text(mentions.images[index]) for index in mentions.image_index]
+        return mentions.evidence_table(
             objects=texts,
-            likely=_rounded(scores.hypothesis),
+            hypothesis=_rounded(scores.hypothesis),
             similarity=_rounded(scores.similarity),
             confidence=_rounded(scores.confidence),
             score=_rounded(scores.score),
         )
 
-    def _seen_in(self, image: str) -> str:
-        return ", ".join(one.text for one in self.case.scorer.visual.of(image))
+    def _objects_text(self, image: str) -> str:
+        return ", ".join(item.text for item in self.setup.scorer.visual_context.items_of(image))
 
     def add_groups(self) -> None:
-        told, case = self.told, self.case
-        draw = resampler(told.mentions.images, case.seed, case.n_resamples)
-        totals = np.hstack([told.sums, told.counts])
-        columns, groups = len(told.columns), self._groups
+        """Add the rows of all people and of each group, and the number of captions without a score."""
+        source, setup = self.scored_source, self.setup
+        resamples = resampler(source.mentions.images, setup.seed, setup.n_resamples)
+        totals = np.hstack([source.sums, source.counts])
+        columns, groups = len(source.columns), self._n_groups
 
         def of_means(t: Values) -> Values:
             return shares(ratio(t[:, :groups], t[:, columns : columns + groups]))
@@ -153,34 +164,43 @@ class _Rows:
         def of_sums(t: Values) -> Values:
             return shares(t[:, :groups])
 
-        people = list(range(groups))
-        whole = bootstrap(totals, lambda t: _all_people(t, columns, groups), draw)
-        self._add("score", whole[0], None, people, draw)
-        means = bootstrap(totals, lambda t: ratio(t[:, :columns], t[:, columns:]), draw)
-        for place, column in enumerate(told.columns):
-            self._add("score", means[place], column, [place], draw)
-        p = self._dealt_means()
-        rates = base_rates(case.study, case.attribute, case.lexicon)
-        for term, part in (("to-group", of_means), ("to-group-sum", of_sums)):
-            top, most = largest_share(totals, part, draw, groups)
-            found = [(None, top, most), *zip(told.groups, people, bootstrap(totals, part, draw), strict=True)]
-            for group, place, estimate in found:
-                chosen = groups - 1 if group is None else 1  # the largest was chosen among so many others
-                known = p[place] if term == "to-group" else None
+        group_columns_ = list(range(groups))
+        overall = bootstrap(totals, lambda t: _overall_mean(t, columns, groups), resamples)
+        self._add("score", overall[0], None, group_columns_, resamples)
+        means = bootstrap(totals, lambda t: ratio(t[:, :columns], t[:, columns:]), resamples)
+        for index, column in enumerate(source.columns):
+            self._add("score", means[index], column, [index], resamples)
+        p = self._permutation_p_of_means()
+        rates = base_rates(setup.study, setup.attribute, setup.lexicon)
+        for term, statistic in (("to-group", of_means), ("to-group-sum", of_sums)):
+            top, largest = largest_share(totals, statistic, resamples, groups)
+            estimates = [
+                (None, top, largest),
+                *zip(source.groups, group_columns_, bootstrap(totals, statistic, resamples), strict=True),
+            ]
+            for group, index, estimate in estimates:
+                n_candidates = (
+                    groups - 1 if group is None else 1
+                )  # Bonferroni: the largest share is chosen among these
+                group_p = p[index] if term == "to-group" else None
                 self._add(
-                    term, estimate, group, people, draw, each=term == "to-group",
-                    p=None if known is None else min(1.0, known * max(chosen, 1)),
-                    ideal=rates.get(told.groups[place]) if term == "to-group-sum" else None,
+                    term, estimate, group, group_columns_, resamples, each=term == "to-group",
+                    p=None if group_p is None else min(1.0, group_p * max(n_candidates, 1)),
+                    ideal=rates.get(source.groups[index]) if term == "to-group-sum" else None,
                 )  # fmt: skip
-        if NEUTRAL in told.columns:
-            to_neutral = bootstrap(totals, lambda t: _to_neutral(t, columns, groups), draw)
-            self._add("to-neutral", to_neutral[groups], None, people, draw, beside=columns - 1)
-            for place, group in enumerate(told.groups):
-                self._add("to-neutral", to_neutral[place], group, [place], draw, beside=columns - 1)
-        without = (told.counted.any(axis=1)) & ~told.known
+        if NEUTRAL in source.columns:
+            to_neutral = bootstrap(totals, lambda t: _ratios_to_neutral(t, columns, groups), resamples)
+            self._add(
+                "to-neutral", to_neutral[groups], None, group_columns_, resamples, compared_with=columns - 1
+            )
+            for index, group in enumerate(source.groups):
+                self._add(
+                    "to-neutral", to_neutral[index], group, [index], resamples, compared_with=columns - 1
+                )
+        unscored = (source.membership.any(axis=1)) & ~source.scored
         self.builder.add(
-            "unscored", float(without.sum()), system=self.source, n=len(told.mentions.captions), n_unit="caption",
-            evidence=told.mentions.evidence(without),
+            "unscored", float(unscored.sum()), system=self.source, n=len(source.mentions.captions), n_unit="caption",
+            evidence=source.mentions.evidence(unscored),
         )  # fmt: skip
 
     def _add(
@@ -189,143 +209,171 @@ class _Rows:
         estimate: Estimate | None,
         group: str | None,
         columns: Sequence[int],
-        draw: Resampler,
+        resamples: Resampler,
         each: bool = False,
-        beside: int | None = None,
+        compared_with: int | None = None,
         p: float | None = None,
         ideal: float | None = None,
     ) -> None:
-        """A number of all captions of some columns; with `each` it rests on each of them, and on those `beside` it."""
-        told = self.told
-        parts = [
+        """Add a number of all captions of these columns.
+
+        Its support is the number of images of all columns, or with `each` the least of any column; also of the column
+        that it is `compared_with`.
+        """
+        source = self.scored_source
+        column_sets = [
             *([[column] for column in columns] if each else [list(columns)]),
-            *([[beside]] if beside else []),
+            *([[compared_with]] if compared_with else []),
         ]
-        support = [self._images(part) for part in parts]
-        which = (told.counted[:, list(columns)].sum(axis=1) > 0) & told.known
+        support = [self._count_images(column_set) for column_set in column_sets]
+        mask = (source.membership[:, list(columns)].sum(axis=1) > 0) & source.scored
         reason = None
         if estimate is None or estimate.value is None:
             empty = [
-                told.columns[column]
-                for part, n in zip(parts, support, strict=True)
+                source.columns[column]
+                for column_set, n in zip(column_sets, support, strict=True)
                 if not n
-                for column in part
+                for column in column_set
             ]
-            named = " or ".join(empty)
+            names = " or ".join(empty)
             reason = (
-                f"no caption of an image with a known object names {named}" if empty else "all scores are 0"
+                f"no caption of an image with a known object names {names}" if empty else "all scores are 0"
             )
         self.builder.add(
-            term, estimate, system=self.source, group=group, n=self._images(columns), support=min(support),
-            reason=reason, p=p, ideal=ideal, evidence=told.mentions.evidence(which, self._evidence), resampler=draw,
-            in_brief=term != "score" or group is None,
+            term, estimate, system=self.source, group=group, n=self._count_images(columns), support=min(support),
+            reason=reason, p=p, ideal=ideal, evidence=source.mentions.evidence(mask, self._evidence),
+            resampler=resamples, in_brief=term != "score" or group is None,
         )  # fmt: skip
 
-    def _images(self, columns: Sequence[int]) -> int:
-        """In how many images a scored caption counts for one of these columns."""
-        return int(np.count_nonzero(self.told.counts[:, list(columns)].sum(axis=1)))
+    def _count_images(self, columns: Sequence[int]) -> int:
+        """Number of images with a scored caption of one of these columns."""
+        return int(np.count_nonzero(self.scored_source.counts[:, list(columns)].sum(axis=1)))
 
-    def _dealt_means(self) -> list[float | None]:
-        """p of each group's part of the mean scores, from dealing captions' groups anew and leaving scores in place."""
-        told, groups = self.told, self._groups
-        use = np.flatnonzero((told.counted[:, :groups].sum(axis=1) > 0) & told.known)
-        if not len(use):
+    def _permutation_p_of_means(self) -> list[float | None]:
+        """p of each group's share of the mean scores: captions' groups are permuted, scores are kept."""
+        source, groups = self.scored_source, self._n_groups
+        used = np.flatnonzero((source.membership[:, :groups].sum(axis=1) > 0) & source.scored)
+        if not len(used):
             return [None] * groups
-        named, weight = told.counted[use, :groups], told.mentions.weight[use]
-        score = weight * told.scores.score[use]
+        named, weight = source.membership[used, :groups], source.mentions.weight[used]
+        score = weight * source.scores.score[used]
 
         def distance(order: NDArray[np.int64]) -> Values:
-            dealt = named[order]
-            part = shares(ratio((score @ dealt)[None], (weight @ dealt)[None]))[0]
-            return np.asarray(np.abs(part - 1 / groups))
+            permuted_groups = named[order]
+            group_shares = shares(ratio((score @ permuted_groups)[None], (weight @ permuted_groups)[None]))[0]
+            return np.asarray(np.abs(group_shares - 1 / groups))
 
-        found = permutation_test(distance, told.mentions.image[use], self.case.seed, self.case.n_resamples)
-        return [float(one) if np.isfinite(one) else None for one in found]
+        p_values = permutation_test(
+            distance, source.mentions.image_index[used], self.setup.seed, self.setup.n_resamples
+        )
+        return [float(p) if np.isfinite(p) else None for p in p_values]
 
     # -- objects ------------------------------------------------------------------------------------------------
 
     def add_objects(self) -> None:
-        told, case, groups = self.told, self.case, self._groups
-        objects = case.told_of
-        labels, shown = list(objects.labels), objects.beside(told.mentions)
-        if not labels or not len(told.mentions.captions):
+        """Add the rows of each object: shares of sums and of means, and mean scores."""
+        source, setup, groups = self.scored_source, self.setup, self._n_groups
+        objects = setup.object_matcher
+        labels, cooccurring = list(objects.labels), objects.cooccurring(source.mentions)
+        if not labels or not len(source.mentions.captions):
             return
-        score = np.where(told.known, told.scores.score, 0.0)[:, None]
-        counted = told.counted[:, :groups]
-        to_image = told.mentions.to_image
-        sums = [to_image @ shown.multiply((counted * score)[:, [g]]).tocsr() for g in range(groups)]
+        score = np.where(source.scored, source.scores.score, 0.0)[:, None]
+        membership = source.membership[:, :groups]
+        averaging = source.mentions.averaging_matrix
+        sums = [averaging @ cooccurring.multiply((membership * score)[:, [g]]).tocsr() for g in range(groups)]
         counts = [
-            to_image @ shown.multiply((counted * told.known[:, None])[:, [g]]).tocsr() for g in range(groups)
+            averaging @ cooccurring.multiply((membership * source.scored[:, None])[:, [g]]).tocsr()
+            for g in range(groups)
         ]
         n = np.asarray((sum(matrix for matrix in counts) > 0).sum(axis=0)).reshape(-1)
-        keep = np.flatnonzero(n >= (0 if case.items else LISTED))
+        keep = np.flatnonzero(n >= (0 if setup.items else MIN_IMAGES_LISTED))
         if not len(keep):
             return
-        labels = [labels[place] for place in keep]
+        labels = [labels[column] for column in keep]
         columns = sparse.hstack([matrix.tocsc()[:, keep] for matrix in (*sums, *counts)], format="csr")
         size = groups * len(labels)
 
         def cube(totals: Values) -> Values:
             return totals.reshape(len(totals), groups, len(labels))
 
-        draw = resampler(told.mentions.images, case.seed, case.n_resamples)
-        means = bootstrap(columns, lambda t: ratio(t[:, :size], t[:, size:]), draw)
+        resamples = resampler(source.mentions.images, setup.seed, setup.n_resamples)
+        means = bootstrap(columns, lambda t: ratio(t[:, :size], t[:, size:]), resamples)
         of_means = bootstrap(
-            columns, lambda t: shares(cube(ratio(t[:, :size], t[:, size:]))).reshape(len(t), -1), draw
+            columns, lambda t: shares(cube(ratio(t[:, :size], t[:, size:]))).reshape(len(t), -1), resamples
         )
-        of_sums = bootstrap(columns, lambda t: shares(cube(t[:, :size])).reshape(len(t), -1), draw)
-        value = np.where(told.known, told.scores.score, 0.0)
-        beside = shown.tocsc()[:, keep]
-        p = dealt_p(told.mentions, beside.tocsr(), counted, value, n[keep], case.seed, case.n_resamples)
+        of_sums = bootstrap(columns, lambda t: shares(cube(t[:, :size])).reshape(len(t), -1), resamples)
+        value = np.where(source.scored, source.scores.score, 0.0)
+        kept_objects = cooccurring.tocsc()[:, keep]
+        p = permutation_p_values(
+            source.mentions, kept_objects.tocsr(), membership, value, n[keep], setup.seed, setup.n_resamples
+        )
         q = [benjamini_hochberg(p[g]) for g in range(groups)]
-        rates = base_rates(case.study, case.attribute, case.lexicon)
-        of_group = [np.asarray((matrix > 0).sum(axis=0)).reshape(-1)[keep] for matrix in counts]
+        rates = base_rates(setup.study, setup.attribute, setup.lexicon)
+        group_images = [np.asarray((matrix > 0).sum(axis=0)).reshape(-1)[keep] for matrix in counts]
         for index, label in enumerate(labels):
-            with_object = np.asarray(beside[:, [index]].todense()).reshape(-1) > 0
-            mine = [int(of_group[g][index]) for g in range(groups)]
-            empty = " or ".join(group for group, images in zip(told.groups, mine, strict=True) if not images)
-            for g, group in enumerate(told.groups):
-                place = g * len(labels) + index
-                which = with_object & (counted[:, g] > 0) & told.known
-                captions = told.mentions.evidence(which, self._evidence)
-                said = {"group": group, "item": label, "evidence": captions}
-                nobody = f"no scored caption names {empty} beside it"
+            with_object = np.asarray(kept_objects[:, [index]].todense()).reshape(-1) > 0
+            images_per_group = [int(group_images[g][index]) for g in range(groups)]
+            missing_groups = " or ".join(
+                group for group, images in zip(source.groups, images_per_group, strict=True) if not images
+            )
+            for g, group in enumerate(source.groups):
+                column = g * len(labels) + index
+                mask = with_object & (membership[:, g] > 0) & source.scored
+                captions = source.mentions.evidence(mask, self._evidence)
+                common = {"group": group, "item": label, "evidence": captions}
+                reason = f"no scored caption names {missing_groups} beside it"
                 images = int(n[keep][index])
                 self._add_object(
-                    "to-group-sum", of_sums[place], images, images, nobody, p=p[g][index], q=q[g][index],
-                    ideal=rates.get(group), **said,
+                    "to-group-sum", of_sums[column], images, images, reason, p=p[g][index], q=q[g][index],
+                    ideal=rates.get(group), **common,
                 )  # fmt: skip
                 self._add_object(
-                    "to-group", of_means[place], images, min(mine), nobody, in_brief=True, **said
+                    "to-group",
+                    of_means[column],
+                    images,
+                    min(images_per_group),
+                    reason,
+                    in_brief=True,
+                    **common,
                 )
-                nobody = f"no scored caption names {group} beside it"
-                self._add_object("score", means[place], mine[g], mine[g], nobody, in_brief=True, **said)
+                reason = f"no scored caption names {group} beside it"
+                self._add_object(
+                    "score",
+                    means[column],
+                    images_per_group[g],
+                    images_per_group[g],
+                    reason,
+                    in_brief=True,
+                    **common,
+                )
 
-    def _add_object(self, term: str, estimate: Estimate, n: int, support: int, why: str, **more: Any) -> None:
-        reason = why if estimate.value is None else None
+    def _add_object(
+        self, term: str, estimate: Estimate, n: int, support: int, undefined_reason: str, **more: Any
+    ) -> None:
+        reason = undefined_reason if estimate.value is None else None
         self.builder.add(term, estimate, system=self.source, n=n, support=support, reason=reason, **more)
 
 
-def _all_people(totals: Values, columns: int, groups: int) -> Values:
-    """The mean over all captions that name a group."""
+def _overall_mean(totals: Values, columns: int, groups: int) -> Values:
+    """Mean score over all captions that name a group."""
     return ratio(
         totals[:, :groups].sum(axis=1, keepdims=True),
         totals[:, columns : columns + groups].sum(axis=1, keepdims=True),
     )
 
 
-def _to_neutral(totals: Values, columns: int, groups: int) -> Values:
-    """Each group's mean over that of neutral captions, and last that of all people."""
+def _ratios_to_neutral(totals: Values, columns: int, groups: int) -> Values:
+    """Ratio of each group's mean to that of neutral captions; the last column is that of all groups."""
     means = ratio(totals[:, :columns], totals[:, columns:])
     return ratio(
-        np.hstack([means[:, :groups], _all_people(totals, columns, groups)]), means[:, [columns - 1]]
+        np.hstack([means[:, :groups], _overall_mean(totals, columns, groups)]), means[:, [columns - 1]]
     )
 
 
-def _spread(values: Values, places: NDArray[np.int64], size: int) -> Values:
-    made = np.full(size, np.nan)
-    made[places] = values
-    return made
+def _scatter(values: Values, indices: NDArray[np.int64], size: int) -> Values:
+    spread = np.full(size, np.nan)
+    spread[indices] = values
+    return spread
 
 
 def _rounded(values: Values) -> list[float | None]:

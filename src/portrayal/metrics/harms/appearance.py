@@ -1,4 +1,4 @@
-"""A table of how people look, from whatever made it: an image a row, a number from a model or a person a column."""
+"""Read a table of physical attributes, made by any model or annotator: a row per image, a column per attribute."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from portrayal.errors import Problems, shown
 from portrayal.metrics.harms.setup import Appearance
 from portrayal.study.formats import read_raw
 from portrayal.study.image_ids import image_id
-from portrayal.study.validation import IDS
+from portrayal.study.validation import ID_COLUMNS
 
 
 def read_appearance(path: Path) -> Appearance:
-    """Every column beside the image's id is a physical attribute; an empty cell is unknown."""
+    """Read a table of physical attributes.
+
+    All columns other than the image id are attributes. An empty cell is an unknown value.
+    """
     problems = Problems()
     raw = read_raw(path, problems)
-    key = next((name for name in IDS if name in raw.columns), None)
+    key = next((name for name in ID_COLUMNS if name in raw.columns), None)
     if key is None:
-        raise problems.stop(path, f"a column {' or '.join(IDS)}", f"the columns {', '.join(raw.columns)}")
+        raise problems.stop(
+            path, f"a column {' or '.join(ID_COLUMNS)}", f"the columns {', '.join(raw.columns)}"
+        )
     names = tuple(name for name in raw.columns if name != key)
     if not names:
         raise problems.stop(path, "a column for at least one physical attribute", "image ids only")
@@ -28,22 +33,22 @@ def read_appearance(path: Path) -> Appearance:
     for index, value in enumerate(raw.columns[key]):
         image = image_id(value)
         if image is None:
-            problems.note(path, "an image id", shown(value), raw.place(index))
+            problems.note(path, "an image id", shown(value), raw.location(index))
             continue
         if image in rows:
-            problems.note(path, "each image once", f"image {image} again", raw.place(index))
+            problems.note(path, "each image once", f"image {image} again", raw.location(index))
         numbers = [_number(raw.columns[name][index]) for name in names]
         for name, number in zip(names, numbers, strict=True):
             if number is None:
-                found = shown(raw.columns[name][index])
-                problems.note(path, f"a number in the column '{name}'", found, raw.place(index))
+                value_text = shown(raw.columns[name][index])
+                problems.note(path, f"a number in the column '{name}'", value_text, raw.location(index))
         rows[image] = np.array([np.nan if number is None else number for number in numbers])
     problems.settle()
     return Appearance(names, rows)
 
 
 def _number(value: Any) -> float | None:
-    """None for what is no number; nan for what is missing."""
+    """The value as a number; nan if it is missing, None if it is not a number."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return float("nan")
     if isinstance(value, bool):

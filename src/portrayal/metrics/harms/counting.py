@@ -1,4 +1,4 @@
-"""One pass over the images of a study: every measurement sees each of them once."""
+"""Run all measurements in one pass over the images of a study."""
 
 from __future__ import annotations
 
@@ -6,57 +6,65 @@ import gc
 import heapq
 from collections.abc import Iterator, Sequence
 
-from portrayal.metrics.harms.image_records import Scene, scenes
-from portrayal.metrics.harms.measurement import Measure
-from portrayal.metrics.harms.parsed_captions import Reading, Telling, Together
-from portrayal.metrics.harms.setup import Reference, Setup, Stage
+from portrayal.metrics.harms.image_records import ImageRecord, iter_image_records
+from portrayal.metrics.harms.measurement import HarmMeasurement
+from portrayal.metrics.harms.parsed_captions import Parsed, ParsedCaption, ParsedCaptions
+from portrayal.metrics.harms.setup import HarmSettings, Reference, Stage
 from portrayal.metrics.harms.survey import Survey
 from portrayal.results import HUMAN
 from portrayal.study import Study
 
 
-def count_scenes(
-    study: Study, setup: Setup, chosen: Sequence[type[Measure]], sources: Sequence[str]
-) -> dict[str, list[Measure]]:
-    """The measurements of each speaker, having seen every image."""
-    measures = {source: [kind(setup) for kind in chosen] for source in sources}
-    able = {source: [one for one in made if one.undefined() is None] for source, made in measures.items()}
-    gc.freeze()  # word lists are large and stay: looking through them for garbage takes a third of the time
+def count_images(
+    study: Study, settings: HarmSettings, selected: Sequence[type[HarmMeasurement]], sources: Sequence[str]
+) -> dict[str, list[HarmMeasurement]]:
+    """The selected measurements of each source, after all images were added."""
+    measurements = {source: [kind(settings) for kind in selected] for source in sources}
+    defined = {
+        source: [measurement for measurement in of_source if measurement.undefined_reason() is None]
+        for source, of_source in measurements.items()
+    }
+    # Word lists are large and live long: without this, garbage collection of them takes a third of the time.
+    gc.freeze()
     try:
-        for source, scene in _all_scenes(study, setup, [source for source in sources if able[source]]):
-            said, people = tellings(setup, scene)
-            for measure in able[source]:
-                measure.see(scene, said, people)
+        for source, record in _all_records(study, settings, [name for name in sources if defined[name]]):
+            parsed, human = parse_record(settings, record)
+            for measurement in defined[source]:
+                measurement.add_image(record, parsed, human)
     finally:
         gc.unfreeze()
-    return measures
+    return measurements
 
 
-def _all_scenes(study: Study, setup: Setup, sources: Sequence[str]) -> Iterator[tuple[str, Scene]]:
-    """Image by image, so that what people say of one is read once for all speakers."""
+def _all_records(
+    study: Study, settings: HarmSettings, sources: Sequence[str]
+) -> Iterator[tuple[str, ImageRecord]]:
+    """Yield (source, record), sorted by image, so that human captions of an image are parsed once for all sources."""
 
-    def of(source: str) -> Iterator[tuple[str, Scene]]:
-        return ((source, scene) for scene in scenes(study, source, setup.attribute))
+    def of(source: str) -> Iterator[tuple[str, ImageRecord]]:
+        return ((source, record) for record in iter_image_records(study, source, settings.attribute))
 
-    return heapq.merge(*(of(source) for source in sources), key=lambda entry: entry[1].image)
-
-
-def tellings(setup: Setup, scene: Scene) -> tuple[Sequence[Telling], Sequence[Telling]]:
-    """What the speaker says, caption by caption, and what it is held against: people's captions, several as one where
-    any of them may speak for all."""
-    people = setup.lists.read_all(scene.people)
-    said = people if setup.stage in ("1", "3") else setup.lists.read_all(scene.said)
-    return said, _joined(people, setup.reference)
+    return heapq.merge(*(of(source) for source in sources), key=lambda entry: entry[1].image_id)
 
 
-def _joined(readings: Sequence[Reading], reference: Reference) -> Sequence[Telling]:
-    if reference == "any" and len(readings) > 1:
-        return [Together(readings)]
-    return readings
+def parse_record(settings: HarmSettings, record: ImageRecord) -> tuple[Sequence[Parsed], Sequence[Parsed]]:
+    """The parsed captions of the source, and the human captions to compare them with.
+
+    With reference=any, several human captions are merged into one.
+    """
+    human = settings.word_lists.parse_all(record.human_captions)
+    parsed = human if settings.stage in ("1", "3") else settings.word_lists.parse_all(record.captions)
+    return parsed, _merged(human, settings.reference)
 
 
-def speakers_of(stage: Stage, sources: Sequence[str], survey: Survey) -> list[str]:
-    """Whose captions or labels a stage is about: people's, where there are any, or systems'."""
+def _merged(captions: Sequence[ParsedCaption], reference: Reference) -> Sequence[Parsed]:
+    if reference == "any" and len(captions) > 1:
+        return [ParsedCaptions(captions)]
+    return captions
+
+
+def sources_of(stage: Stage, sources: Sequence[str], survey: Survey) -> list[str]:
+    """The sources that a stage measures: `human` at stages 1 and 3, if there are references; else the systems."""
     if stage in ("1", "3"):
-        return [HUMAN] if HUMAN in sources and survey.described else []
+        return [HUMAN] if HUMAN in sources and survey.images_with_references else []
     return [source for source in sources if source != HUMAN]

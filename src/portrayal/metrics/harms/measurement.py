@@ -1,4 +1,4 @@
-"""A measurement of harm: it sees one image after the other and then says what it found."""
+"""Base classes of the measurements: images are added one by one, then the rows are written."""
 
 from __future__ import annotations
 
@@ -10,211 +10,227 @@ from typing import Any, ClassVar, NamedTuple
 import polars as pl
 
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.harms.counts import Caption, Tally
-from portrayal.metrics.harms.image_records import Scene
-from portrayal.metrics.harms.parsed_captions import Telling
-from portrayal.metrics.harms.rule import Rule
-from portrayal.metrics.harms.setup import STAGE_NAMES, Setup
+from portrayal.metrics.harms.counts import CaptionCounts, CountedCaption
+from portrayal.metrics.harms.image_records import ImageRecord
+from portrayal.metrics.harms.parsed_captions import Parsed
+from portrayal.metrics.harms.rule import MeasurementCard
+from portrayal.metrics.harms.setup import STAGE_NAMES, HarmSettings
 from portrayal.results import TOO_FEW
 
-NO_REFERENCES = "the study has no captions of people (references)"
+NO_REFERENCES = "the study has no human captions (references)"
 NO_OBJECTS = "the study has no labels of objects"
 NO_GROUPS = "the study has no labels of the people shown (attributes)"
 
 
-_NOTHING: Mapping[str | None, float] = {}
+_NO_SHARES: Mapping[str | None, float] = {}
 
 
-class Found(NamedTuple):
-    """What a caption has: the items it counts for (None: in all), and why."""
+class CaptionMatch(NamedTuple):
+    """Why a caption counts: the items it counts for (None: in all), and the evidence detail."""
 
     items: frozenset[str | None]
     detail: Mapping[str, Any]
 
 
-class Measure(ABC):
-    """One measurement at one stage, for one speaker."""
+class HarmMeasurement(ABC):
+    """One measurement of one source at one stage."""
 
-    rule: ClassVar[Rule]
-    streams: ClassVar[bool] = True  # whether it is sums, which can be added up piece by piece
-    needs_senses: ClassVar[bool] = False  # whether it must know how often people mention what
+    card: ClassVar[MeasurementCard]
+    additive: ClassVar[bool] = True  # whether counts of parts of a study can be added up
+    needs_senses: ClassVar[bool] = False  # whether it needs the number of images that mention each sense
     needs_vectors: ClassVar[bool] = False
 
-    def __init__(self, setup: Setup):
-        self.setup = setup
+    def __init__(self, settings: HarmSettings):
+        self.settings = settings
 
     def __getstate__(self) -> dict[str, Any]:
-        """Sent elsewhere without the word lists, which are large and the same everywhere."""
-        return {**self.__dict__, "setup": None}
+        """Pickled without the settings: word lists are large, and the receiving process has them."""
+        return {**self.__dict__, "settings": None}
 
-    def undefined(self) -> str | None:
-        """Why there can be no number, or None."""
-        if self.setup.stage not in self.rule.stages:
-            known = ", ".join(STAGE_NAMES[stage] for stage in self.rule.stages)
-            return f"it is about {known}, not {STAGE_NAMES[self.setup.stage]}"
-        return self.lacking()
+    def undefined_reason(self) -> str | None:
+        """Why the measurement is undefined at this stage of this study; None if it is defined."""
+        if self.settings.stage not in self.card.stages:
+            known = ", ".join(STAGE_NAMES[stage] for stage in self.card.stages)
+            return f"it is about {known}, not {STAGE_NAMES[self.settings.stage]}"
+        return self.missing_data()
 
-    def lacking(self) -> str | None:
-        """What the study lacks for it, or None."""
+    def missing_data(self) -> str | None:
+        """What the study lacks for the measurement; None if it lacks nothing."""
         return None
 
     @abstractmethod
-    def see(self, scene: Scene, said: Sequence[Telling], people: Sequence[Telling]) -> None:
-        """One image. `said` and `people` are captions one by one, or, where several count as one, that one."""
+    def add_image(self, record: ImageRecord, parsed: Sequence[Parsed], human: Sequence[Parsed]) -> None:
+        """Add one image.
+
+        Parameters
+        ----------
+        record
+            What the study holds about the image.
+        parsed
+            Captions of the source.
+        human
+            Human captions to compare with; with reference=any, several are merged into one.
+        """
 
     @abstractmethod
     def merge(self, other: Any) -> None:
-        """Add what the same measurement found in other images."""
+        """Add the counts of the same measurement over other images."""
 
     @abstractmethod
     def write(self, builder: ResultBuilder, source: str) -> None:
-        """The rows."""
+        """Add the rows of the results."""
 
-    def verdicts(
+    def write_headline(
         self,
         builder: ResultBuilder,
         source: str,
-        counted: int,
-        asked: int,
+        n_significant: int,
+        n_tested: int,
         evidence: pl.DataFrame,
         *,
         n: int,
         n_unit: str = "image",
         group: str | None = None,
     ) -> None:
-        """The headline of a measurement that asks of several things whether each holds: how many of them do."""
-        for unit, value in (("share", counted / asked), ("count", float(counted))):
+        """Add the headline of a measurement that tests several things: how many tests are significant."""
+        for unit, value in (("share", n_significant / n_tested), ("count", float(n_significant))):
             builder.add(
-                self.rule.term, value, system=source, group=group, n=n, n_unit=n_unit, unit=unit, support=TOO_FEW,
+                self.card.term, value, system=source, group=group, n=n, n_unit=n_unit, unit=unit, support=TOO_FEW,
                 evidence=evidence, in_brief=unit == "count",
             )  # fmt: skip
 
 
-class Counted(Measure):
-    """A measurement that counts captions, alone or held against people's captions."""
+class CaptionCountMeasurement(HarmMeasurement):
+    """A measurement that counts captions, by themselves or compared with human captions."""
 
-    held_against_people: ClassVar[bool] = False
-    nothing: ClassVar[str] = "no image has what it is about"
+    compares_with_human: ClassVar[bool] = False
+    empty_reason: ClassVar[str] = "the measurement applies to no image"
 
-    def __init__(self, setup: Setup):
-        super().__init__(setup)
-        self.tally = Tally(setup.evidence, setup.paired, frozenset(self.items()))
+    def __init__(self, settings: HarmSettings):
+        super().__init__(settings)
+        self.counts = CaptionCounts(settings.evidence, settings.paired, frozenset(self.items()))
 
-    def applies(self, scene: Scene) -> bool:  # noqa: ARG002
-        """Whether an image could count."""
+    def applies_to(self, record: ImageRecord) -> bool:  # noqa: ARG002
+        """Whether the measurement applies to an image."""
         return True
 
     @abstractmethod
-    def found(self, scene: Scene, said: Telling, people: Telling | None) -> Found | None:
-        """What one caption has, held against one of people's or all of them; None where it has nothing."""
+    def match(self, record: ImageRecord, parsed: Parsed, human: Parsed | None) -> CaptionMatch | None:
+        """Why one caption counts, compared with one human caption or with all of them; None if it does not count."""
 
     def items(self) -> Sequence[str]:
-        """The items that are told of in every study."""
-        return self.rule.items
+        """The items that have rows in every study."""
+        return self.card.items
 
-    def see(self, scene: Scene, said: Sequence[Telling], people: Sequence[Telling]) -> None:
-        if not said or not self.applies(scene):
+    def add_image(self, record: ImageRecord, parsed: Sequence[Parsed], human: Sequence[Parsed]) -> None:
+        if not parsed or not self.applies_to(record):
             return
-        if (self.held_against_people or self.setup.stage == "4-without-3") and not people:
+        if (self.compares_with_human or self.settings.stage == "4-without-3") and not human:
             return
-        against: Sequence[Telling | None] = people if self._compares else (None,)
-        if len(said) == 1 and len(against) == 1:  # the usual case, and a million times
-            only = self.found(scene, said[0], against[0])
-            if only is None:
-                self.note(scene, said, _NOTHING, ())
+        references: Sequence[Parsed | None] = human if self._compares else (None,)
+        if len(parsed) == 1 and len(references) == 1:  # a fast path for the most frequent case
+            match = self.match(record, parsed[0], references[0])
+            if match is None:
+                self.add_shares(record, parsed, _NO_SHARES, ())
             else:
-                captions = self._behind(scene, said[0], against[0], only)
-                self.note(scene, said, dict.fromkeys(only.items, 1.0), captions)
+                captions = self._counted_captions(record, parsed[0], references[0], match)
+                self.add_shares(record, parsed, dict.fromkeys(match.items, 1.0), captions)
             return
         shares: dict[str | None, float] = {}
-        behind: dict[str, Caption] = {}  # each caption once, whatever it is held against
-        weight = 1 / (len(said) * len(against))
-        for one, other in product(said, against):
-            found = self.found(scene, one, other)
-            if found is None:
+        counted: dict[str, CountedCaption] = {}  # each caption once, with the items of all comparisons
+        weight = 1 / (len(parsed) * len(references))
+        for caption_parsed, reference in product(parsed, references):
+            match = self.match(record, caption_parsed, reference)
+            if match is None:
                 continue
-            for item in found.items:
+            for item in match.items:
                 shares[item] = shares.get(item, 0.0) + weight
-            for caption, items, detail in self._behind(scene, one, other, found):
-                known = behind.get(caption)
-                behind[caption] = (caption, items if known is None else items | known[1], detail)
-        self.note(
-            scene, said, {item: min(share, 1.0) for item, share in shares.items()}, list(behind.values())
+            for caption, items, detail in self._counted_captions(record, caption_parsed, reference, match):
+                known = counted.get(caption)
+                counted[caption] = (caption, items if known is None else items | known[1], detail)
+        self.add_shares(
+            record, parsed, {item: min(share, 1.0) for item, share in shares.items()}, list(counted.values())
         )
 
-    def note(
+    def add_shares(
         self,
-        scene: Scene,
-        said: Sequence[Telling],  # noqa: ARG002
+        record: ImageRecord,
+        parsed: Sequence[Parsed],  # noqa: ARG002
         shares: Mapping[str | None, float],
-        captions: Iterable[Caption],
+        captions: Iterable[CountedCaption],
     ) -> None:
-        """What was found in the captions of an image."""
-        self.tally.count(scene, shares, captions)
+        """Add the shares of an image's captions that count for each item, with the captions."""
+        self.counts.add(record, shares, captions)
 
     @property
     def _compares(self) -> bool:
-        return self.held_against_people or self.setup.stage == "4-without-3"
+        return self.compares_with_human or self.settings.stage == "4-without-3"
 
-    def _behind(self, scene: Scene, said: Telling, people: Telling | None, found: Found) -> Iterator[Caption]:
-        """The captions to show: where several count as one, those of them that have it, else all."""
-        if len(said.parts) == 1:
-            yield said.parts[0].caption, found.items, found.detail
+    def _counted_captions(
+        self, record: ImageRecord, parsed: Parsed, human: Parsed | None, match: CaptionMatch
+    ) -> Iterator[CountedCaption]:
+        """Yield the captions for the evidence: of merged captions, those that count by themselves, else all."""
+        if len(parsed.parts) == 1:
+            yield parsed.parts[0].caption, match.items, match.detail
             return
-        having = [(part, self.found(scene, part, people)) for part in said.parts]
-        telling = [(part, one) for part, one in having if one is not None and found.items & one.items]
-        for part, one in telling or [(part, found) for part in said.parts]:
-            yield part.caption, one.items, one.detail
+        matches = [(part, self.match(record, part, human)) for part in parsed.parts]
+        counting = [(part, own) for part, own in matches if own is not None and match.items & own.items]
+        for part, own in counting or [(part, match) for part in parsed.parts]:
+            yield part.caption, own.items, own.detail
 
     def merge(self, other: Any) -> None:
-        self.tally.merge(other.tally)
+        self.counts.merge(other.counts)
 
     def write(self, builder: ResultBuilder, source: str) -> None:
-        self.tally.write(
-            builder, self.rule.term, source, items=self.items(), seed=self.setup.seed, n_resamples=self.setup.n_resamples,
-            top=self.setup.top, nothing=self.nothing,
+        self.counts.write(
+            builder, self.card.term, source, items=self.items(), seed=self.settings.seed,
+            n_resamples=self.settings.n_resamples, top=self.settings.top, empty_reason=self.empty_reason,
         )  # fmt: skip
 
 
-class CountedOfPeople(Counted):
-    """Also tells a share of the images of which the captions mention somebody: who is left out cannot be insulted.
+class CaptionCountAmongMentions(CaptionCountMeasurement):
+    """Also reports the share among images whose captions mention a person: a caption without people cannot demean any.
 
-    `among` says which item that is, and the item it is the share of.
+    `mention_item` is the name of that item, and the item whose share it is (None: in all).
     """
 
-    among: ClassVar[tuple[str, str | None]]
+    mention_item: ClassVar[tuple[str, str | None]]
 
-    def __init__(self, setup: Setup):
-        super().__init__(setup)
-        self.mentioning = Tally(setup.evidence, paired=False, split=frozenset(self.among[:1]))
+    def __init__(self, settings: HarmSettings):
+        super().__init__(settings)
+        self.mention_counts = CaptionCounts(
+            settings.evidence, paired=False, items_by_group=frozenset(self.mention_item[:1])
+        )
 
-    def note(
+    def add_shares(
         self,
-        scene: Scene,
-        said: Sequence[Telling],
+        record: ImageRecord,
+        parsed: Sequence[Parsed],
         shares: Mapping[str | None, float],
-        captions: Iterable[Caption],
+        captions: Iterable[CountedCaption],
     ) -> None:
         captions = tuple(captions)
-        super().note(scene, said, shares, captions)
-        mentions = sum(one.person is not None for one in said) / len(said)
+        super().add_shares(record, parsed, shares, captions)
+        mentions = sum(caption.person is not None for caption in parsed) / len(parsed)
         if mentions:
-            name, item = self.among
+            name, item = self.mention_item
             share = min(shares.get(item, 0.0) / mentions, 1.0)
-            behind = [(caption, frozenset((name,)), why) for caption, items, why in captions if item in items]
-            self.mentioning.count(scene, {name: share} if share else _NOTHING, behind)
+            counted = [
+                (caption, frozenset((name,)), detail) for caption, items, detail in captions if item in items
+            ]
+            self.mention_counts.add(record, {name: share} if share else _NO_SHARES, counted)
 
     def merge(self, other: Any) -> None:
         super().merge(other)
-        self.mentioning.merge(other.mentioning)
+        self.mention_counts.merge(other.mention_counts)
 
     def write(self, builder: ResultBuilder, source: str) -> None:
         super().write(builder, source)
-        if self.mentioning.trials:
-            self.mentioning.write(
-                builder, self.rule.term, source, items=self.among[:1], seed=self.setup.seed, n_resamples=self.setup.n_resamples,
-                nothing=self.nothing, whole=False,
+        if self.mention_counts.n_images:
+            self.mention_counts.write(
+                builder, self.card.term, source, items=self.mention_item[:1], seed=self.settings.seed,
+                n_resamples=self.settings.n_resamples, empty_reason=self.empty_reason, overall=False,
             )  # fmt: skip
-        elif self.tally.trials:
+        elif self.counts.n_images:
             reason = "no caption mentions anybody"
-            builder.add(self.rule.term, None, system=source, item=self.among[0], n=0, reason=reason)
+            builder.add(self.card.term, None, system=source, item=self.mention_item[0], n=0, reason=reason)

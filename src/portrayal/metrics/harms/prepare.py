@@ -1,4 +1,4 @@
-"""The options of a call turned into what its measurements need."""
+"""Turn the options of a call into the settings that its measurements share."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from portrayal.lexicon.harms import (
 )
 from portrayal.lexicon.identity import identity_words
 from portrayal.metrics.harms.appearance import read_appearance
-from portrayal.metrics.harms.counts import ALL, PAIRED
-from portrayal.metrics.harms.measurement import Measure
-from portrayal.metrics.harms.parsed_captions import Lists
+from portrayal.metrics.harms.counts import KEEP_ALL, MAX_PAIRED_IMAGES
+from portrayal.metrics.harms.measurement import HarmMeasurement
+from portrayal.metrics.harms.parsed_captions import WordLists
 from portrayal.metrics.harms.reification import NAMED
-from portrayal.metrics.harms.setup import Reference, Setup, Stage, Truth
+from portrayal.metrics.harms.setup import HarmSettings, Reference, Stage, Truth
 from portrayal.metrics.harms.survey import Survey
-from portrayal.metrics.shared.language_scores.models import LEARNT, word_vectors
+from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES, word_vectors
 from portrayal.metrics.shared.mentions import choose_lexicon, object_finder
-from portrayal.models.entity_pipeline import Entity, entity_pipeline
+from portrayal.models.entity_pipeline import Entity, load_entity_pipeline
 from portrayal.models.word_vectors import WordVectors
 from portrayal.study import Study
 
-WORDS = "words"  # entities by a gazetteer and rules, not by a model
+WORD_LISTS = "words"  # find entities by a gazetteer and rules, not by a model
 
 
 @dataclass(frozen=True)
-class Asked:
+class HarmOptions:
     """The options of one call at one stage."""
 
     attribute: str
@@ -60,88 +60,99 @@ class Asked:
     show_words: bool
     stage: Stage = "4"
 
-    def at(self, stage: Stage) -> Asked:
+    def at_stage(self, stage: Stage) -> HarmOptions:
         return replace(self, stage=stage)
 
 
-def prepare(asked: Asked, survey: Survey, chosen: Sequence[type[Measure]]) -> tuple[Setup, dict[str, Any]]:
-    """What measurements need, as far as it does not depend on captions, and the settings that say what it was."""
+def prepare(
+    options: HarmOptions, survey: Survey, selected: Sequence[type[HarmMeasurement]]
+) -> tuple[HarmSettings, dict[str, Any]]:
+    """The settings of the measurements, without what depends on captions; and the settings that rows record."""
     labels = tuple(sorted(survey.labels))
-    own = asked.identity or asked.demeaning or asked.synonyms
-    lists = _lists(asked, labels) if own else _shipped_lists(labels)
-    pairs = in_context(asked.in_context)
-    named = choose_lexicon(asked.lexicon, asked.attribute) if asked.by == NAMED else None
-    setup = Setup(
-        stage=asked.stage, truth=asked.truth, reference=asked.reference, attribute=asked.attribute,
-        groups=tuple(sorted(survey.groups.get(asked.attribute, ()))), described=survey.described,
-        labelled=survey.labelled, lists=lists,
-        labels=labels, pairs=pairs, framing=framing_words(), not_imageable=not_imageable(),
+    custom = options.identity or options.demeaning or options.synonyms
+    word_lists = _load_word_lists(options, labels) if custom else _shipped_word_lists(labels)
+    pairs = in_context(options.in_context)
+    lexicon = choose_lexicon(options.lexicon, options.attribute) if options.by == NAMED else None
+    settings = HarmSettings(
+        stage=options.stage, truth=options.truth, reference=options.reference, attribute=options.attribute,
+        groups=tuple(sorted(survey.groups.get(options.attribute, ()))),
+        images_with_references=survey.images_with_references, images_with_labels=survey.images_with_labels,
+        word_lists=word_lists,
+        labels=labels, pairs=pairs, framing_words=framing_words(), not_imageable=not_imageable(),
         taxonomy=taxonomy(), vectors=None,
-        common=survey.common() if any(kind.needs_senses for kind in chosen) else frozenset(),
-        appearance=None if asked.appearance is None else read_appearance(Path(asked.appearance)), by=asked.by,
-        lexicon=named, threshold=asked.threshold, seed=asked.seed, n_resamples=asked.n_resamples, top=asked.top,
-        evidence=asked.evidence or ALL, show_words=asked.show_words, paired=survey.images <= PAIRED,
+        common_senses=survey.common_senses() if any(kind.needs_senses for kind in selected) else frozenset(),
+        appearance=None if options.appearance is None else read_appearance(Path(options.appearance)), by=options.by,
+        lexicon=lexicon, threshold=options.threshold, seed=options.seed, n_resamples=options.n_resamples,
+        top=options.top, evidence=options.evidence or KEEP_ALL, show_words=options.show_words,
+        paired=survey.images <= MAX_PAIRED_IMAGES,
     )  # fmt: skip
-    by_model = asked.entities != WORDS
-    settings = {
-        "stage": asked.stage, "reference": asked.reference, "truth": asked.truth,
-        "entities": entity_pipeline(asked.entities).label if by_model else WORDS,
-        "identity": _short(lists.identity.label, asked.identity), "demeaning": lists.demeaning.label,
-        "in_context": pairs.label,
-        "objects": survey.source, "synonyms": lists.synonyms, "threshold": asked.threshold, "vectors": asked.vectors,
-        "by": asked.by, "lexicon": None if named is None else named.label,
-        "appearance": None if asked.appearance is None else Path(asked.appearance).name,
+    by_model = options.entities != WORD_LISTS
+    row_settings = {
+        "stage": options.stage, "reference": options.reference, "truth": options.truth,
+        "entities": load_entity_pipeline(options.entities).label if by_model else WORD_LISTS,
+        "identity": _identity_label(word_lists.identity.label, options.identity),
+        "demeaning": word_lists.demeaning.label, "in_context": pairs.label, "objects": survey.label_source,
+        "synonyms": word_lists.synonyms, "threshold": options.threshold, "vectors": options.vectors,
+        "by": options.by, "lexicon": None if lexicon is None else lexicon.label,
+        "appearance": None if options.appearance is None else Path(options.appearance).name,
     }  # fmt: skip
-    return setup, settings
+    return settings, row_settings
 
 
-def _lists(asked: Asked, labels: tuple[str, ...]) -> Lists:
-    finder, synonyms = object_finder(labels, asked.synonyms) if labels else (None, None)
-    return Lists(
-        identity_words(asked.identity), entity_names(), demeaning_words(asked.demeaning), adjectives_as_nouns(), finder,
-        synonyms,
+def _load_word_lists(options: HarmOptions, labels: tuple[str, ...]) -> WordLists:
+    finder, synonyms = object_finder(labels, options.synonyms) if labels else (None, None)
+    return WordLists(
+        identity_words(options.identity), entity_names(), demeaning_words(options.demeaning), adjectives_as_nouns(),
+        finder, synonyms,
     )  # fmt: skip
 
 
-@lru_cache(
-    maxsize=2
-)  # with the captions that were read: attributes and speakers of one study ask for the same ones
-def _shipped_lists(labels: tuple[str, ...]) -> Lists:
+# Cached with the captions they parsed: the attributes and sources of one study share them.
+@lru_cache(maxsize=2)
+def _shipped_word_lists(labels: tuple[str, ...]) -> WordLists:
     finder, synonyms = object_finder(labels, None) if labels else (None, None)
-    return Lists(identity_words(), entity_names(), demeaning_words(), adjectives_as_nouns(), finder, synonyms)
+    return WordLists(
+        identity_words(), entity_names(), demeaning_words(), adjectives_as_nouns(), finder, synonyms
+    )
 
 
-def with_study(setup: Setup, asked: Asked, study: Study, chosen: Sequence[type[Measure]]) -> Setup:
-    """What depends on captions: entities that a model finds in them, and vectors of their words."""
-    if asked.entities != WORDS:
-        setup = replace(setup, lists=setup.lists.seeing(_entities(study, asked.entities)))
-    if any(kind.needs_vectors for kind in chosen) and len(setup.groups) > 1:
-        return replace(setup, vectors=_vectors(study, asked.vectors))
-    return setup
+def with_study_data(
+    settings: HarmSettings, options: HarmOptions, study: Study, selected: Sequence[type[HarmMeasurement]]
+) -> HarmSettings:
+    """The settings with what depends on captions: entities that a model detects, and word vectors."""
+    if options.entities != WORD_LISTS:
+        detected_entities = _detect_entities(study, options.entities)
+        settings = replace(settings, word_lists=settings.word_lists.with_entities(detected_entities))
+    if any(kind.needs_vectors for kind in selected) and len(settings.groups) > 1:
+        return replace(settings, vectors=_load_vectors(study, options.vectors))
+    return settings
 
 
-def _entities(study: Study, name: str) -> Mapping[str, tuple[Entity, ...]]:
+def _detect_entities(study: Study, name: str) -> Mapping[str, tuple[Entity, ...]]:
     frames = (study.captions, study.references)
     captions = list(dict.fromkeys(caption for frame in frames for caption in frame["caption"]))
-    return dict(zip(captions, entity_pipeline(name).find(captions), strict=True))
+    return dict(zip(captions, load_entity_pipeline(name).find_entities(captions), strict=True))
 
 
-def _vectors(study: Study, name: str) -> WordVectors | None:
-    """None where they should be learnt from people's captions, and there are none: the taxonomy's own words remain."""
-    if name == LEARNT and not study.references.height:
+def _load_vectors(study: Study, name: str) -> WordVectors | None:
+    """The word vectors; None if they are to be trained on human captions and there are none.
+
+    Without vectors only the words of the taxonomy have a category.
+    """
+    if name == FROM_REFERENCES and not study.references.height:
         return None
-    return word_vectors(study, name, () if name == LEARNT else _words(study))
+    return word_vectors(study, name, () if name == FROM_REFERENCES else _vocabulary(study))
 
 
-def _words(study: Study) -> Collection[str]:
+def _vocabulary(study: Study) -> Collection[str]:
     frames = (study.captions, study.references)
-    said = {word for frame in frames for caption in frame["caption"] for word in tokenize(caption)}
-    known = taxonomy()
-    listed = (*known.objects, *known.attributes, *known.relations)
-    return said | {word for name in listed for word in name.split()}
+    words = {word for frame in frames for caption in frame["caption"] for word in tokenize(caption)}
+    categories = taxonomy()
+    names = (*categories.objects, *categories.attributes, *categories.relations)
+    return words | {word for name in names for word in name.split()}
 
 
-def _short(label: str, own: Sequence[str]) -> str:
-    """The lists of all axes in one word, by what they hold; a user's own are named."""
-    named = [Path(name).name for name in own]
-    return "@".join(["+".join(["shipped", *named]), hashlib.sha256(label.encode()).hexdigest()[:8]])
+def _identity_label(label: str, files: Sequence[str]) -> str:
+    """One name for the word lists of all axes: `shipped`, the names of the user's files, and a digest of the words."""
+    names = [Path(file).name for file in files]
+    return "@".join(["+".join(["shipped", *names]), hashlib.sha256(label.encode()).hexdigest()[:8]])

@@ -1,14 +1,14 @@
-"""The card of one measurement of harm: what it counts, and whose rule that is."""
+"""The card of one measurement of harm: what it counts, and what of it is published."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from portrayal.metrics.base.card import Part, Term
+from portrayal.metrics.base.card import Term, TermRule
 
 
 @dataclass(frozen=True)
-class Rule:
+class MeasurementCard:
     """What one measurement counts. `published` is what the paper says, `reconstructed` what it leaves open."""
 
     harm: str
@@ -20,10 +20,9 @@ class Rule:
     stages: tuple[str, ...]  # at which it is defined
     better: str | None = "lower"
     caveats: tuple[str, ...] = ()
-    items: tuple[str, ...] = ()  # items that it always tells of
-    verdicts: bool = (
-        False  # whether its headline counts tests that pass, as more do where there are more images
-    )
+    items: tuple[str, ...] = ()  # items that have rows in every study
+    # Whether the headline counts significant tests. More images make more tests significant.
+    counts_tests: bool = False
 
     @property
     def term(self) -> str:
@@ -31,11 +30,11 @@ class Rule:
 
     def as_term(self) -> Term:
         return Term(
-            self.term, self.question, "share", self.better, items=self.items, depends_on_n=self.verdicts
+            self.term, self.question, "share", self.better, items=self.items, depends_on_n=self.counts_tests
         )
 
-    def as_part(self) -> Part:
-        return Part(
+    def as_rule(self) -> TermRule:
+        return TermRule(
             self.term,
             self.rule,
             (f"Published: {self.published}", f"Reconstructed: {self.reconstructed}"),

@@ -1,4 +1,4 @@
-"""What the measurements of one call share: the stage, what is held against what, the word lists, the study's limits."""
+"""Settings that all measurements of one call share: the stage, the comparison, the word lists, facts of the study."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.lexicon import Finder, Lexicon
-from portrayal.lexicon.harms import NotImageable, Pair, Taxonomy
-from portrayal.metrics.harms.parsed_captions import Lists
+from portrayal.lexicon import Lexicon, MentionFinder
+from portrayal.lexicon.harms import HarmfulPair, NotImageableWords, Taxonomy
+from portrayal.metrics.harms.parsed_captions import WordLists
 from portrayal.models.word_vectors import WordVectors
 
 Stage = Literal["1", "3", "4", "4-without-3"]
@@ -20,42 +20,43 @@ STAGES: tuple[Stage, ...] = ("1", "3", "4", "4-without-3")
 Truth = Literal["1", "3"]
 Reference = Literal["any", "each"]
 STAGE_NAMES = {
-    "1": "people's labels",
-    "3": "people's captions",
-    "4": "systems' captions",
-    "4-without-3": "systems' captions where people's say nothing of the kind",
+    "1": "human labels",
+    "3": "human captions",
+    "4": "captions of systems",
+    "4-without-3": "captions of systems where human captions say nothing of the kind",
 }
 
 
 @dataclass(frozen=True)
 class Appearance:
-    """How people look, as a table has it: a number per image and physical attribute, nan where it is unknown."""
+    """A table of physical attributes: one number for each image and attribute, nan where it is unknown."""
 
     names: tuple[str, ...]
     rows: Mapping[str, NDArray[np.float64]]  # image -> a number per attribute
 
 
 @dataclass(frozen=True)
-class Setup:
-    """One stage of one call."""
+class HarmSettings:
+    """The settings of one stage of one call."""
 
     stage: Stage
     truth: Truth | None
     reference: Reference
     attribute: str
-    groups: tuple[str, ...]  # that the study labels
-    described: int  # images with captions of people
-    labelled: int  # images with labels of objects
-    lists: Lists
-    labels: tuple[str, ...]  # every label of an object in the study
-    pairs: Sequence[Pair]
-    framing: frozenset[str]
-    not_imageable: NotImageable
+    groups: tuple[str, ...]  # labelled in the study
+    images_with_references: int
+    images_with_labels: int  # of objects
+    word_lists: WordLists
+    labels: tuple[str, ...]  # all object labels of the study
+    pairs: Sequence[HarmfulPair]
+    framing_words: frozenset[str]
+    not_imageable: NotImageableWords
     taxonomy: Taxonomy
     vectors: WordVectors | None
-    common: frozenset[int]  # senses that people name in so many images that leaving them out is no erasure
+    # Senses that human captions name in so many images that leaving them out is no erasure.
+    common_senses: frozenset[int]
     appearance: Appearance | None
-    by: str  # whether groups are those labelled or those named, for reification
+    by: str  # groups of reification: "labelled", or "named" in captions
     lexicon: Lexicon | None
     threshold: float
     seed: int
@@ -63,29 +64,31 @@ class Setup:
     top: int
     evidence: int
     show_words: bool
-    paired: bool  # whether draws are kept, so that two audits can be compared in pairs
+    paired: bool  # whether bootstrap resamples are kept, so that two audits can be compared in pairs
 
     @property
     def has_references(self) -> bool:
-        return self.described > 0
+        return self.images_with_references > 0
 
     @property
     def has_objects(self) -> bool:
-        return self.labelled > 0
+        return self.images_with_labels > 0
 
-    def named(self, caption: str) -> tuple[str, ...]:
-        """The groups of the attribute that a caption names."""
+    def groups_named(self, caption: str) -> tuple[str, ...]:
+        """The groups of the attribute that a caption names, by the lexicon."""
         return () if self.lexicon is None else _finder(self.lexicon).groups(caption)
 
     @property
-    def against(self) -> Truth:
-        """What captions are held against, where a measurement can take either: people's captions, unless these are
-        what is held against something, or it was asked for."""
+    def compared_with(self) -> Truth:
+        """What captions are compared with where both are possible: human captions ("3") or human labels ("1").
+
+        At stage 3 human captions are themselves compared with labels; else `truth` decides, by default "3".
+        """
         if self.stage == "3":
             return "1"
         return self.truth or "3"
 
 
 @cache
-def _finder(lexicon: Lexicon) -> Finder:
-    return Finder(lexicon)
+def _finder(lexicon: Lexicon) -> MentionFinder:
+    return MentionFinder(lexicon)

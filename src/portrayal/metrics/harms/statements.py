@@ -1,4 +1,4 @@
-"""What a page says of harms. A finding is what the lab has shown to follow a planted fault; the rest is observed."""
+"""Statements of a report about harms. A finding follows a fault that the lab planted; all others are observations."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from portrayal.metrics.base.card import Term
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 
 _STAGE = {"stage": "4"}
-_MENTIONING = "where somebody is mentioned"
-_OF_CAPTIONS = (
-    "captions"  # how the meaning of a share of captions begins; others are shares of words or objects
-)
-_LOOK = "the rule finds more than harm: look at the captions"
+_WHERE_MENTIONED = "where somebody is mentioned"
+# The meaning of a share of captions begins with it; other terms are shares of words or objects.
+_CAPTION_SHARE = "captions"
+_CAVEAT = "the rule finds more than harm: look at the captions"
 
 
-def _pair(term: str, item: str | None, does: str, of: str) -> tuple[Statement, Statement]:
-    """The same harm between groups, and against human captions."""
+def _compared_statements(term: str, item: str | None, does: str, of: str) -> tuple[Statement, Statement]:
+    """Statements that compare a term between groups, and with human captions."""
     return (
         Statement(
             term,
@@ -42,25 +41,30 @@ def _pair(term: str, item: str | None, does: str, of: str) -> tuple[Statement, S
     )
 
 
-_FOLLOWS_A_FAULT = (
-    *_pair(
+_VALIDATED = (
+    *_compared_statements(
         "demeaning.people-not-mentioned",
         None,
         "leaves people out",
         "share of images with a person of whom captions say nothing",
     ),
-    *_pair("demeaning.words", _MENTIONING, "uses demeaning words", "share of captions that mention somebody"),
+    *_compared_statements(
+        "demeaning.words",
+        _WHERE_MENTIONED,
+        "uses demeaning words",
+        "share of captions that mention somebody",
+    ),
 )
-# erasure.ignoring is 0 of human captions by how it is counted, so it has nothing to be compared with.
-_LEFT_OUT = {*(statement.term for statement in _FOLLOWS_A_FAULT), "erasure.ignoring"}
+# By its definition erasure.ignoring is 0 in human captions, so it cannot be compared with them.
+_EXCLUDED_TERMS = {*(statement.term for statement in _VALIDATED), "erasure.ignoring"}
 
 
 def statements(terms: Iterable[Term]) -> tuple[Statement, ...]:
-    """Of every term: the findings first, then what is merely more frequent than in human captions."""
+    """The findings, then an observation for each other term: more frequent than in human captions."""
     observed = (
-        term for term in terms if term.name not in _LEFT_OUT and term.meaning.startswith(_OF_CAPTIONS)
+        term for term in terms if term.name not in _EXCLUDED_TERMS and term.meaning.startswith(_CAPTION_SHARE)
     )
-    return (*_FOLLOWS_A_FAULT, *map(_observed, observed))
+    return (*_VALIDATED, *map(_observed, observed))
 
 
 def _observed(term: Term) -> Statement:
@@ -72,6 +76,6 @@ def _observed(term: Term) -> Statement:
         f"{meaning} are more frequent in {{system}} than in human captions",
         f"Less often in captions of {{system}} than in human captions: {meaning}",
         findings=(),
-        note=_LOOK,
+        note=_CAVEAT,
         settings=_STAGE,
     )

@@ -1,7 +1,7 @@
-"""Counting a study part by part: memory for one part, however many there are, and the same numbers.
+"""Count a study part by part: the same numbers, with memory for one part at a time.
 
-Measurements that are sums can be made so. Those that need every image at once (regressions, and what is dealt anew to
-find out what chance does) cannot, and say so.
+Only additive measurements can be counted so. Measurements that need all images at once (regressions, permutation tests)
+are undefined, with that reason.
 """
 
 from __future__ import annotations
@@ -17,91 +17,91 @@ from numpy.typing import NDArray
 
 from portrayal.engine import Progress, Task, executor_for, run_tasks
 from portrayal.errors import PortrayalError, find_name
-from portrayal.metrics.harms.counting import count_scenes, speakers_of
-from portrayal.metrics.harms.measurement import Measure
-from portrayal.metrics.harms.prepare import WORDS, Asked, prepare, with_study
+from portrayal.metrics.harms.counting import count_images, sources_of
+from portrayal.metrics.harms.measurement import HarmMeasurement
+from portrayal.metrics.harms.prepare import WORD_LISTS, HarmOptions, prepare, with_study_data
 from portrayal.metrics.harms.setup import Stage
 from portrayal.metrics.harms.survey import Survey
 from portrayal.results import HUMAN
 from portrayal.study import Study, count_parts, read_part
 
-NOT_IN_PARTS = "it needs all images at once: measure the study as a whole, without stream"
+NEEDS_ALL_IMAGES = "it needs all images at once: measure the study as a whole, without stream"
 
 
 def survey_part(
     _: Any, path: str, part: int, senses: bool, attribute: str
 ) -> tuple[Survey, NDArray[np.uint64]]:
-    """What a part holds, and its images as numbers: an image must not be in two parts."""
+    """The survey of a part, and hashes of its image ids, by which an image in two parts is found."""
     study = read_part(path, part)
     names = study.captions["image_id"].unique().to_list()
-    numbers = [int.from_bytes(hashlib.blake2b(n.encode(), digest_size=8).digest(), "little") for n in names]
-    return Survey.of(study, senses, attribute), np.array(numbers, dtype=np.uint64)
+    hashes = [int.from_bytes(hashlib.blake2b(n.encode(), digest_size=8).digest(), "little") for n in names]
+    return Survey.of(study, senses, attribute), np.array(hashes, dtype=np.uint64)
 
 
 def count_part(
     _: Any,
     path: str,
     part: int,
-    asked: Asked,
+    options: HarmOptions,
     survey: Survey,
-    chosen: Sequence[type[Measure]],
+    selected: Sequence[type[HarmMeasurement]],
     sources: Sequence[str],
-) -> dict[str, list[Measure]]:
+) -> dict[str, list[HarmMeasurement]]:
     """The measurements of one part."""
     study: Study = read_part(path, part)
-    setup, _settings = prepare(asked, survey, chosen)
-    here = [source for source in sources if source in study.sources]
-    return count_scenes(study, with_study(setup, asked, study, chosen), chosen, here)
+    settings, _ = prepare(options, survey, selected)
+    present = [source for source in sources if source in study.sources]
+    return count_images(study, with_study_data(settings, options, study, selected), selected, present)
 
 
 def count_in_parts(
     path: Path,
-    asked: Asked,
+    options: HarmOptions,
     stages: Sequence[Stage],
-    chosen: Sequence[type[Measure]],
+    selected: Sequence[type[HarmMeasurement]],
     systems: Sequence[str] | None,
     workers: int,
     progress: Progress | None,
-) -> tuple[Survey, dict[Stage, dict[str, list[Measure]]]]:
-    """The measurements of a whole study, added up from its parts; the survey says what the study holds."""
+) -> tuple[Survey, dict[Stage, dict[str, list[HarmMeasurement]]]]:
+    """The survey of a whole study, and its measurements by stage and source, merged from those of its parts."""
     parts = count_parts(path)
-    place = executor_for(workers)
-    senses = any(kind.needs_senses for kind in chosen)
-    looks = [
+    executor = executor_for(workers)
+    senses = any(kind.needs_senses for kind in selected)
+    survey_tasks = [
         Task(f"survey {part}", f"reading part {part + 1}", survey_part,
-             {"path": str(path), "part": part, "senses": senses, "attribute": asked.attribute})
+             {"path": str(path), "part": part, "senses": senses, "attribute": options.attribute})
         for part in range(parts)
     ]  # fmt: skip
     survey = Survey()
-    seen: list[NDArray[np.uint64]] = []
-    for found, images in run_tasks(looks, None, executor=place, progress=progress):
-        survey.merge(found)
-        seen.append(images)
-    if len(np.unique(np.concatenate(seen))) < sum(len(images) for images in seen):
+    image_hashes: list[NDArray[np.uint64]] = []
+    for part_survey, images in run_tasks(survey_tasks, None, executor=executor, progress=progress):
+        survey.merge(part_survey)
+        image_hashes.append(images)
+    if len(np.unique(np.concatenate(image_hashes))) < sum(len(images) for images in image_hashes):
         raise PortrayalError(f"{path}: expected all captions of an image in one part, found an image in two.")
-    everybody = list(survey.systems)
+    all_systems = list(survey.systems)
     if systems is not None and not systems:
         raise PortrayalError("No system was named; name at least one of the study's systems.")
-    asked_for = dict.fromkeys(find_name("system", system, everybody) for system in systems or ())
-    voices = [*(asked_for or everybody), *([HUMAN] if survey.described else [])]
-    made: dict[Stage, dict[str, list[Measure]]] = {}
+    chosen_systems = dict.fromkeys(find_name("system", system, all_systems) for system in systems or ())
+    all_sources = [*(chosen_systems or all_systems), *([HUMAN] if survey.images_with_references else [])]
+    measurements: dict[Stage, dict[str, list[HarmMeasurement]]] = {}
     for stage in stages:
-        sources = speakers_of(stage, voices, survey)
+        sources = sources_of(stage, all_sources, survey)
         if not sources:
             continue
-        setup, _ = prepare(asked.at(stage), survey, chosen)
-        if asked.entities != WORDS:  # parts found entities by the model, each in its own captions
-            setup = replace(setup, lists=setup.lists.seeing({}))
+        settings, _ = prepare(options.at_stage(stage), survey, selected)
+        if options.entities != WORD_LISTS:  # each part detects the entities of its own captions
+            settings = replace(settings, word_lists=settings.word_lists.with_entities({}))
         tasks = [
             Task(f"count {stage} {part}", f"counting part {part + 1}", count_part,
-                 {"path": str(path), "part": part, "asked": asked.at(stage), "survey": survey, "chosen": chosen,
-                  "sources": sources})
+                 {"path": str(path), "part": part, "options": options.at_stage(stage), "survey": survey,
+                  "selected": selected, "sources": sources})
             for part in range(parts)
         ]  # fmt: skip
-        whole = {source: [kind(setup) for kind in chosen] for source in sources}
-        for counted in run_tasks(tasks, None, executor=place, progress=progress):
-            for source, measures in counted.items():
-                for mine, theirs in zip(whole[source], measures, strict=True):
-                    mine.merge(theirs)
-        made[stage] = whole
-    return survey, made
+        totals = {source: [kind(settings) for kind in selected] for source in sources}
+        for counted in run_tasks(tasks, None, executor=executor, progress=progress):
+            for source, part_measurements in counted.items():
+                for total, part_measurement in zip(totals[source], part_measurements, strict=True):
+                    total.merge(part_measurement)
+        measurements[stage] = totals
+    return survey, measurements

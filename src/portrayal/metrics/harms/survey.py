@@ -1,4 +1,4 @@
-"""What has to be known of a whole study before its first image is read; it can be added up part by part."""
+"""Facts of a whole study that measurements need before the first image. Surveys of parts can be merged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from portrayal.lexicon import tokenize
 from portrayal.lexicon.wordnet.grammar import content_words
-from portrayal.metrics.harms.erasure import COMMON
+from portrayal.metrics.harms.erasure import COMMON_SHARE
 from portrayal.metrics.harms.label_senses import label_senses
 from portrayal.metrics.shared.mentions import labelled_images, labelled_objects
 from portrayal.study import Study
@@ -19,22 +19,22 @@ from portrayal.study import Study
 
 @dataclass
 class Survey:
-    """Groups, labels and how often people mention what."""
+    """Groups, labels, and how many images each label and each mentioned sense is in."""
 
     systems: dict[str, None] = field(default_factory=dict)
     groups: dict[str, set[str]] = field(default_factory=dict)  # attribute -> its groups
-    images: int = 0  # that are captioned
-    described: int = 0  # images with captions of people
-    labelled: int = 0  # images with labels of objects
+    images: int = 0  # with captions of a system
+    images_with_references: int = 0
+    images_with_labels: int = 0  # of objects
     labels: Counter[str] = field(default_factory=Counter)  # label -> images
-    senses: Counter[int] = field(default_factory=Counter)  # sense -> images of which people mention it
-    sources: set[str] = field(default_factory=set)  # who labelled objects
+    senses: Counter[int] = field(default_factory=Counter)  # sense -> images whose human captions mention it
+    label_sources: set[str] = field(default_factory=set)  # who labelled objects
 
     @classmethod
     def of(cls, study: Study, senses: bool, attribute: str) -> Survey:
-        """`senses` are costly, and not always needed. `attribute` may be several combined."""
-        labelled, source = labelled_objects(study)
-        by_label = labelled.unique(["image_id", "label"]).group_by("label").len()
+        """Survey a study. Counting `senses` is slow; skip it where no measurement needs them."""
+        objects, source = labelled_objects(study)
+        by_label = objects.unique(["image_id", "label"]).group_by("label").len()
         return cls(
             systems=dict.fromkeys(study.systems),
             groups={
@@ -43,11 +43,11 @@ class Survey:
                 if study.has_attribute(name)
             },
             images=study.captions["image_id"].n_unique(),
-            described=study.references["image_id"].n_unique(),
-            labelled=len(labelled_images(study)),
+            images_with_references=study.references["image_id"].n_unique(),
+            images_with_labels=len(labelled_images(study)),
             labels=Counter(dict(by_label.iter_rows())),
-            senses=_senses(study) if senses else Counter(),
-            sources=set() if source is None else {source},
+            senses=_mentioned_senses(study) if senses else Counter(),
+            label_sources=set() if source is None else {source},
         )
 
     def merge(self, other: Survey) -> None:
@@ -55,33 +55,37 @@ class Survey:
         for attribute, groups in other.groups.items():
             self.groups.setdefault(attribute, set()).update(groups)
         self.images += other.images
-        self.described += other.described
-        self.labelled += other.labelled
+        self.images_with_references += other.images_with_references
+        self.images_with_labels += other.images_with_labels
         self.labels.update(other.labels)
         self.senses.update(other.senses)
-        self.sources |= other.sources
+        self.label_sources |= other.label_sources
 
     @property
-    def source(self) -> str | None:
-        return ", ".join(sorted(self.sources)) or None
+    def label_source(self) -> str | None:
+        return ", ".join(sorted(self.label_sources)) or None
 
-    def common(self) -> frozenset[int]:
-        """The senses that people mention, or label, in more than one image of a hundred."""
-        found = {sense for sense, images in self.senses.items() if images > COMMON * self.described}
+    def common_senses(self) -> frozenset[int]:
+        """The senses that humans mention or label in more than 1 % of images."""
+        common = {
+            sense
+            for sense, images in self.senses.items()
+            if images > COMMON_SHARE * self.images_with_references
+        }
         for label, images in self.labels.items():
-            if images > COMMON * self.labelled:
-                found |= label_senses(label).keys()
-        return frozenset(found)
+            if images > COMMON_SHARE * self.images_with_labels:
+                common |= label_senses(label).keys()
+        return frozenset(common)
 
 
-@lru_cache(maxsize=4)  # several attributes and speakers ask of one study
-def _senses(study: Study) -> Counter[int]:
+@lru_cache(maxsize=4)  # several attributes and sources share one study
+def _mentioned_senses(study: Study) -> Counter[int]:
     counts: Counter[int] = Counter()
     for captions in study.references.group_by("image_id").agg(pl.col("caption"))["caption"].to_list():
-        counts.update(_mentioned(captions))
+        counts.update(_image_senses(captions))
     return counts
 
 
-def _mentioned(captions: Sequence[str]) -> set[int]:
+def _image_senses(captions: Sequence[str]) -> set[int]:
     words = (word for caption in captions for word in content_words(tokenize(caption)))
-    return {word.synset for word in words if word.synset is not None and word.part in ("noun", "verb")}
+    return {word.synset for word in words if word.synset is not None and word.pos in ("noun", "verb")}

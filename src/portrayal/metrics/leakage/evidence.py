@@ -1,4 +1,4 @@
-"""The images behind leakage: the labels said of each, those that are true, and what an attacker guesses from them."""
+"""The images behind leakage: labels of the system, true labels, and what the attacker predicts from them."""
 
 from __future__ import annotations
 
@@ -12,66 +12,69 @@ import polars as pl
 from numpy.typing import NDArray
 
 from portrayal.metrics.leakage.label_noise import Array
-from portrayal.metrics.leakage.labels import Named
-from portrayal.metrics.shared.classifier.evaluation import Voice
+from portrayal.metrics.leakage.labels import SourceLabels
+from portrayal.metrics.shared.classifier.evaluation import SourceEvaluation
 
-FEW = 100  # images kept behind a number whose images stand behind another one in full
-SAID, TRUE, DEGRADED = "said", "true", "degraded"
+MAX_ROWS = 100  # images kept for a number whose images are kept in full for another number
+OUTPUTS, TRUE, NOISY = "outputs", "true", "noisy"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What can be told of each image; what an attacker made of it is worked out once."""
+class LabelEvidence:
+    """Evidence rows of images; predictions are collected once per evaluation."""
 
-    named: Named
+    source_labels: SourceLabels
     labels: tuple[str, ...]
     groups: tuple[str, ...]
-    _read: dict[int, tuple[Voice, Array, Array]] = field(default_factory=dict)
+    _by_evaluation: dict[int, tuple[SourceEvaluation, Array, Array]] = field(default_factory=dict)
 
-    def rows(self, places: NDArray[np.int64], voices: Mapping[str, Voice]) -> pl.DataFrame:
-        """A row for each caption of these images, or for each image. `voices`: what was guessed from which labels."""
-        made: list[tuple[str, str, str]] = []
-        for place in places.tolist():
+    def rows(self, indices: NDArray[np.int64], evaluations: Mapping[str, SourceEvaluation]) -> pl.DataFrame:
+        """Return a row for each caption of these images, or for each image; `evaluations` maps label names to
+        predictions.
+        """
+        records: list[tuple[str, str, str]] = []
+        for index in indices.tolist():
             detail: dict[str, Any] = {
-                "labelled": self.groups[self.named.group[place]],
-                SAID: self._listed(self.named.said[place]),
-                TRUE: self._listed(self.named.truth[place]),
+                "labelled": self.groups[self.source_labels.group[index]],
+                OUTPUTS: self._listed(self.source_labels.outputs[index]),
+                TRUE: self._listed(self.source_labels.truth[index]),
             }
-            for name, voice in voices.items():
-                detail |= self._guess(name, voice, place)
-            told = json.dumps(detail, ensure_ascii=False)
-            made += [
-                (self.named.images[place], caption, told) for caption in self.named.captions[place] or ("",)
+            for name, evaluation in evaluations.items():
+                detail |= self._prediction(name, evaluation, index)
+            detail_json = json.dumps(detail, ensure_ascii=False)
+            records += [
+                (self.source_labels.images[index], caption, detail_json)
+                for caption in self.source_labels.captions[index] or ("",)
             ]
         columns = ("image_id", "caption", "detail")
-        return pl.DataFrame(made, schema=dict.fromkeys(columns, pl.String), orient="row")
+        return pl.DataFrame(records, schema=dict.fromkeys(columns, pl.String), orient="row")
 
-    def _guess(self, name: str, voice: Voice, place: int) -> dict[str, Any]:
-        """The first repeat's guess, how sure it is, and how often it is right over all repeats."""
-        likely, right = self._of_images(voice)
-        guessed = int(likely[place].argmax())
-        after = "" if name == SAID else f" ({name})"
-        told: dict[str, Any] = {} if name != DEGRADED else {DEGRADED: list(voice.corpus.words[place])}
-        return told | {
-            f"guessed{after}": self.groups[guessed],
-            f"sure{after}": round(float(likely[place, guessed]), 3),
-            f"right{after}": round(float(right[place]), 3),
+    def _prediction(self, name: str, evaluation: SourceEvaluation, index: int) -> dict[str, Any]:
+        """Predicted group of the first repeat, its confidence, and the mean accuracy over repeats."""
+        proba, accuracy = self._by_image(evaluation)
+        predicted = int(proba[index].argmax())
+        suffix = "" if name == OUTPUTS else f" ({name})"
+        shown: dict[str, Any] = {} if name != NOISY else {NOISY: list(evaluation.corpus.words[index])}
+        return shown | {
+            f"predicted{suffix}": self.groups[predicted],
+            f"confidence{suffix}": round(float(proba[index, predicted]), 3),
+            f"accuracy{suffix}": round(float(accuracy[index]), 3),
         }
 
-    def _of_images(self, voice: Voice) -> tuple[Array, Array]:
-        if id(voice) not in self._read:
-            first = voice.guesses[0][0]
-            likely = np.empty_like(first.likely)
-            likely[first.test] = first.likely
-            right = np.zeros(len(likely))
-            for (one,) in voice.guesses:
-                right[one.test] += one.score / len(voice.guesses)
-            self._read[id(voice)] = (voice, likely, right)
-        return self._read[id(voice)][1:]
+    def _by_image(self, evaluation: SourceEvaluation) -> tuple[Array, Array]:
+        if id(evaluation) not in self._by_evaluation:
+            first = evaluation.predictions[0][0]
+            proba = np.empty_like(first.proba)
+            proba[first.test] = first.proba
+            accuracy = np.zeros(len(proba))
+            for (pred,) in evaluation.predictions:
+                accuracy[pred.test] += pred.score / len(evaluation.predictions)
+            self._by_evaluation[id(evaluation)] = (evaluation, proba, accuracy)
+        return self._by_evaluation[id(evaluation)][1:]
 
     def _listed(self, shares: Array) -> list[str]:
         """Labels, with their share where only some captions name them."""
         return [
-            self.labels[place] if shares[place] > 0.999 else f"{self.labels[place]} {shares[place]:.0%}"
-            for place in np.flatnonzero(shares)
+            self.labels[label] if shares[label] > 0.999 else f"{self.labels[label]} {shares[label]:.0%}"
+            for label in np.flatnonzero(shares)
         ]

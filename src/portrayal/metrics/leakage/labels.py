@@ -1,4 +1,4 @@
-"""The labels that a system gives to images, by its captions or as such, beside those that people gave."""
+"""Labels of a source, from its captions or given as such, with the human labels of the same images."""
 
 from __future__ import annotations
 
@@ -21,104 +21,108 @@ from portrayal.study.study import COMBINED
 
 
 @dataclass(frozen=True)
-class Named:
-    """What one system says of labelled images, in the order of their names, and what is there."""
+class SourceLabels:
+    """Labels that a source gives to labelled images, sorted by image name, and the true labels."""
 
     images: tuple[str, ...]
     group: NDArray[np.int64]  # of the person shown
-    captions: tuple[tuple[str, ...], ...]  # of each image; none where labels were not taken from captions
-    said: Array  # (images, labels): the share of an image's captions that name the label
+    captions: tuple[tuple[str, ...], ...]  # of each image; empty where labels do not come from captions
+    outputs: Array  # (images, labels): share of an image's captions that name the label
     truth: Array  # (images, labels): 0 or 1
 
     @cached_property
     def f1(self) -> float | None:
-        return _micro_f1(self.said, self.truth)
+        return _micro_f1(self.outputs, self.truth)
 
-    def lacking(self) -> str | None:
-        """Why there is nothing to measure, if so."""
+    def missing_reason(self) -> str | None:
+        """Why there is nothing to measure, or None."""
         if not self.images:
             return "no image with a label of its group has an output"
-        if not self.said.any():
+        if not self.outputs.any():
             return "none of the labels is named"
-        return None if self.truth.any() else "people labelled no object in these images"
+        return None if self.truth.any() else "humans labelled no object in these images"
 
 
 @dataclass(frozen=True)
-class Labels:
-    """Human labels of a study, but for people themselves: what is true."""
+class HumanLabels:
+    """Human labels of a study (the ground truth), without labels of people."""
 
     study: Study
-    group_of: Mapping[str, int]  # image -> group
+    group_of: Mapping[str, int]  # image -> index of the group
     names: tuple[str, ...]
-    annotated: frozenset[str]  # images that people labelled: what is in the others is not known
+    annotated_images: frozenset[str]  # images with human labels; labels of other images are unknown
 
     @classmethod
-    def of(cls, study: Study, group_of: Mapping[str, int], attribute: str) -> Labels:
-        """A label that is itself a word for a group ("old") would be the answer, so it is left out, as people are."""
+    def of(cls, study: Study, group_of: Mapping[str, int], attribute: str) -> HumanLabels:
+        """Collect human labels. A label that is a word for a group ("old") would be the answer and is left
+        out, as labels of people are.
+        """
         words = {
             word
             for lexicon in map(find_lexicon, attribute.split(COMBINED))
             if lexicon is not None
-            for some in lexicon.naming.values()
-            for word in some
+            for group_words in lexicon.naming_words.values()
+            for word in group_words
         }
-        seen = without_people(_objects(study, HUMAN))["label"]
-        found = {label for label in seen if label.lower() not in words}
-        names = tuple(sorted(found))
+        labels = without_people(_objects(study, HUMAN))["label"]
+        names_found = {label for label in labels if label.lower() not in words}
+        names = tuple(sorted(names_found))
         if not names:
-            raise Undefined("Leakage needs objects that people labelled, other than people.")
+            raise Undefined("Leakage needs objects labelled by humans, other than people.")
         return cls(study, group_of, names, labelled_images(study))
 
-    def of_captions(self, source: str, finder: ObjectFinder) -> Named:
-        """The labels that a speaker's captions name."""
-        told: dict[str, list[str]] = {}
-        spoken = self.study.spoken(source).sort("image_id", "sample")
-        for image, caption in spoken.select("image_id", "caption").iter_rows():
-            if image in self.group_of and image in self.annotated:
-                told.setdefault(image, []).append(caption)
-        found = {caption: finder.labels(caption) for captions in told.values() for caption in captions}
-        pairs = [
+    def from_captions(self, source: str, finder: ObjectFinder) -> SourceLabels:
+        """Return the labels named in a source's captions."""
+        captions_of: dict[str, list[str]] = {}
+        table = self.study.captions_of(source).sort("image_id", "sample")
+        for image, caption in table.select("image_id", "caption").iter_rows():
+            if image in self.group_of and image in self.annotated_images:
+                captions_of.setdefault(image, []).append(caption)
+        labels_of = {
+            caption: finder.labels(caption) for captions in captions_of.values() for caption in captions
+        }
+        label_shares = [
             (image, label, 1 / len(captions))
-            for image, captions in told.items()
+            for image, captions in captions_of.items()
             for caption in captions
-            for label in found[caption]
+            for label in labels_of[caption]
         ]
-        return self._named(sorted(told), told, pairs)
+        return self._source_labels(sorted(captions_of), captions_of, label_shares)
 
-    def of_source(self, source: str, confidence: float) -> Named:
-        """The labels that a model gives, surely enough; a label without a confidence is given."""
+    def from_source(self, source: str, confidence: float) -> SourceLabels:
+        """Return the labels of a model with enough confidence; a label without a confidence counts."""
         objects = _objects(self.study, source)
-        sure = objects.filter(pl.col("confidence").is_null() | (pl.col("confidence") >= confidence))
-        images = sorted(image for image in self.annotated if image in self.group_of)
-        pairs = [(i, o, 1.0) for i, o in sure.select("image_id", "label").unique().iter_rows()]
-        return self._named(images, {}, pairs)
+        confident = objects.filter(pl.col("confidence").is_null() | (pl.col("confidence") >= confidence))
+        images = sorted(image for image in self.annotated_images if image in self.group_of)
+        label_shares = [(i, o, 1.0) for i, o in confident.select("image_id", "label").unique().iter_rows()]
+        return self._source_labels(images, {}, label_shares)
 
-    def _named(
+    def _source_labels(
         self,
         images: Sequence[str],
-        told: Mapping[str, Sequence[str]],
-        pairs: Sequence[tuple[str, str, float]],
-    ) -> Named:
+        captions_of: Mapping[str, Sequence[str]],
+        label_shares: Sequence[tuple[str, str, float]],
+    ) -> SourceLabels:
         human = _objects(self.study, HUMAN).select("image_id", "label").unique()
-        return Named(
+        return SourceLabels(
             tuple(images),
             np.array([self.group_of[image] for image in images], dtype=np.int64),
-            tuple(tuple(told.get(image, ())) for image in images),
-            # Shares of a few captions are added up: rounded, so that equal ones are equal whatever the order was.
-            np.round(self._matrix(images, pairs), 9),
+            tuple(tuple(captions_of.get(image, ())) for image in images),
+            # Rounded, so that sums of the same shares are equal in any order.
+            np.round(self._matrix(images, label_shares), 9),
             self._matrix(images, [(image, label, 1.0) for image, label in human.iter_rows()]),
         )
 
-    def _matrix(self, images: Sequence[str], pairs: Sequence[tuple[str, str, float]]) -> Array:
-        row = {image: number for number, image in enumerate(images)}
-        column = {label: number for number, label in enumerate(self.names)}
-        made = np.zeros((len(images), len(self.names)))
-        known = [(row[i], column[o], share) for i, o, share in pairs if i in row and o in column]
-        if known:
-            rows, columns, shares = zip(*known, strict=True)
-            np.add.at(made, (np.array(rows), np.array(columns)), np.array(shares))
-        return made
+    def _matrix(self, images: Sequence[str], label_shares: Sequence[tuple[str, str, float]]) -> Array:
+        row = {image: index for index, image in enumerate(images)}
+        column = {label: index for index, label in enumerate(self.names)}
+        matrix = np.zeros((len(images), len(self.names)))
+        entries = [(row[i], column[o], share) for i, o, share in label_shares if i in row and o in column]
+        if entries:
+            rows, columns, shares = zip(*entries, strict=True)
+            np.add.at(matrix, (np.array(rows), np.array(columns)), np.array(shares))
+        return matrix
 
 
 def _objects(study: Study, source: str) -> pl.DataFrame:
-    return study.annotated.filter((pl.col("kind") == "object") & (pl.col("source") == source))
+    return study.annotations.filter((pl.col("kind") == "object") & (pl.col("source") == source))

@@ -1,4 +1,4 @@
-"""The rows of LIC: one system under one setup, its captions and people's, and every number that is made of them."""
+"""The measurements of LIC for one system under one configuration."""
 
 from __future__ import annotations
 
@@ -12,267 +12,331 @@ import polars as pl
 
 from portrayal.errors import Undefined
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.lic.settings import Setup
-from portrayal.metrics.shared.classifier.aggregation import Spread, difference
-from portrayal.metrics.shared.classifier.captions import REFERENCES, Reader
-from portrayal.metrics.shared.classifier.evaluation import ACCURACY, CALIBRATED, CONFIDENCE, Voice
-from portrayal.metrics.shared.classifier.evidence import repeated
-from portrayal.metrics.shared.classifier.protocol import Protocol, Readings
-from portrayal.metrics.shared.classifier.splits import unseen
+from portrayal.metrics.lic.settings import LicSettings
+from portrayal.metrics.shared.classifier.aggregation import RepeatedEstimate, difference
+from portrayal.metrics.shared.classifier.captions import REFERENCES, CorpusBuilder
+from portrayal.metrics.shared.classifier.evaluation import ACCURACY, CALIBRATED, CONFIDENCE, SourceEvaluation
+from portrayal.metrics.shared.classifier.evidence import repeated_captions
+from portrayal.metrics.shared.classifier.protocol import Corpora, Protocol
+from portrayal.metrics.shared.classifier.splits import not_in_training
 from portrayal.metrics.shared.classifier.word_attributions import caption_totals, word_attributions
-from portrayal.metrics.shared.classifier.word_contributions import Contribution, contributions
-from portrayal.models.text_classifiers.tasks import Task
+from portrayal.metrics.shared.classifier.word_contributions import WordContribution, word_contributions
+from portrayal.models.text_classifiers.tasks import ClassificationTask
 from portrayal.results import TOO_FEW
 from portrayal.stats import Estimate, benjamini_hochberg, resampler
 
-FEW_OF_WORD = 20  # captions kept behind a word
-_BESIDE_SCORE = {"lic_m_calibrated": CALIBRATED, "accuracy": ACCURACY, "confidence": CONFIDENCE}
+MAX_WORD_ROWS = 20  # captions kept for a word
+_OTHER_COLUMNS = {"lic_m_calibrated": CALIBRATED, "accuracy": ACCURACY, "confidence": CONFIDENCE}
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """The system and people on the images that people described often enough, and what that leaves out."""
+class _PairedCorpora:
+    """Corpora of the system and of humans on the images with enough human captions, and a note on what is
+    left out.
+    """
 
-    system: Readings
-    people: Readings
+    system: Corpora
+    human: Corpora
     note: str | None
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """One system under one setup, and where its rows go."""
+class LicMeasurements:
+    """One system under one configuration, and the builder that collects its rows."""
 
     builder: ResultBuilder
     system: str
-    setup: Setup
-    reader: Reader
+    settings: LicSettings
+    corpus_builder: CorpusBuilder
     groups: tuple[str, ...]
     seed: int
     n_resamples: int
 
     @cached_property
     def _protocol(self) -> Protocol:
-        return self.setup.protocol(len(self.groups))
+        return self.settings.protocol(len(self.groups))
 
     @cached_property
-    def _own(self) -> Readings:
-        """The system's captions."""
-        return self._checked([[corpus] for corpus in self.reader.of_system(self.system, self.setup.seeds)])
+    def _system_corpora(self) -> Corpora:
+        """Corpora of the system's captions."""
+        return self._require_groups(
+            [[corpus] for corpus in self.corpus_builder.system_corpora(self.system, self.settings.seeds)]
+        )
 
-    def _checked(self, readings: Readings) -> Readings:
-        present = np.bincount(readings[0][0].group, minlength=len(self.groups))
-        missing = [group for group, count in zip(self.groups, present, strict=True) if not count]
+    def _require_groups(self, corpora: Corpora) -> Corpora:
+        counts = np.bincount(corpora[0][0].group, minlength=len(self.groups))
+        missing = [group for group, count in zip(self.groups, counts, strict=True) if not count]
         if missing:
             raise Undefined(f"no captioned image of {' or '.join(missing)}")
-        return readings
+        return corpora
 
     @cached_property
-    def _pair(self) -> _Pair:
-        if not self.reader.study.references.height:
-            raise Undefined("the study has no captions of people (references)")
-        images = self._own[0][0].images
-        counts = self.reader.references()
-        usual = Counter(counts[image] for image in images if counts[image]).most_common(1)
-        if not usual:
-            raise Undefined("people described none of the images")
-        wanted = self.setup.references or min(REFERENCES, usual[0][0])
-        kept = [place for place, image in enumerate(images) if counts[image] >= wanted]
-        if not kept:
-            raise Undefined(f"people described no image {wanted} times")
-        paired, note = self._own, None
-        if len(kept) < len(images):
-            left = f"{len(images) - len(kept):,} of {len(images):,} images"
-            note = f"{left} have fewer than {wanted} captions by people and are left out"
-            smaller = {id(some[0]): some[0].only(kept) for some in self._own}
-            paired = self._checked([[smaller[id(some[0])]] for some in self._own])
-        words = self.reader.vocabulary(self.system, str(self.builder.settings["vocabulary"]))
-        lacking = self.reader.lacking(self._own[0][0], words)
-        people = self.reader.of_people(paired[0][0].images, self.setup.seeds, wanted, words)
-        return _Pair(paired, people, "; ".join(filter(None, (note, lacking))) or None)
+    def _paired_corpora(self) -> _PairedCorpora:
+        if not self.corpus_builder.study.references.height:
+            raise Undefined("the study has no human captions (references)")
+        images = self._system_corpora[0][0].images
+        counts = self.corpus_builder.reference_counts()
+        typical = Counter(counts[image] for image in images if counts[image]).most_common(1)
+        if not typical:
+            raise Undefined("none of the images has human captions")
+        n_references = self.settings.references or min(REFERENCES, typical[0][0])
+        indices = [index for index, image in enumerate(images) if counts[image] >= n_references]
+        if not indices:
+            raise Undefined(f"no image has {n_references} human captions")
+        paired, note = self._system_corpora, None
+        if len(indices) < len(images):
+            left_out = f"{len(images) - len(indices):,} of {len(images):,} images"
+            note = f"{left_out} have fewer than {n_references} human captions and are left out"
+            smaller = {id(repeat[0]): repeat[0].subset(indices) for repeat in self._system_corpora}
+            paired = self._require_groups([[smaller[id(repeat[0])]] for repeat in self._system_corpora])
+        vocabulary = self.corpus_builder.vocabulary(self.system, str(self.builder.settings["vocabulary"]))
+        gap_note = self.corpus_builder.vocabulary_gap(self._system_corpora[0][0], vocabulary)
+        human = self.corpus_builder.human_corpora(
+            paired[0][0].images, self.settings.seeds, n_references, vocabulary
+        )
+        return _PairedCorpora(paired, human, "; ".join(filter(None, (note, gap_note))) or None)
 
-    def tasks(self) -> list[Task]:
-        """All that a neural guesser will have to learn, but for chance."""
-        made: list[Task] = []
+    def tasks(self) -> list[ClassificationTask]:
+        """All training tasks of a neural classifier, except those of permutations."""
+        all_tasks: list[ClassificationTask] = []
         try:
-            made += self._protocol.tasks(self._own)
-            if self._pair.system is not self._own:
-                made += self._protocol.tasks(self._pair.system)
-            made += self._protocol.tasks(self._pair.people)
+            all_tasks += self._protocol.tasks(self._system_corpora)
+            if self._paired_corpora.system is not self._system_corpora:
+                all_tasks += self._protocol.tasks(self._paired_corpora.system)
+            all_tasks += self._protocol.tasks(self._paired_corpora.human)
         except Undefined:
-            pass  # is said where the number would stand
-        return made
+            pass  # the row of the number states the reason
+        return all_tasks
 
     def measure(self, in_full: bool) -> None:
-        """Every row; in full, which is for the first settings asked for, also what each word adds."""
+        """Add all rows; with `in_full`, for the first configuration only, also word contributions."""
         try:
-            mine = self._voice(self._own, in_full=True)
-            _ = mine.tally  # computed on demand: what is undefined is to be known before the first row
+            system = self._evaluate(self._system_corpora, all_columns=True)
+            # computed on demand: an undefined number must be known before the first row
+            _ = system.caption_scores
         except Undefined as reason:
             self.builder.add("lic_m", None, system=self.system, n=0, reason=str(reason))
             return
-        self._system_alone(mine)
+        self._add_system(system)
         try:
-            self._beside_people(mine)
+            self._add_paired(system)
         except Undefined as reason:
             for term in (
                 "lic_d",
                 "lic_m_paired",
                 "lic",
-                *(("null_d", "lic_excess") if self.setup.permutations else ()),
+                *(("null_d", "lic_excess") if self.settings.permutations else ()),
             ):
-                self.builder.add(term, None, system=self.system, n=int(mine.tested.sum()), reason=str(reason))
-        self._beside_score(mine)
-        self._repeats(mine)
-        if in_full and self.setup.explained:
-            self._words(mine)
+                self.builder.add(
+                    term, None, system=self.system, n=int(system.n_tested.sum()), reason=str(reason)
+                )
+        self._add_other_columns(system)
+        self._add_duplicates(system)
+        if in_full and self.settings.explained:
+            self._add_words(system)
 
-    def _voice(self, readings: Readings, in_full: bool = False) -> Voice:
-        """The guesses from these captions; in full with more than their scores."""
-        return Voice(
+    def _evaluate(self, corpora: Corpora, all_columns: bool = False) -> SourceEvaluation:
+        """Predict these captions; with `all_columns` also accuracy, confidence and calibrated scores."""
+        return SourceEvaluation(
             self._protocol,
-            readings,
-            self._protocol.guess(readings),
+            corpora,
+            self._protocol.cross_val_predict(corpora),
             self.groups,
             self.seed,
             self.n_resamples,
-            self.setup.permutations,
-            in_full,
+            self.settings.permutations,
+            all_columns,
         )
 
-    def _beside_score(self, mine: Voice) -> None:
-        for term, column in _BESIDE_SCORE.items():
-            if column == CALIBRATED and not self._protocol.calibrates:
-                reason = "how sure it should be is known from other seeds only, and there is one"
-                self.builder.add(term, None, system=self.system, n=int(mine.tested.sum()), reason=reason)
+    def _add_other_columns(self, evaluation: SourceEvaluation) -> None:
+        for term, column in _OTHER_COLUMNS.items():
+            if column == CALIBRATED and not self._protocol.can_calibrate:
+                reason = "calibration needs predictions of other seeds, and there is only one seed"
+                self.builder.add(
+                    term, None, system=self.system, n=int(evaluation.n_tested.sum()), reason=reason
+                )
                 continue
-            for group in self._each:
-                self._add(term, mine, mine.spread(group, column), group, mine.told.rows(group))
+            for group in self._groups_with_total:
+                self._add(
+                    term,
+                    evaluation,
+                    evaluation.estimate(group, column),
+                    group,
+                    evaluation.evidence.rows(group),
+                )
 
     @property
-    def _each(self) -> tuple[int | None, ...]:
-        """All people, then each group."""
+    def _groups_with_total(self) -> tuple[int | None, ...]:
+        """None for the mean over groups, then the index of each group."""
         return (None, *range(len(self.groups)))
 
-    def _system_alone(self, mine: Voice) -> None:
-        note = self._cost_of_common_folds(mine)
-        for group in self._each:
+    def _add_system(self, evaluation: SourceEvaluation) -> None:
+        note = self._common_folds_note(evaluation)
+        for group in self._groups_with_total:
             self._add(
-                "lic_m", mine, mine.spread(group), group, self._scores(mine, group), chance=True, note=note
+                "lic_m",
+                evaluation,
+                evaluation.estimate(group),
+                group,
+                self._score_rows(evaluation, group),
+                chance=True,
+                note=note,
             )
-        self._add_null("null_m", mine)
+        self._add_null("null_m", evaluation)
 
-    def _scores(self, voice: Voice, group: int | None) -> pl.DataFrame:
-        """Captions with their scores; of all people every one, so that two systems can be compared by them."""
-        if group is not None or self.setup.published:
-            return voice.told.rows(group)
-        return voice.told.rows(most=None, more=voice.effects())
+    def _score_rows(self, evaluation: SourceEvaluation, group: int | None) -> pl.DataFrame:
+        """Captions with their scores; for the mean over groups all of them, so that two systems can be
+        compared.
+        """
+        if group is not None or self.settings.published:
+            return evaluation.evidence.rows(group)
+        return evaluation.evidence.rows(max_rows=None, details=evaluation.image_effects())
 
-    def _beside_people(self, mine: Voice) -> None:
-        pair, note = self._pair, self._pair.note
-        paired = mine if pair.system is self._own else self._voice(pair.system)
-        people = self._voice(pair.people)
-        if self.setup.split == "paper-unseen":
-            counts = [f"{voice.tested.sum():,.0f}" for voice in (paired, people)]
-            unlike = f"tested on {counts[0]} images for the system and {counts[1]} for people, each unseen"
-            note = "; ".join(filter(None, (note, unlike)))
-        for group in self._each:
+    def _add_paired(self, evaluation: SourceEvaluation) -> None:
+        pair, note = self._paired_corpora, self._paired_corpora.note
+        paired = evaluation if pair.system is self._system_corpora else self._evaluate(pair.system)
+        human = self._evaluate(pair.human)
+        if self.settings.split == "paper-unseen":
+            counts = [f"{side.n_tested.sum():,.0f}" for side in (paired, human)]
+            sizes_note = (
+                f"tested on {counts[0]} images for the system and {counts[1]} for humans, each unseen"
+            )
+            note = "; ".join(filter(None, (note, sizes_note)))
+        for group in self._groups_with_total:
             self._add(
-                "lic_d", people, people.spread(group), group, people.told.rows(group), chance=True, note=note
+                "lic_d",
+                human,
+                human.estimate(group),
+                group,
+                human.evidence.rows(group),
+                chance=True,
+                note=note,
             )
-        self._add_null("null_d", people)
-        for group in self._each:
-            captions = self._scores(paired, group)
-            self._add("lic_m_paired", paired, paired.spread(group), group, captions, chance=True, note=note)
-        score = people.tally.mean_by_image()
+        self._add_null("null_d", human)
+        for group in self._groups_with_total:
+            captions = self._score_rows(paired, group)
+            self._add("lic_m_paired", paired, paired.estimate(group), group, captions, chance=True, note=note)
+        score = human.caption_scores.mean_by_image()
 
-        def of_people(image: str) -> dict[str, float]:
-            return {"people's score": round(score[image], 3)} if image in score else {}
+        def human_score(image: str) -> dict[str, float]:
+            return {"human score": round(score[image], 3)} if image in score else {}
 
-        for group in self._each:
-            captions = paired.told.rows(group, more=of_people)
-            found = difference(paired.tally, people.tally, group, self.seed, self.n_resamples)
-            self._add("lic", paired, found, group, captions, p=found.p, note=note)
-            ours, theirs = paired.chance(group), people.chance(group)
+        for group in self._groups_with_total:
+            captions = paired.evidence.rows(group, details=human_score)
+            lic = difference(paired.caption_scores, human.caption_scores, group, self.seed, self.n_resamples)
+            self._add("lic", paired, lic, group, captions, p=lic.p, note=note)
+            system_chance, human_chance = paired.chance_level(group), human.chance_level(group)
             if (
-                ours is not None
-                and theirs is not None
-                and ours.value is not None
-                and theirs.value is not None
+                system_chance is not None
+                and human_chance is not None
+                and system_chance.value is not None
+                and human_chance.value is not None
             ):
-                error = math.hypot(paired.chance_error(group), people.chance_error(group))
-                excess = found.moved(theirs.value - ours.value, error)
+                error = math.hypot(paired.chance_se(group), human.chance_se(group))
+                excess = lic.shifted(human_chance.value - system_chance.value, error)
                 self._add("lic_excess", paired, excess, group, captions, p=excess.p, note=note)
 
-    def _repeats(self, mine: Voice) -> None:
-        """How often captions repeat each other, and what is left where none of the tested ones was learnt."""
-        corpus = mine.corpus
-        times = corpus.design.times[corpus.design.row]
-        captions = repeated(corpus.captions, corpus.images, times)
-        if not self.setup.published:
-            share = Spread.of([float(np.mean(times > 1))])
-            self._add("duplicates", mine, share, None, captions, n=len(times))
+    def _add_duplicates(self, evaluation: SourceEvaluation) -> None:
+        """Share of repeated captions, and the score of the test captions that are not in the training set."""
+        corpus = evaluation.corpus
+        text_counts = corpus.design.text_counts[corpus.design.row]
+        captions = repeated_captions(corpus.captions, corpus.images, text_counts)
+        if not self.settings.published:
+            share = RepeatedEstimate.of([float(np.mean(text_counts > 1))])
+            self._add("duplicates", evaluation, share, None, captions, n=len(text_counts))
             return
-        everything = replace(mine.protocol, split="paper")
-        tested = mine.guesses if mine.protocol == everything else everything.guess(mine.readings)
-        drawn = [everything.splits(some[0], seed)[0]
-                 for seed, some in zip(self.setup.seeds, mine.readings, strict=True)]  # fmt: skip
-        new = {
+        paper_protocol = replace(evaluation.protocol, split="paper")
+        predictions = (
+            evaluation.predictions
+            if evaluation.protocol == paper_protocol
+            else paper_protocol.cross_val_predict(evaluation.corpora)
+        )
+        splits = [paper_protocol.splits(repeat[0], seed)[0]
+                 for seed, repeat in zip(self.settings.seeds, evaluation.corpora, strict=True)]  # fmt: skip
+        unseen = {
             "raw": [
-                unseen(some[0].captions, split) for split, some in zip(drawn, mine.readings, strict=True)
+                not_in_training(repeat[0].captions, split)
+                for split, repeat in zip(splits, evaluation.corpora, strict=True)
             ],
             "masked": [
-                unseen(some[0].words, split) for split, some in zip(drawn, mine.readings, strict=True)
+                not_in_training(repeat[0].words, split)
+                for split, repeat in zip(splits, evaluation.corpora, strict=True)
             ],
         }
-        share = Spread.of([1 - float(part.mean()) for part in new["masked"]])
-        self._add("duplicates", mine, share, None, captions, n=len(drawn[0].test))
-        for item, left in new.items():
-            if not any(which.any() for which in left):
-                reason = "every tested caption was learnt too"
+        share = RepeatedEstimate.of(
+            [1 - float(unseen_evaluation.mean()) for unseen_evaluation in unseen["masked"]]
+        )
+        self._add("duplicates", evaluation, share, None, captions, n=len(splits[0].test))
+        for item, unseen_masks in unseen.items():
+            if not any(mask.any() for mask in unseen_masks):
+                reason = "every test caption is in the training set"
                 self.builder.add(
                     "unseen", None, system=self.system, item=item, n=0, n_unit="caption", reason=reason
                 )
                 continue
-            guesses = [[some[0].only(which)] for some, which in zip(tested, left, strict=True)]
-            part = replace(mine, protocol=everything, guesses=guesses, in_full=False)
-            count = round(float(np.mean([which.sum() for which in left])))
-            self._add("unseen", part, part.spread(None), None, part.told.rows(), item=item, n=count)
+            unseen_predictions = [
+                [repeat[0].subset(mask)] for repeat, mask in zip(predictions, unseen_masks, strict=True)
+            ]
+            unseen_evaluation = replace(
+                evaluation, protocol=paper_protocol, predictions=unseen_predictions, all_columns=False
+            )
+            count = round(float(np.mean([mask.sum() for mask in unseen_masks])))
+            self._add(
+                "unseen",
+                unseen_evaluation,
+                unseen_evaluation.estimate(None),
+                None,
+                unseen_evaluation.evidence.rows(),
+                item=item,
+                n=count,
+            )
 
-    def _words(self, mine: Voice) -> None:
-        """What each word adds: by the weights of a linear guesser, by gradients of a neural one."""
-        guesses = [some[0] for some in mine.guesses]
-        exact = guesses[0].weights is not None
-        if exact and any(one.corpus is not guesses[0].corpus for one in guesses):
-            guesses = guesses[:1]  # several captions of an image: each repeat has others
+    def _add_words(self, evaluation: SourceEvaluation) -> None:
+        """Word contributions: from the weights of a linear classifier, or the gradients of a neural one."""
+        predictions = [repeat[0] for repeat in evaluation.predictions]
+        exact = predictions[0].weights is not None
+        if exact and any(contribution.corpus is not predictions[0].corpus for contribution in predictions):
+            predictions = predictions[:1]  # several captions per image: each repeat has another corpus
         by_text = self._protocol.clusters == "text"
         if not exact:
-            self._totals(mine, by_text)
-        for number, group in enumerate(self.groups):
-            found = (
-                contributions(guesses, number, TOO_FEW)
+            self._add_totals(evaluation, by_text)
+        for index, group in enumerate(self.groups):
+            contributions = (
+                word_contributions(predictions, index, TOO_FEW)
                 if exact
-                else word_attributions(guesses, number, TOO_FEW, by_text)
+                else word_attributions(predictions, index, TOO_FEW, by_text)
             )
-            found = [one for one in found if one.word not in self.setup.mask.tokens]
-            q = benjamini_hochberg([one.p if one.captions >= TOO_FEW else None for one in found])
-            for one, corrected in zip(found, q, strict=True):
-                captions = mine.told.rows(number, word=one.word, most=FEW_OF_WORD)
-                self._add_contribution("word", one, group, captions, item=one.word, q=corrected)
+            contributions = [
+                contribution
+                for contribution in contributions
+                if contribution.word not in self.settings.mask.tokens
+            ]
+            q = benjamini_hochberg(
+                [
+                    contribution.p if contribution.captions >= TOO_FEW else None
+                    for contribution in contributions
+                ]
+            )
+            for contribution, adjusted_p in zip(contributions, q, strict=True):
+                captions = evaluation.evidence.rows(index, word=contribution.word, max_rows=MAX_WORD_ROWS)
+                self._add_contribution(
+                    "word", contribution, group, captions, item=contribution.word, q=adjusted_p
+                )
 
-    def _totals(self, mine: Voice, by_text: bool) -> None:
-        """What the words of a caption add up to, for each group and over groups, as the paper sums them."""
-        found = caption_totals([some[0] for some in mine.guesses], len(self.groups), by_text)
-        if not found:
-            reason = "no caption of one of the groups was guessed right"
+    def _add_totals(self, evaluation: SourceEvaluation, by_text: bool) -> None:
+        """Total attribution of a caption's words, for each group and summed over groups as in the paper."""
+        totals = caption_totals([repeat[0] for repeat in evaluation.predictions], len(self.groups), by_text)
+        if not totals:
+            reason = "no caption of one of the groups was classified correctly"
             self.builder.add("attribution", None, system=self.system, n=0, reason=reason)
-        for one, number in zip(found, (*range(len(self.groups)), None), strict=bool(found)):
-            group = None if number is None else self.groups[number]
-            self._add_contribution("attribution", one, group, mine.told.rows(number))
+        for total, index in zip(totals, (*range(len(self.groups)), None), strict=bool(totals)):
+            group = None if index is None else self.groups[index]
+            self._add_contribution("attribution", total, group, evaluation.evidence.rows(index))
 
     def _add_contribution(
         self,
         term: str,
-        one: Contribution,
+        contribution: WordContribution,
         group: str | None,
         captions: pl.DataFrame,
         *,
@@ -281,38 +345,42 @@ class Case:
     ) -> None:
         self.builder.add(
             term,
-            Estimate(one.value, one.low, one.high, one.se, np.empty(0)),
+            Estimate(contribution.value, contribution.low, contribution.high, contribution.se, np.empty(0)),
             system=self.system,
             group=group,
             item=item,
-            n=one.captions,
+            n=contribution.captions,
             n_unit="caption",
-            std_seed=one.std_seed,
-            p=one.p,
+            std_seed=contribution.std_seed,
+            p=contribution.p,
             q=q,
             evidence=captions,
         )
 
-    def _cost_of_common_folds(self, mine: Voice) -> str | None:
-        """Equal captions may not be learnt where one of them is tested."""
-        if self.setup.split != "common":
+    def _common_folds_note(self, evaluation: SourceEvaluation) -> str | None:
+        """Note on the training captions that common folds remove because their text is in the test set."""
+        if self.settings.split != "common":
             return None
-        parts = mine.protocol.splits(mine.corpus, self.setup.seeds[0])
-        tested = sum(len(part.test) for part in parts)
-        kept = sum(len(part.train) for part in parts) / sum(tested - len(part.test) for part in parts)
-        return f"common folds keep {kept:.0%} of the captions to learn from; the others repeat a tested one"
+        splits = evaluation.protocol.splits(evaluation.corpus, self.settings.seeds[0])
+        tested = sum(len(split.test) for split in splits)
+        kept_share = sum(len(split.train) for split in splits) / sum(
+            tested - len(split.test) for split in splits
+        )
+        return (
+            f"common folds keep {kept_share:.0%} of the training captions; the others repeat a test caption"
+        )
 
-    def _add_null(self, term: str, voice: Voice) -> None:
-        for group in self._each:
-            spread = voice.chance(group)
-            if spread is not None:
-                self._add(term, voice, spread, group, voice.told.rows(group))
+    def _add_null(self, term: str, evaluation: SourceEvaluation) -> None:
+        for group in self._groups_with_total:
+            estimate = evaluation.chance_level(group)
+            if estimate is not None:
+                self._add(term, evaluation, estimate, group, evaluation.evidence.rows(group))
 
     def _add(
         self,
         term: str,
-        voice: Voice,
-        spread: Spread,
+        evaluation: SourceEvaluation,
+        estimate: RepeatedEstimate,
         group: int | None,
         captions: pl.DataFrame | None,
         *,
@@ -322,29 +390,31 @@ class Case:
         p: float | None = None,
         note: str | None = None,
     ) -> None:
-        """A row. With `chance` its ideal is its null and its p is held against that; `n` counts captions."""
-        images = round(float(voice.tested.sum() if group is None else voice.tested[group]))
-        support = round(float(voice.tested.min())) if group is None else images
+        """Add a row. With `chance` its ideal is the mean under permuted labels, which also gives p; `n`
+        counts captions.
+        """
+        images = round(float(evaluation.n_tested.sum() if group is None else evaluation.n_tested[group]))
+        support = round(float(evaluation.n_tested.min())) if group is None else images
         if term == "duplicates":
-            support = n or 0  # counts captions, whatever was tested
-        null = voice.chance(group) if chance else None
-        if spread.value is None:
+            support = n or 0  # counts captions, not images
+        chance_level = evaluation.chance_level(group) if chance else None
+        if estimate.value is None:
             note = "no caption of one of the groups was tested"
         elif support < TOO_FEW:
-            note = None  # that there are too few is said instead
+            note = None  # the builder reports too few images instead
         self.builder.add(
             term,
-            spread.estimate,
+            estimate.estimate,
             system=self.system,
             group=None if group is None else self.groups[group],
             item=item,
             n=images if n is None else n,
             n_unit="image" if n is None else "caption",
             support=support,
-            std_seed=spread.std_seed,
-            p=voice.p(group) if chance else p,
-            ideal=None if null is None else null.value,
+            std_seed=estimate.std_seed,
+            p=evaluation.p(group) if chance else p,
+            ideal=None if chance_level is None else chance_level.value,
             reason=note,
             evidence=captions,
-            resampler=resampler(voice.tally.images, self.seed, self.n_resamples),
+            resampler=resampler(evaluation.caption_scores.images, self.seed, self.n_resamples),
         )

@@ -1,4 +1,4 @@
-"""Everything that decides the numbers of a metric that guesses, and what to change to see how much each thing does."""
+"""The configuration of LIC, and its variants for the sensitivity analysis."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from typing import Any
 from portrayal.errors import Undefined
 from portrayal.lexicon import canonical_name, shipped_lexicons
 from portrayal.metrics.shared.classifier.captions import VOCABULARIES
-from portrayal.metrics.shared.classifier.linear import Guesser
+from portrayal.metrics.shared.classifier.linear import MAX_C, LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
-from portrayal.metrics.shared.classifier.neural import NeuralGuesser, Trainer
+from portrayal.metrics.shared.classifier.neural import NeuralClassifier, Trainer
 from portrayal.metrics.shared.classifier.protocol import PUBLISHED, Protocol
 from portrayal.models.text_classifiers.schedules import as_dict
 from portrayal.study import Study
 
-MAX_C = 1000.0  # with more a classifier that can tell all captions apart has no end to learning
-
 
 @dataclass(frozen=True)
-class Setup:
-    """Everything that decides the numbers."""
+class LicSettings:
+    """All options that determine the numbers."""
 
     split: str
     balance: str
@@ -32,7 +30,7 @@ class Setup:
     mask: Mask
     permutations: int
     references: int | None
-    seeds_follow: bool = False  # from the seed of the whole run, which the provenance has
+    seeds_follow: bool = False  # seeds follow from the seed of the run, which is in the provenance
     classifier: str = "linear"
     trainer: Trainer | None = None  # of a neural classifier
 
@@ -42,11 +40,11 @@ class Setup:
 
     @property
     def explained(self) -> bool:
-        """Whether it is told what each word adds."""
+        """Whether word contributions are measured."""
         return self.trainer is None or self.trainer.explain > 0
 
-    def settings(self, vocabulary: str | None) -> dict[str, Any]:
-        made = {
+    def row_settings(self, vocabulary: str | None) -> dict[str, Any]:
+        settings = {
             "classifier": self.classifier,
             "split": self.split,
             "balance": "subsample" if self.published else self.balance,
@@ -61,46 +59,50 @@ class Setup:
             "permutations": self.permutations,
         }
         if self.trainer is not None:
-            how = as_dict(self.trainer.classifier)
-            made |= {name: value for name, value in how.items() if name != "kind"}
-            made["explain"] = self.trainer.explain
-            made["unknown"] = "pieces" if self.trainer.in_pieces else "word"
-        return made
+            config = as_dict(self.trainer.config)
+            settings |= {name: value for name, value in config.items() if name != "kind"}
+            settings["explain"] = self.trainer.explain
+            settings["unknown"] = "pieces" if self.trainer.split_unknown else "word"
+        return settings
 
     def protocol(self, groups: int) -> Protocol:
         weighted = not self.published and self.balance == "weights"
-        guesser = (
-            Guesser(groups, self.C, weighted)
+        classifier = (
+            LinearClassifier(groups, self.C, weighted)
             if self.trainer is None
-            else NeuralGuesser(groups, weighted, frozenset(self.mask.tokens), self.trainer)
+            else NeuralClassifier(groups, weighted, frozenset(self.mask.tokens), self.trainer)
         )
-        return Protocol(self.split, self.balance, self.seeds, self.folds, guesser)
+        return Protocol(self.split, self.balance, self.seeds, self.folds, classifier)
 
 
-def variants(setup: Setup, study: Study, attribute: str, usual: str) -> Iterator[Setup]:
-    """The settings with one thing changed at a time; `usual` is the vocabulary where none is asked for."""
+def variants(settings: LicSettings, study: Study, attribute: str, default_rule: str) -> Iterator[LicSettings]:
+    """Yield the configuration with one option changed at a time; `default_rule` is the default vocabulary
+    rule.
+    """
     try:
-        shown = Mask.for_attribute(attribute, None, None, always=True)
-    except Undefined:  # the list was given, or words were left in: there is no default one to change to
-        shown = Mask()
-    if setup.mask.lists:
-        yield replace(setup, mask=Mask.for_attribute(attribute, None, False))
-        yield replace(setup, mask=replace(setup.mask, remove=not setup.mask.remove))
-    elif shown.lists:
-        yield replace(setup, mask=shown)
-    used = {words.name for words, _ in setup.mask.lists or shown.lists}
+        default_mask = Mask.for_attribute(attribute, None, None, always=True)
+    except Undefined:  # a list was given, or masking is off: there is no default list to change to
+        default_mask = Mask()
+    if settings.mask.lists:
+        yield replace(settings, mask=Mask.for_attribute(attribute, None, False))
+        yield replace(settings, mask=replace(settings.mask, remove=not settings.mask.remove))
+    elif default_mask.lists:
+        yield replace(settings, mask=default_mask)
+    used = {words.name for words, _ in settings.mask.lists or default_mask.lists}
     for words in shipped_lexicons():
         if words.attribute == canonical_name(attribute) and words.name not in used:
-            yield replace(setup, mask=Mask.for_attribute(attribute, words, True, setup.mask.remove))
+            yield replace(settings, mask=Mask.for_attribute(attribute, words, True, settings.mask.remove))
     if study.references.height:
         for rule in VOCABULARIES:
-            if rule != (setup.vocabulary or usual) and (rule != "system" or usual == "system"):
-                yield replace(setup, vocabulary=rule)
-    if not setup.published:
-        other = "subsample" if setup.balance == "weights" else "weights"
-        yield replace(setup, balance=other)
-    if setup.trainer is not None:
+            if rule != (settings.vocabulary or default_rule) and (
+                rule != "system" or default_rule == "system"
+            ):
+                yield replace(settings, vocabulary=rule)
+    if not settings.published:
+        balance = "subsample" if settings.balance == "weights" else "weights"
+        yield replace(settings, balance=balance)
+    if settings.trainer is not None:
         return
-    for strength in (setup.C / 10, setup.C * 10):
-        if strength <= MAX_C:
-            yield replace(setup, C=strength)
+    for C in (settings.C / 10, settings.C * 10):
+        if C <= MAX_C:
+            yield replace(settings, C=C)

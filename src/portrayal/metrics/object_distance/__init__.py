@@ -1,1 +1,1 @@
-"""Object distance: how close objects are to the words for each group."""
+"""Object distance: similarity of objects to the words for each group."""

@@ -1,4 +1,4 @@
-"""CHAIR: objects that a caption names and that nobody saw in the image."""
+"""CHAIR: objects that a caption names and that are not in the image (Rohrbach et al. 2018)."""
 
 from __future__ import annotations
 
@@ -7,42 +7,46 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from portrayal.lexicon import ObjectFinder, tokenize
-from portrayal.lexicon.people import mentions_of_people
+from portrayal.lexicon.people import count_person_mentions
 from portrayal.metrics.quality.ngrams import Array
 
 PERSON = "person"
 
 
-class Mentions:
-    """The objects that captions name, each mention by itself. Captions repeat, so each is read once.
+class ObjectMentions:
+    """Finds the mentions of objects in captions. Results are cached, since captions repeat.
 
-    Where `people` are looked for, whoever is named is one object: a caption that says "person" of a woman makes up no
-    more than one that says "woman".
+    With `people`, all words for people mention one object: "person" for a woman is no more a hallucination than
+    "woman".
     """
 
     def __init__(self, finder: ObjectFinder, people: bool):
         self._finder = finder
         self._people = people
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._cache: dict[str, tuple[str, ...]] = {}
 
-    def of(self, caption: str) -> tuple[str, ...]:
-        found = self._known.get(caption)
-        if found is None:
+    def find(self, caption: str) -> tuple[str, ...]:
+        """The mentioned objects, repeats included."""
+        mentions = self._cache.get(caption)
+        if mentions is None:
             tokens = tokenize(caption)
-            found = tuple(match.value for match in self._finder.matches(tokens))
+            mentions = tuple(match.value for match in self._finder.matches(tokens))
             if self._people:
-                found += (PERSON,) * mentions_of_people(tokens)
-            self._known[caption] = found
-        return found
+                mentions += (PERSON,) * count_person_mentions(tokens)
+            self._cache[caption] = mentions
+        return mentions
 
 
-def hallucinated(said: Sequence[str], there: Iterable[str]) -> list[str]:
-    """The mentions of what is not there, repeats included."""
-    seen = set(there)
-    return [label for label in said if label not in seen]
+def hallucinated_mentions(mentioned: Sequence[str], present: Iterable[str]) -> list[str]:
+    """The mentions of objects that are not present, repeats included."""
+    present_labels = set(present)
+    return [label for label in mentioned if label not in present_labels]
 
 
-def chair_parts(said: Sequence[Sequence[str]], false: Sequence[Sequence[str]]) -> Array:
-    """What CHAIR adds up, a row per caption: false mentions, mentions, and whether one is false."""
-    rows = [(len(bad), len(some), bool(bad)) for some, bad in zip(said, false, strict=True)]
+def chair_counts(mentioned: Sequence[Sequence[str]], hallucinated: Sequence[Sequence[str]]) -> Array:
+    """Counts that CHAIR sums, a row per caption: hallucinated mentions, mentions, and whether one is hallucinated."""
+    rows = [
+        (len(false_mentions), len(mentions), bool(false_mentions))
+        for mentions, false_mentions in zip(mentioned, hallucinated, strict=True)
+    ]
     return np.array(rows, dtype=np.float64).reshape(-1, 3)

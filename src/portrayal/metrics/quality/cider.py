@@ -1,45 +1,59 @@
-"""CIDEr: how like the references a caption is, where words that are said of few images count more."""
+"""CIDEr: similarity of captions and references by tf-idf weighted n-grams (Vedantam et al. 2015)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from portrayal.metrics.quality.ngrams import LONGEST, Array, Round
+from portrayal.metrics.quality.ngrams import MAX_N, Array, ReferenceComparison
 
-SPREAD = 6.0  # of the penalty for another length, in pairs of words
-TIMES = 10.0
+# Standard deviation of the length penalty, in bigrams.
+SIGMA = 6.0
+SCALE = 10.0
 
 
-def consensus(round_: Round) -> tuple[Array, Array]:
-    """CIDEr-D (what coco-caption calls CIDEr) and plain CIDEr of every image.
+def cider_scores(comparison: ReferenceComparison) -> tuple[Array, Array]:
+    """CIDEr-D (which coco-caption calls CIDEr) and plain CIDEr of every image.
 
-    D clips what a caption repeats to what the reference has, and lowers the score of a caption that is longer or
-    shorter than it; plain CIDEr is the cosine alone.
+    CIDEr-D clips the counts of a caption to those of the reference, and penalises a difference in length; plain CIDEr
+    is the cosine alone.
     """
-    images, references = len(round_), len(round_.references)
-    rarity = np.log(images)
+    images, references = len(comparison), len(comparison.references)
+    max_idf = np.log(images)
     clipped, plain = np.zeros(references), np.zeros(references)
-    for shared in round_.shared:
-        said = shared.caption_count * (rarity - np.log(np.maximum(shared.caption_frequency, 1)))
-        written = shared.reference_count * (rarity - np.log(np.maximum(shared.reference_frequency, 1)))
-        # A run that is nowhere else is as rare as can be, and shared with nothing.
-        own = (
-            np.bincount(shared.caption, weights=said**2, minlength=images) + shared.caption_alone * rarity**2
+    for shared in comparison.shared_ngrams:
+        caption_tfidf = shared.caption_count * (max_idf - np.log(np.maximum(shared.caption_frequency, 1)))
+        reference_tfidf = shared.reference_count * (
+            max_idf - np.log(np.maximum(shared.reference_frequency, 1))
         )
-        theirs = np.bincount(shared.reference, weights=written**2, minlength=references)
-        norm = np.sqrt(own)[round_.image] * np.sqrt(theirs + shared.reference_alone * rarity**2)
-        mine, other = said[shared.of_caption], written[shared.of_reference]
-        whose = shared.reference[shared.of_reference]
-        for total, product in ((clipped, np.minimum(mine, other) * other), (plain, mine * other)):
-            dot = np.bincount(whose, weights=product, minlength=references)
+        # An n-gram that occurs once in the corpus has the maximum idf and no match.
+        caption_norm = (
+            np.bincount(shared.caption, weights=caption_tfidf**2, minlength=images)
+            + shared.caption_unique * max_idf**2
+        )
+        reference_norm = np.bincount(shared.reference, weights=reference_tfidf**2, minlength=references)
+        norm = np.sqrt(caption_norm)[comparison.image_index] * np.sqrt(
+            reference_norm + shared.reference_unique * max_idf**2
+        )
+        caption_weight, reference_weight = (
+            caption_tfidf[shared.shared_caption],
+            reference_tfidf[shared.shared_reference],
+        )
+        reference_index = shared.reference[shared.shared_reference]
+        for total, product in (
+            (clipped, np.minimum(caption_weight, reference_weight) * reference_weight),
+            (plain, caption_weight * reference_weight),
+        ):
+            dot = np.bincount(reference_index, weights=product, minlength=references)
             total += np.divide(dot, norm, out=np.zeros(references), where=norm > 0)
-    # coco-caption takes the number of pairs of words for the length, which differs only for captions without one.
-    pairs = np.maximum(round_.sentences.lengths - 1, 0)
-    apart = pairs[round_.captions][round_.image] - pairs[round_.references]
-    clipped *= np.exp(-(apart**2) / (2 * SPREAD**2))
-    return _mean_of_image(round_, clipped), _mean_of_image(round_, plain)
+    # coco-caption uses the number of bigrams as length, which differs only for captions without one.
+    n_bigrams = np.maximum(comparison.sentences.lengths - 1, 0)
+    length_difference = (
+        n_bigrams[comparison.captions][comparison.image_index] - n_bigrams[comparison.references]
+    )
+    clipped *= np.exp(-(length_difference**2) / (2 * SIGMA**2))
+    return _mean_per_image(comparison, clipped), _mean_per_image(comparison, plain)
 
 
-def _mean_of_image(round_: Round, values: Array) -> Array:
-    sums = np.bincount(round_.image, weights=values, minlength=len(round_))
-    return np.asarray(TIMES / LONGEST * sums / round_.per_image)
+def _mean_per_image(comparison: ReferenceComparison, values: Array) -> Array:
+    sums = np.bincount(comparison.image_index, weights=values, minlength=len(comparison))
+    return np.asarray(SCALE / MAX_N * sums / comparison.references_per_image)

@@ -1,7 +1,7 @@
-"""METEOR: words matched exactly, by stem, by synonym and by paraphrase, and how far their order is the same.
+"""METEOR: words matched exactly, by stem, by synonym and by paraphrase, with a penalty for another word order.
 
-The matching exists as a Java program only, which the package pycocoevalcap brings. It gives counts that add up over
-captions; the score of any set of captions follows from their sums (Denkowski and Lavie 2014).
+The matching exists as a Java program only, which the package pycocoevalcap contains. It gives counts that are summed
+over captions; the score of any set of captions follows from their sums (Denkowski and Lavie 2014).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 from portrayal.errors import PortrayalError
 from portrayal.metrics.quality.ngrams import Array
 
-PARTS = 23
+N_COUNTS = 23
 _ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.2, 0.6, 0.75  # the program's values for English
 _WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # of exact matches, stems, synonyms, paraphrases
 _JAR = "meteor-1.5.jar"
 
 
-def lacking() -> str | None:
-    """Why METEOR cannot be asked on this machine, or None when it can."""
+def missing_requirement() -> str | None:
+    """The reason why METEOR cannot run on this machine, or None where it can."""
     if importlib.util.find_spec("pycocoevalcap") is None:
         return "METEOR needs the extra 'meteor': pip install 'portrayal[meteor]'"
     if shutil.which("java") is None:
@@ -32,20 +32,20 @@ def lacking() -> str | None:
     return None
 
 
-def meteor_parts(captions: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> Array:
-    """What METEOR adds up, a row per caption. Captions and references are lists of words."""
+def meteor_counts(captions: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> Array:
+    """Counts that METEOR sums, a row per caption. Captions and references are lists of words."""
     lines = [
-        " ||| ".join(["SCORE", *(" ".join(words) for words in some), " ".join(caption)])
-        for caption, some in zip(captions, references, strict=True)
+        " ||| ".join(["SCORE", *(" ".join(words) for words in caption_references), " ".join(caption)])
+        for caption, caption_references in zip(captions, references, strict=True)
     ]
-    made = _ask(lines)
-    # A caption that is one unbroken match is not fragmented at all, and adds nothing to how much others are.
-    whole = (made[:, 20] == 1) & (made[:, 21] == made[:, 0]) & (made[:, 22] == made[:, 1])
-    made[whole, 20] = 0.0
-    return made
+    counts = _run_program(lines)
+    # A caption that is one unbroken match has no fragmentation and adds no chunk.
+    unbroken = (counts[:, 20] == 1) & (counts[:, 21] == counts[:, 0]) & (counts[:, 22] == counts[:, 1])
+    counts[unbroken, 20] = 0.0
+    return counts
 
 
-def _ask(lines: Sequence[str]) -> Array:
+def _run_program(lines: Sequence[str]) -> Array:
     command = [
         "java",
         "-Xmx2G",
@@ -59,51 +59,55 @@ def _ask(lines: Sequence[str]) -> Array:
         "en",
         "-norm",
     ]
-    asked = "".join(f"{line}\n" for line in lines)
-    ran = subprocess.run(command, input=asked, capture_output=True, text=True, encoding="utf-8", check=False)
-    rows = [line.split() for line in ran.stdout.splitlines()]
-    if ran.returncode or len(rows) != len(lines) or any(len(row) != PARTS for row in rows):
-        told = (ran.stderr.strip() or ran.stdout.strip() or "no answer").splitlines()[-1]
-        raise PortrayalError(f"METEOR's program gave {len(rows)} answers to {len(lines)} captions: {told}.")
+    stdin = "".join(f"{line}\n" for line in lines)
+    process = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    rows = [line.split() for line in process.stdout.splitlines()]
+    if process.returncode or len(rows) != len(lines) or any(len(row) != N_COUNTS for row in rows):
+        last_line = (process.stderr.strip() or process.stdout.strip() or "no answer").splitlines()[-1]
+        raise PortrayalError(
+            f"METEOR's program gave {len(rows)} answers to {len(lines)} captions: {last_line}."
+        )
     return np.array(rows, dtype=np.float64)
 
 
 def _jar() -> Path:
-    found = importlib.util.find_spec("pycocoevalcap")
-    places = (
-        [Path(place) / "meteor" / _JAR for place in (found.submodule_search_locations or ())] if found else []
-    )
-    for place in places:
-        if place.is_file():
-            return place
+    spec = importlib.util.find_spec("pycocoevalcap")
+    paths = [Path(path) / "meteor" / _JAR for path in (spec.submodule_search_locations or ())] if spec else []
+    for path in paths:
+        if path.is_file():
+            return path
     raise PortrayalError(f"The package pycocoevalcap is there, but its {_JAR} is not.")
 
 
-def meteor(parts: Array) -> Array:
-    """The score of summed parts: (draws, parts) to (draws,). Nothing matched is 0."""
-    said, written, said_function, written_function = parts[:, :4].T
-    matched = parts[:, 4:20].reshape(
-        len(parts), 4, 4
+def meteor(counts: Array) -> Array:
+    """The score of summed counts: (resamples, counts) to (resamples,). Without a match it is 0."""
+    caption_words, reference_words, caption_function, reference_function = counts[:, :4].T
+    matched = counts[:, 4:20].reshape(
+        len(counts), 4, 4
     )  # per way of matching: content and function words, both sides
-    precision = _over(
-        _weighed(matched[:, :, 0], matched[:, :, 2]), _mixed(said - said_function, said_function)
+    precision = _safe_divide(
+        _weight_matches(matched[:, :, 0], matched[:, :, 2]),
+        _mix_words(caption_words - caption_function, caption_function),
     )
-    recall = _over(
-        _weighed(matched[:, :, 1], matched[:, :, 3]), _mixed(written - written_function, written_function)
+    recall = _safe_divide(
+        _weight_matches(matched[:, :, 1], matched[:, :, 3]),
+        _mix_words(reference_words - reference_function, reference_function),
     )
-    chunks, words = parts[:, 20], parts[:, 21:23].mean(axis=1)
-    mean = _over(precision * recall, _ALPHA * precision + (1 - _ALPHA) * recall)
-    made: Array = mean * (1 - _GAMMA * _over(chunks, words) ** _BETA)
-    return made
+    chunks, words = counts[:, 20], counts[:, 21:23].mean(axis=1)
+    mean = _safe_divide(precision * recall, _ALPHA * precision + (1 - _ALPHA) * recall)
+    score: Array = mean * (1 - _GAMMA * _safe_divide(chunks, words) ** _BETA)
+    return score
 
 
-def _weighed(content: Array, function: Array) -> Array:
-    return np.asarray(_mixed(content @ _WEIGHTS, function @ _WEIGHTS))
+def _weight_matches(content: Array, function: Array) -> Array:
+    return np.asarray(_mix_words(content @ _WEIGHTS, function @ _WEIGHTS))
 
 
-def _mixed(content: Array, function: Array) -> Array:
+def _mix_words(content: Array, function: Array) -> Array:
     return np.asarray(_DELTA * content + (1 - _DELTA) * function)
 
 
-def _over(above: Array, below: Array) -> Array:
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+def _safe_divide(numerator: Array, denominator: Array) -> Array:
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

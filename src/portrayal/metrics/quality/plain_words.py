@@ -1,4 +1,4 @@
-"""The words of a caption as published scores of captions count them: lower case, without punctuation marks."""
+"""Tokenization of the published scores of captions: lower case, without punctuation marks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from portrayal.lexicon import tokenize
 
 
 def plain_words(caption: str) -> list[str]:
-    """The tokens that have a letter, a digit or a sign other than a punctuation mark.
+    """The tokens with a letter, a digit or a symbol other than a punctuation mark.
 
     >>> plain_words("A man's T-shirt; he doesn't smile.")
     ['a', 'man', "'s", 't-shirt', 'he', 'does', "n't", 'smile']

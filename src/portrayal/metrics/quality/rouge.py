@@ -1,48 +1,56 @@
-"""ROUGE-L: the longest run of words, with gaps, that a caption and a reference have in common."""
+"""ROUGE-L: longest common subsequence of words of a caption and a reference (Lin 2004)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from portrayal.metrics.quality.ngrams import Array, Places, Round
+from portrayal.metrics.quality.ngrams import Array, Indices, ReferenceComparison
 
-_BETA = 1.2  # how much more recall counts than precision, as coco-caption has it
-_TOGETHER = 4096  # pairs that are compared at once
+# Weight of recall relative to precision, as in coco-caption.
+_BETA = 1.2
+# Number of pairs that are compared at once.
+_BATCH_SIZE = 4096
 
 
-def rouge_l(round_: Round) -> Array:
-    """Of every image: from the best precision and the best recall among its references."""
-    common = _common(round_)
-    lengths = np.maximum(round_.sentences.lengths, 1)
-    precision, recall = np.zeros(len(round_)), np.zeros(len(round_))
-    np.maximum.at(precision, round_.image, common / lengths[round_.captions][round_.image])
-    np.maximum.at(recall, round_.image, common / lengths[round_.references])
-    below = recall + _BETA**2 * precision
-    made: Array = np.divide(
-        (1 + _BETA**2) * precision * recall, below, out=np.zeros_like(below), where=below > 0
+def rouge_l(comparison: ReferenceComparison) -> Array:
+    """F score of every image, from the best precision and the best recall among its references."""
+    common = _common_lengths(comparison)
+    lengths = np.maximum(comparison.sentences.lengths, 1)
+    precision, recall = np.zeros(len(comparison)), np.zeros(len(comparison))
+    np.maximum.at(
+        precision, comparison.image_index, common / lengths[comparison.captions][comparison.image_index]
     )
-    return made
+    np.maximum.at(recall, comparison.image_index, common / lengths[comparison.references])
+    denominator = recall + _BETA**2 * precision
+    scores: Array = np.divide(
+        (1 + _BETA**2) * precision * recall,
+        denominator,
+        out=np.zeros_like(denominator),
+        where=denominator > 0,
+    )
+    return scores
 
 
-def _common(round_: Round) -> Places:
-    """Words in common, in order, of every reference and its image's caption."""
-    lengths = round_.sentences.lengths
-    captions = round_.captions[round_.image]
-    made = np.zeros(len(captions), dtype=np.int64)
+def _common_lengths(comparison: ReferenceComparison) -> Indices:
+    """Length of the longest common subsequence of every reference and the caption of its image."""
+    lengths = comparison.sentences.lengths
+    captions = comparison.captions[comparison.image_index]
+    common = np.zeros(len(captions), dtype=np.int64)
     order = np.lexsort(
-        (lengths[captions], lengths[round_.references])
+        (lengths[captions], lengths[comparison.references])
     )  # alike in length: little is filled up
-    for start in range(0, len(order), _TOGETHER):
-        pairs = order[start : start + _TOGETHER]
-        made[pairs] = longest_common(
-            round_.sentences.table(captions[pairs]), round_.sentences.table(round_.references[pairs])
+    for start in range(0, len(order), _BATCH_SIZE):
+        pairs = order[start : start + _BATCH_SIZE]
+        common[pairs] = longest_common(
+            comparison.sentences.table(captions[pairs]),
+            comparison.sentences.table(comparison.references[pairs]),
         )
-    return made
+    return common
 
 
-def longest_common(left: Places, right: Places) -> Places:
-    """Length of the longest common subsequence of each pair of rows; -1 on the right is no word."""
-    best = np.zeros((len(left), left.shape[1] + 1), dtype=np.int16)  # with the first i words of the left row
+def longest_common(left: Indices, right: Indices) -> Indices:
+    """Length of the longest common subsequence of each pair of rows; -1 on the right is padding."""
+    best = np.zeros((len(left), left.shape[1] + 1), dtype=np.int16)  # for the first i words of the left row
     for column in range(right.shape[1]):
         word = right[:, column, None]
         longer = best[:, :-1] + ((left == word) & (word >= 0))

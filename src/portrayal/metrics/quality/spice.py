@@ -1,6 +1,6 @@
-"""SPICE: the objects, attributes and relations that a caption and its references share, as a parser reads them.
+"""SPICE: objects, attributes and relations that a caption shares with its references (Anderson et al. 2016).
 
-It exists as a Java program only, which the package pycocoevalcap calls; the parser's models must be there already.
+It exists as a Java program only, which the package pycocoevalcap calls; the models of its parser must be installed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from portrayal.errors import PortrayalError
 from portrayal.metrics.quality.ngrams import Array
 
 
-def lacking() -> str | None:
-    """Why SPICE cannot be asked on this machine, or None when it can."""
-    found = importlib.util.find_spec("pycocoevalcap")
-    if found is None:
+def missing_requirement() -> str | None:
+    """The reason why SPICE cannot run on this machine, or None where it can."""
+    spec = importlib.util.find_spec("pycocoevalcap")
+    if spec is None:
         return "SPICE needs the extra 'meteor': pip install 'portrayal[meteor]'"
     if shutil.which("java") is None:
         return "SPICE needs Java (the command 'java')"
-    places = [Path(place) / "spice" / "lib" for place in found.submodule_search_locations or ()]
-    if not any(list(place.glob("stanford-corenlp-*-models.jar")) for place in places):
+    folders = [Path(folder) / "spice" / "lib" for folder in spec.submodule_search_locations or ()]
+    if not any(list(folder.glob("stanford-corenlp-*-models.jar")) for folder in folders):
         return "SPICE needs the Stanford parser's models in pycocoevalcap's folder spice/lib"
     return None
 
@@ -33,10 +33,13 @@ def spice(captions: Sequence[Sequence[str]], references: Sequence[Sequence[Seque
     """The F score of every caption; its mean is what coco-caption prints."""
     from pycocoevalcap.spice.spice import Spice
 
-    said = {place: [" ".join(words)] for place, words in enumerate(captions)}
-    written = {place: [" ".join(words) for words in some] for place, some in enumerate(references)}
+    candidates = {index: [" ".join(words)] for index, words in enumerate(captions)}
+    reference_texts = {
+        index: [" ".join(words) for words in caption_references]
+        for index, caption_references in enumerate(references)
+    }
     try:
-        _, scores = Spice().compute_score(written, said)
+        _, scores = Spice().compute_score(reference_texts, candidates)
     except (OSError, ValueError) as error:
         raise PortrayalError(f"SPICE's program failed: {error}.") from error
-    return np.nan_to_num(np.array([one["All"]["f"] for one in scores], dtype=np.float64))
+    return np.nan_to_num(np.array([score["All"]["f"] for score in scores], dtype=np.float64))

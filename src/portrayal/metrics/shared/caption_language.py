@@ -1,4 +1,4 @@
-"""Whether the word lists of a metric can read the captions of a study: captions in another language are refused."""
+"""Check that captions are in the language of the word lists; captions in another language are refused."""
 
 from __future__ import annotations
 
@@ -7,53 +7,57 @@ from dataclasses import replace
 from functools import lru_cache
 
 from portrayal.lexicon import ENGLISH, Coverage, Lexicon, coverage
-from portrayal.results import Results, join_cautions, one_spaced
+from portrayal.results import Results, join_cautions, single_spaced
 from portrayal.study import Study
 
 
-def unread(study: Study, sources: Iterable[str], lexicon: Lexicon | None) -> dict[str, str]:
-    """The sources whose captions the lexicon cannot read, each with the reason; no lexicon: English lists."""
-    found = {}
+def unreadable_sources(study: Study, sources: Iterable[str], lexicon: Lexicon | None) -> dict[str, str]:
+    """The sources whose captions the lexicon cannot read, with the reason; without a lexicon: English lists."""
+    reasons = {}
     for source in sources:
-        known = covered(study, source, lexicon)
-        if known.refused:
-            found[source] = f"{_estimate(source, known, lexicon)}, {_way_out(lexicon)}."
-    return found
+        source_coverage_ = source_coverage(study, source, lexicon)
+        if source_coverage_.is_refused:
+            reasons[source] = f"{_coverage_text(source, source_coverage_, lexicon)}, {_advice(lexicon)}."
+    return reasons
 
 
-def cautions(study: Study, sources: Iterable[str], lexicon: Lexicon | None) -> dict[str, str]:
-    """The sources of which a good part cannot be read, each with a sentence."""
-    found = {}
+def language_cautions(study: Study, sources: Iterable[str], lexicon: Lexicon | None) -> dict[str, str]:
+    """The sources of which a considerable part of the captions cannot be read, with a caution."""
+    sentences = {}
     for source in sources:
-        known = covered(study, source, lexicon)
-        if known.doubtful:
-            found[source] = one_spaced(f"{_estimate(source, known, lexicon)}; words in others are not found.")
-    return found
+        known = source_coverage(study, source, lexicon)
+        if known.is_low:
+            sentences[source] = single_spaced(
+                f"{_coverage_text(source, known, lexicon)}; words in others are not found."
+            )
+    return sentences
 
 
-def with_cautions(results: Results, sentences: Mapping[str, str], terms: Iterable[str] = ()) -> Results:
-    """The same results, with a caution on the rows of some systems; with `terms`, on the rows of these."""
+def add_language_cautions(
+    results: Results, sentences: Mapping[str, str], terms: Iterable[str] = ()
+) -> Results:
+    """The results with cautions on the rows of some sources; with `terms`, only on rows of these terms."""
     if not sentences:
         return results
-    chosen = set(terms)
+    chosen_terms = set(terms)
     rows = []
     for row in results.measurements:
         sentence = sentences.get(row.system or "")
-        if sentence and (not chosen or row.term in chosen):
+        if sentence and (not chosen_terms or row.term in chosen_terms):
             row = replace(row, caution=join_cautions([row.caution, sentence]))
         rows.append(row)
     return replace(results, measurements=tuple(rows))
 
 
 @lru_cache(maxsize=64)
-def covered(study: Study, source: str, lexicon: Lexicon | None) -> Coverage:
-    """How many of a source's captions the lexicon can read; nothing is known of a source that writes none."""
+def source_coverage(study: Study, source: str, lexicon: Lexicon | None) -> Coverage:
+    """How many captions of a source the lexicon can read; empty for a source without captions."""
     if source not in study.sources:
         return Coverage(0, 0)
-    return coverage(study.spoken(source)["caption"].to_list(), lexicon)
+    return coverage(study.captions_of(source)["caption"].to_list(), lexicon)
 
 
-def _estimate(source: str, known: Coverage, lexicon: Lexicon | None) -> str:
+def _coverage_text(source: str, known: Coverage, lexicon: Lexicon | None) -> str:
     language = ENGLISH if lexicon is None else lexicon.language
     return (
         f"Of {known.captions:,} captions of '{source}' that were read, {known.covered:,} seem to be in the language of "
@@ -61,7 +65,7 @@ def _estimate(source: str, known: Coverage, lexicon: Lexicon | None) -> str:
     )
 
 
-def _way_out(lexicon: Lexicon | None) -> str:
+def _advice(lexicon: Lexicon | None) -> str:
     if lexicon is None:
         return "and the shipped lists that are needed here are English"
     return (

@@ -1,4 +1,4 @@
-"""Which objects captions go with, and whether an object goes with a group more often than chance would have it."""
+"""Co-occurrence of objects and groups in captions, with a permutation test for each object."""
 
 from __future__ import annotations
 
@@ -13,104 +13,119 @@ from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import ObjectFinder, tokenize
 from portrayal.metrics.shared.mentions import CaptionMentions, object_finder
 from portrayal.results import TOO_FEW
-from portrayal.stats import permutation_p, permuted
+from portrayal.stats import cluster_permutations, permutation_p
 
 
 @dataclass(frozen=True)
-class Objects:
-    """The objects that are told apart, and where captions' objects are found.
+class ObjectMatcher:
+    """The objects of interest, and how the objects of a caption are found.
 
-    By the words of captions (`in_captions`), or among the labels of each image; where objects were asked for by name,
-    in the words of the labels too, which may say more ("a kitchen table").
+    Objects are found in the words of captions (`caption_finder`), or among the labels of each image. Objects that the
+    user names are also found in the words of longer labels (`label_finder`: "a kitchen table").
     """
 
     labels: tuple[str, ...]
-    seen: Mapping[str, Sequence[str]]  # image to labels
-    in_captions: ObjectFinder | None = None
-    in_labels: ObjectFinder | None = None
-    synonyms: str | None = None  # which other words for objects are known
+    labels_by_image: Mapping[str, Sequence[str]]
+    caption_finder: ObjectFinder | None = None
+    label_finder: ObjectFinder | None = None
+    synonyms: str | None = None
 
     @classmethod
-    def of(
-        cls, seen: Mapping[str, Sequence[str]], by: str, asked: Sequence[str], synonyms: str | None
-    ) -> Objects:
-        """`by` is labels or words; `asked` names the objects, by default all that were seen."""
-        for name in asked:
+    def create(
+        cls,
+        labels_by_image: Mapping[str, Sequence[str]],
+        by: str,
+        requested: Sequence[str],
+        synonyms: str | None,
+    ) -> ObjectMatcher:
+        """A matcher by labels or by words. `requested` names the objects, by default all labelled ones."""
+        for name in requested:
             if not tokenize(name):
-                raise PortrayalError(f"An object that is asked for must have a name. Got {name!r} instead.")
-        if synonyms is not None and by != "words" and not asked:
+                raise PortrayalError(f"The name of an object must contain a word. Got {name!r} instead.")
+        if synonyms is not None and by != "words" and not requested:
             raise PortrayalError("The option 'synonyms' is for objects found in words, and these are labels.")
-        labels = tuple(sorted(set(asked) or {label for some in seen.values() for label in some}))
+        labels = tuple(
+            sorted(
+                set(requested)
+                or {label for image_labels in labels_by_image.values() for label in image_labels}
+            )
+        )
         if by == "words":
             if not labels:
                 raise Undefined("Objects cannot be found in captions: the study names no object to look for.")
-            finder, known = object_finder(labels, synonyms)
-            return cls(labels, seen, in_captions=finder, synonyms=known)
-        if not asked:
-            return cls(labels, seen)
-        finder, known = object_finder(labels, synonyms)
-        return cls(labels, seen, in_labels=finder, synonyms=known)
+            finder, synonyms_name = object_finder(labels, synonyms)
+            return cls(labels, labels_by_image, caption_finder=finder, synonyms=synonyms_name)
+        if not requested:
+            return cls(labels, labels_by_image)
+        finder, synonyms_name = object_finder(labels, synonyms)
+        return cls(labels, labels_by_image, label_finder=finder, synonyms=synonyms_name)
 
     @property
-    def how(self) -> str:
-        """How settings tell where objects are found."""
-        return "words" if self.in_captions else "words of labels" if self.in_labels else "labels"
+    def method(self) -> str:
+        """How objects are found, as settings record it."""
+        return "words" if self.caption_finder else "words of labels" if self.label_finder else "labels"
 
-    def beside(self, mentions: CaptionMentions) -> sparse.csr_array:
-        """Which objects a caption goes with: (captions, labels)."""
-        place = {label: index for index, label in enumerate(self.labels)}
-        if self.in_captions is not None:
-            said = [self.in_captions.labels(caption) for caption in mentions.captions]
+    def cooccurring(self, mentions: CaptionMentions) -> sparse.csr_array:
+        """Indicator matrix of the objects that each caption co-occurs with: (captions, labels)."""
+        column_of = {label: index for index, label in enumerate(self.labels)}
+        if self.caption_finder is not None:
+            labels_per_caption = [self.caption_finder.labels(caption) for caption in mentions.captions]
         else:
-            of_image = [self._of_image(image) for image in mentions.images]
-            said = [of_image[image] for image in mentions.image]
-        found = [sorted({place[label] for label in some}) for some in said]
-        rows = np.repeat(np.arange(len(found)), [len(some) for some in found])
-        columns = np.array([label for some in found for label in some], dtype=np.int64)
+            labels_of_image = [self._labels_of(image) for image in mentions.images]
+            labels_per_caption = [labels_of_image[image] for image in mentions.image_index]
+        column_lists = [
+            sorted({column_of[label] for label in caption_labels}) for caption_labels in labels_per_caption
+        ]
+        rows = np.repeat(
+            np.arange(len(column_lists)), [len(caption_labels) for caption_labels in column_lists]
+        )
+        columns = np.array(
+            [label for caption_labels in column_lists for label in caption_labels], dtype=np.int64
+        )
         ones = np.ones(len(columns))
-        return sparse.csr_array((ones, (rows, columns)), shape=(len(found), len(self.labels)))
+        return sparse.csr_array((ones, (rows, columns)), shape=(len(column_lists), len(self.labels)))
 
-    def _of_image(self, image: str) -> tuple[str, ...]:
-        labels = self.seen.get(image, ())
-        if self.in_labels is None:
+    def _labels_of(self, image: str) -> tuple[str, ...]:
+        labels = self.labels_by_image.get(image, ())
+        if self.label_finder is None:
             return tuple(labels)
-        return tuple(name for label in labels for name in self.in_labels.labels(label))
+        return tuple(name for label in labels for name in self.label_finder.labels(label))
 
 
-def dealt_p(
+def permutation_p_values(
     mentions: CaptionMentions,
-    beside: sparse.csr_array,
-    counted: NDArray[np.float64],
+    cooccurring: sparse.csr_array,
+    group_counts: NDArray[np.float64],
     value: NDArray[np.float64],
     n: NDArray[np.int64],
     seed: int,
     n_resamples: int,
 ) -> list[list[float | None]]:
-    """Per group and object, how often its share would be as far from that of all objects by chance.
+    """Permutation p value of each group's share of each object: p[group][object].
 
-    A share is the part of a group in the values of captions that go with the object. By chance: what captions of images
-    that name a group count for is dealt to such images anew, those of an image together. Objects in too few images are
-    not tested.
+    The share of a group is its part of the values of the captions that co-occur with the object. The statistic is the
+    distance of this share from the share over all captions. The groups that captions name are permuted among the
+    images whose captions name a group; captions of one image stay together. Objects in too few images are not tested.
     """
-    tested = np.flatnonzero(n >= TOO_FEW)
-    p: list[list[float | None]] = [[None] * len(n) for _ in range(counted.shape[1])]
-    use = np.flatnonzero((counted.sum(axis=1) > 0) & (value > 0))
-    if not len(tested) or not len(use):
+    tested_objects = np.flatnonzero(n >= TOO_FEW)
+    p: list[list[float | None]] = [[None] * len(n) for _ in range(group_counts.shape[1])]
+    used = np.flatnonzero((group_counts.sum(axis=1) > 0) & (value > 0))
+    if not len(tested_objects) or not len(used):
         return p
-    weight = (value * mentions.weight)[use]
-    rows = beside.tocsr()[use].tocsc()[:, tested].T.tocsr() @ sparse.diags_array(weight)
-    groups = counted[use]
-    base = weight @ groups / (weight @ groups).sum()
+    weight = (value * mentions.weight)[used]
+    rows = cooccurring.tocsr()[used].tocsc()[:, tested_objects].T.tocsr() @ sparse.diags_array(weight)
+    groups = group_counts[used]
+    overall = weight @ groups / (weight @ groups).sum()
 
     def distance(order: NDArray[np.int64]) -> NDArray[np.float64]:
-        dealt = rows @ groups[order]
-        sums = dealt.sum(axis=1, keepdims=True)
-        share = np.divide(dealt, sums, out=np.tile(base, (len(dealt), 1)), where=sums > 0)
-        return np.asarray(np.abs(share - base).T.reshape(-1))
+        sums_by_group = rows @ groups[order]
+        sums = sums_by_group.sum(axis=1, keepdims=True)
+        share = np.divide(sums_by_group, sums, out=np.tile(overall, (len(sums_by_group), 1)), where=sums > 0)
+        return np.asarray(np.abs(share - overall).T.reshape(-1))
 
-    null = permuted(distance, mentions.image[use], seed, n_resamples)
-    found = permutation_p(distance(np.arange(len(use))), null).reshape(counted.shape[1], -1)
-    for g in range(counted.shape[1]):
-        for place, index in enumerate(tested):
-            p[g][index] = float(found[g, place])
+    null = cluster_permutations(distance, mentions.image_index[used], seed, n_resamples)
+    p_values = permutation_p(distance(np.arange(len(used))), null).reshape(group_counts.shape[1], -1)
+    for g in range(group_counts.shape[1]):
+        for row, index in enumerate(tested_objects):
+            p[g][index] = float(p_values[g, row])
     return p

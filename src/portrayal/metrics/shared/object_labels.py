@@ -1,4 +1,4 @@
-"""What a reader should know of object labels: whether they look like words of captions, and which images have none."""
+"""Cautions about object labels: labels that look like words of captions, and images without labels."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from portrayal.lexicon.people import person_words
 from portrayal.metrics.shared.mentions import labelled_images
 from portrayal.results import HUMAN
 from portrayal.study import Study
-from portrayal.study.formats.raw_table import NOTHING
+from portrayal.study.formats.raw_table import NO_LABEL
 
-MOST_IMAGES = 2000  # images read: enough to decide, and the cost stays bounded
-FEWEST_REFERENCES = (
-    3  # of an image: with fewer, too many words of the captions behind the labels are not here
-)
-FEWEST_LABELS = 50  # named by exactly one reference
-TRUNCATED = 5  # times as many labels named once as labels named by no reference
+# Images that are examined: enough to decide, at a bounded cost.
+MAX_IMAGES = 2000
+MIN_REFERENCES = 3  # of an image: with fewer, too many words of the captions behind the labels are not here
+MIN_LABELS = 50  # named by exactly one reference
+MIN_ONCE_TO_NEVER_RATIO = 5  # times as many labels named once as labels named by no reference
 
 
-def caption_words(study: Study) -> str | None:
-    """A sentence if the human object labels look like words of captions, else None.
+def caption_word_caution(study: Study) -> str | None:
+    """A caution if the human object labels look like words of captions, else None.
 
-    Annotators label much that no reference names. Words of captions lack exactly these: many labels are named by one
-    reference, and hardly any by none. (COCO's instances: 10 % by one, 46 % by none. Labels made from COCO's captions:
-    23 % and 3 %.) The share of labels that are named decides nothing, since references of simple images name all there
-    is.
+    Annotators label much that no reference names. Labels made from captions lack exactly these: many labels are named
+    by one reference, and hardly any by none. (COCO's instances: 10 % by one, 46 % by none. Labels made from COCO's
+    captions: 23 % and 3 %.) The share of named labels alone does not decide, since references of simple images name
+    everything.
     """
-    counts = _references_naming(study)
-    if counts[1] < FEWEST_LABELS or counts[1] < TRUNCATED * counts[0]:
+    counts = _count_references_naming(study)
+    if counts[1] < MIN_LABELS or counts[1] < MIN_ONCE_TO_NEVER_RATIO * counts[0]:
         return None
     share = 1 - counts[0] / counts.total()
     return (
@@ -41,8 +40,8 @@ def caption_words(study: Study) -> str | None:
     )
 
 
-def unannotated(study: Study) -> str | None:
-    """A sentence if captioned images have no object labels beside others that have, else None."""
+def unannotated_caution(study: Study) -> str | None:
+    """A caution if some captioned images have object labels and others have none, else None."""
     annotated = labelled_images(study)
     if not annotated:
         return None
@@ -53,26 +52,26 @@ def unannotated(study: Study) -> str | None:
     return (
         f"{missing:,} of {len(captioned):,} captioned images have no object label: what is in them is not known, and "
         "leakage and amplification leave them out. If annotators found nothing there, say so (an empty list of labels, "
-        f"or a row of the kind '{NOTHING}')."
+        f"or a row of the kind '{NO_LABEL}')."
     )
 
 
-def _references_naming(study: Study) -> Counter[int]:
-    """Number of references that name a label, counted over human labels of objects other than people."""
+def _count_references_naming(study: Study) -> Counter[int]:
+    """Histogram of the number of references that name a label, over human labels of objects other than people."""
     references = (
         study.references.group_by("image_id", maintain_order=True)
         .agg("caption")
-        .filter(pl.col("caption").list.len() >= FEWEST_REFERENCES)
+        .filter(pl.col("caption").list.len() >= MIN_REFERENCES)
     )
-    human = study.annotated.filter((pl.col("kind") == "object") & (pl.col("source") == HUMAN))
+    human = study.annotations.filter((pl.col("kind") == "object") & (pl.col("source") == HUMAN))
     labels = {label for label in human["label"].unique() if label.casefold() not in person_words()}
     by_image = (
         human.filter(pl.col("label").is_in(sorted(labels))).group_by("image_id").agg(pl.col("label").unique())
     )
     finder = ObjectFinder(sorted(labels))
     counts: Counter[int] = Counter()
-    both = references.join(by_image, on="image_id", maintain_order="left").head(MOST_IMAGES)
-    for captions, annotated in both.select("caption", "label").iter_rows():
+    images = references.join(by_image, on="image_id", maintain_order="left").head(MAX_IMAGES)
+    for captions, annotated in images.select("caption", "label").iter_rows():
         named = Counter(label for caption in captions for label in finder.labels(caption))
         counts.update(named[label] for label in annotated)
     return counts

@@ -1,23 +1,28 @@
-"""Remedies for those who have captions and no model: words that name nobody's group, and a balanced set of images."""
+"""Mitigation for captions without a model: rewriting group words to neutral words, and balancing the images."""
 
-from portrayal.mitigate.captions.balancing import Balance, balance, drawn
+from portrayal.mitigate.captions.balancing import Balance, balance, random_subset
 from portrayal.mitigate.captions.card import CARD
-from portrayal.mitigate.captions.evidence import Evidence, evidence_in
-from portrayal.mitigate.captions.mitigation import METRICS, REMEDIES, Remedied, remedied
-from portrayal.mitigate.captions.rewrite import WHERE, Rewriter, Rewritten
+from portrayal.mitigate.captions.evidence import GroupEvidence, find_group_evidence
+from portrayal.mitigate.captions.mitigation import (
+    CAPTION_METHODS,
+    METRICS,
+    CaptionMitigation,
+    mitigate_captions,
+)
+from portrayal.mitigate.captions.rewrite import WHERE, Rewriter, RewrittenCaption
 
 __all__ = [
+    "CAPTION_METHODS",
     "CARD",
     "METRICS",
-    "REMEDIES",
     "WHERE",
     "Balance",
-    "Evidence",
-    "Remedied",
+    "CaptionMitigation",
+    "GroupEvidence",
     "Rewriter",
-    "Rewritten",
+    "RewrittenCaption",
     "balance",
-    "drawn",
-    "evidence_in",
-    "remedied",
+    "find_group_evidence",
+    "mitigate_captions",
+    "random_subset",
 ]

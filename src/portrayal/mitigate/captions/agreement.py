@@ -1,4 +1,4 @@
-"""English grammar around a rewritten word: the verb that goes with "they", and words that describe another."""
+"""English grammar around a rewritten word: agreement of the verb with "they", and modifiers."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ from collections.abc import Iterator, Sequence
 from portrayal.lexicon.wordnet.grammar import content_words
 from portrayal.lexicon.wordnet.graph import wordnet
 
-SEVERAL = "they"  # takes a verb without -s, whoever it stands for
+# Takes a verb without -s, also for one person.
+THEY = "they"
 _FORMS = {"is": "are", "was": "were", "has": "have", "does": "do"}
-_SHORT = {"'s": ("'re", "'ve"), "’s": ("’re", "’ve")}  # he's riding, he's got
-_OF_HAVE = frozenset(("got", "been", "had"))
-_BETWEEN = frozenset(
+_CONTRACTIONS = {"'s": ("'re", "'ve"), "’s": ("’re", "’ve")}  # he's riding, he's got
+_PARTICIPLES_OF_HAVE = frozenset(("got", "been", "had"))
+_SKIPPED = frozenset(
     "also just still then now always never often only even almost both all not quickly".split()
 )
-_JOINS = frozenset(("and", "or", "but"))
-_ENDS = frozenset("while as when where who which that because before after until if . ; : ! ?".split())
+_CONJUNCTIONS = frozenset(("and", "or", "but"))
+_CLAUSE_ENDS = frozenset("while as when where who which that because before after until if . ; : ! ?".split())
 
 
-def agreeing(tokens: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
-    """The tokens that change where the one in this place becomes "they", each with its new form.
+def agreement_changes(tokens: Sequence[str], position: int) -> Iterator[tuple[int, str]]:
+    """Yield the tokens, with their new form, that change when the token at `position` becomes "they".
 
-    >>> list(agreeing(["he", "also", "sits", "and", "reads"], 0))
+    >>> list(agreement_changes(["he", "also", "sits", "and", "reads"], 0))
     [(2, 'sit'), (4, 'read')]
-    >>> list(agreeing(["what", "is", "she", "holding"], 2))
+    >>> list(agreement_changes(["what", "is", "she", "holding"], 2))
     [(1, 'are')]
     """
-    verb = _after(tokens, place + 1)
+    verb = _next_content_token(tokens, position + 1)
     form = _without_s(tokens, verb)
     if form is None:
-        if place and tokens[place - 1] in _FORMS:
-            yield place - 1, _FORMS[tokens[place - 1]]
+        if position and tokens[position - 1] in _FORMS:
+            yield position - 1, _FORMS[tokens[position - 1]]
         return
     yield verb, form
-    verbs = {word.start for word in content_words(tokens) if word.part == "verb"}
+    verbs = {word.start for word in content_words(tokens) if word.pos == "verb"}
     for index in range(verb + 1, len(tokens) - 1):
-        if tokens[index] in _ENDS:
+        if tokens[index] in _CLAUSE_ENDS:
             return
-        joined = _after(tokens, index + 1)
-        if tokens[index] in _JOINS and (
+        joined = _next_content_token(tokens, index + 1)
+        if tokens[index] in _CONJUNCTIONS and (
             joined in verbs or (joined < len(tokens) and tokens[joined] in _FORMS)
         ):
             form = _without_s(tokens, joined)
@@ -46,19 +47,21 @@ def agreeing(tokens: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
                 yield joined, form
 
 
-def _after(tokens: Sequence[str], place: int) -> int:
-    """The next token that is no adverb; the number of tokens where there is none."""
-    while place < len(tokens) and (tokens[place] in _BETWEEN or tokens[place].endswith("ly")):
-        place += 1
-    return place
+def _next_content_token(tokens: Sequence[str], position: int) -> int:
+    """Return the index of the next token that is no adverb, or the number of tokens."""
+    while position < len(tokens) and (tokens[position] in _SKIPPED or tokens[position].endswith("ly")):
+        position += 1
+    return position
 
 
-def _without_s(tokens: Sequence[str], place: int) -> str | None:
-    if place >= len(tokens):
+def _without_s(tokens: Sequence[str], position: int) -> str | None:
+    if position >= len(tokens):
         return None
-    verb = tokens[place]
-    if verb in _SHORT:
-        return _SHORT[verb][place + 1 < len(tokens) and tokens[place + 1] in _OF_HAVE]
+    verb = tokens[position]
+    if verb in _CONTRACTIONS:
+        return _CONTRACTIONS[verb][
+            position + 1 < len(tokens) and tokens[position + 1] in _PARTICIPLES_OF_HAVE
+        ]
     if verb in _FORMS:
         return _FORMS[verb]
     if not verb.endswith("s") or verb.endswith("ss"):
@@ -67,14 +70,14 @@ def _without_s(tokens: Sequence[str], place: int) -> str | None:
     return lemma if lemma is not None and lemma != verb else None
 
 
-def describes(tokens: Sequence[str], place: int) -> bool:
-    """Whether the word in this place stands before a noun that it describes.
+def is_modifier(tokens: Sequence[str], position: int) -> bool:
+    """Return whether the word at `position` modifies a following noun.
 
-    >>> describes(["a", "male", "tennis", "player"], 1), describes(["a", "male", "riding", "a", "horse"], 1)
+    >>> is_modifier(["a", "male", "tennis", "player"], 1), is_modifier(["a", "male", "riding", "a", "horse"], 1)
     (True, False)
     """
     return any(
-        (word.start == place and word.length > 1)
-        or (word.start == place + 1 and word.part in ("noun", "adjective"))
+        (word.start == position and word.length > 1)
+        or (word.start == position + 1 and word.pos in ("noun", "adjective"))
         for word in content_words(tokens)
     )

@@ -1,4 +1,4 @@
-"""What becomes of a number: after the remedy less before, in pairs."""
+"""Paired differences of measurements: after mitigation minus before."""
 
 from __future__ import annotations
 
@@ -13,41 +13,42 @@ from portrayal.errors import PortrayalError
 from portrayal.mitigate.captions.card import CARD
 from portrayal.results import Measurement, Results
 
-# Of metrics with many terms, those that a remedy is for and those that it costs; of others all.
+# For metrics with many terms, those that mitigation is for and those that it costs; for others all.
 TERMS = {
     "lic": ("lic_m", "lic_d", "lic", "lic_excess"),
     "quality": ("cider", "cider-gap", "bleu-4"),
     "harms": ("erasure.group-not-mentioned",),
 }
-_NOT_PAIRED = "not paired: the images were not drawn together"
+_NOT_PAIRED = "not paired: the images were not resampled together"
 
 
 def changes(
     results: Results, before: Mapping[str, str], settings: Mapping[str, Mapping[str, Any]], term: str
 ) -> Results:
-    """A row for each headline and group row that a remedied system and the one it was made from share.
+    """Return the difference for each headline and group row that a mitigated system and its original share.
 
-    `before` has the system to compare with for each; the item of a row is the metric and term that it is about.
+    `before` maps each mitigated system to the system to compare with. The item of a row is the metric and the term.
     """
     splits = {str(m.settings.get("split")) for m in results.measurements if m.metric == "lic"}
-    made: list[Measurement] = []
+    measurements: list[Measurement] = []
     for system, original in before.items():
-        first, second = (_of(results, name) for name in (original, system))
+        first, second = (_comparable_results(results, name) for name in (original, system))
         try:
-            found = compare(first, second, (original, system))
-        except PortrayalError:  # nothing was measured of both
+            compared = compare(first, second, (original, system))
+        except PortrayalError:
+            # Nothing was measured for both.
             continue
-        for row in found.measurements:
-            which = f" ({row.settings['split']})" if row.metric == "lic" and len(splits) > 1 else ""
+        for row in compared.measurements:
+            split = f" ({row.settings['split']})" if row.metric == "lic" and len(splits) > 1 else ""
             unpaired = row.value is not None and row.settings["paired"] is False
-            made.append(
+            measurements.append(
                 Measurement(
                     CARD.name,
                     term,
                     system=system,
                     attribute=row.attribute,
                     group=row.group,
-                    item=f"{row.metric}: {row.term}{which}",
+                    item=f"{row.metric}: {row.term}{split}",
                     value=row.value,
                     low=row.low,
                     high=row.high,
@@ -63,12 +64,14 @@ def changes(
                     settings=dict(settings[system]),
                 )
             )
-    return Results(tuple(made))
+    return Results(tuple(measurements))
 
 
-def _of(results: Results, system: str) -> Results:
-    """One system's numbers that are compared, and what pairing them needs. It is called what nobody is called, since
-    people's captions are compared with themselves here."""
+def _comparable_results(results: Results, system: str) -> Results:
+    """Return the measurements of one system that are compared, with evidence and replicates for pairing.
+
+    The system gets a name that no system has, since human captions are compared with human captions here.
+    """
     kept = [
         m for m in results.measurements
         if m.system == system and m.item is None and m.term in TERMS.get(m.metric, (m.term,))

@@ -1,4 +1,4 @@
-"""Rows about a remedy itself: how many captions changed, which words were left, how balanced images are."""
+"""Measurements of the mitigation itself: changed captions, remaining group words, and balance of the images."""
 
 from __future__ import annotations
 
@@ -10,100 +10,104 @@ import polars as pl
 
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.mitigate.captions.balancing import Balance
-from portrayal.mitigate.captions.evidence import Evidence
-from portrayal.mitigate.captions.rewrite import Rewritten
+from portrayal.mitigate.captions.evidence import GroupEvidence
+from portrayal.mitigate.captions.rewrite import RewrittenCaption
 from portrayal.stats import rate, resampler, sorted_clusters
 
-Captions = Sequence[tuple[str, str, Rewritten]]  # image, caption before, caption after
+# Image, caption before, caption after.
+CaptionPairs = Sequence[tuple[str, str, RewrittenCaption]]
 
 
-def rewrite_rows(
+def add_rewrite_rows(
     builder: ResultBuilder,
     system: str,
-    captions: Captions,
-    evident: Evidence | None,
+    captions: CaptionPairs,
+    group_evidence: GroupEvidence | None,
     labels: Mapping[str, str],
     seed: int,
     n_resamples: int,
 ) -> None:
-    """What was rewritten in the captions of one system, of all images and of each group as labelled."""
+    """Add the changes in the captions of one system, for all images and for each labelled group."""
     for group in (None, *sorted(set(labels.values()))):
-        mine = [one for one in captions if group is None or labels.get(one[0]) == group]
-        changed = [one for one in mine if one[2].changed]
-        images, place = sorted_clusters([image for image, _, _ in mine])
-        done, there = np.zeros(len(images)), np.zeros(len(images))
-        np.add.at(there, place, 1.0)
-        np.add.at(done, place, [float(bool(one.changed)) for _, _, one in mine])
-        draw = resampler(images, seed, n_resamples)
+        group_captions = [item for item in captions if group is None or labels.get(item[0]) == group]
+        changed = [item for item in group_captions if item[2].changed]
+        images, image_index = sorted_clusters([image for image, _, _ in group_captions])
+        n_changed, n_captions = np.zeros(len(images)), np.zeros(len(images))
+        np.add.at(n_captions, image_index, 1.0)
+        np.add.at(n_changed, image_index, [float(bool(item.changed)) for _, _, item in group_captions])
+        image_resampler = resampler(images, seed, n_resamples)
         builder.add(
             "changed",
-            rate(done, there, draw) if mine else None,
+            rate(n_changed, n_captions, image_resampler) if group_captions else None,
             system=system,
             group=group,
-            n=len(mine),
+            n=len(group_captions),
             n_unit="caption",
             support=len(images),
-            reason=None if mine else "no captioned image of this group",
-            evidence=_told(changed, evident),
-            resampler=draw,
+            reason=None if group_captions else "no captioned image of this group",
+            evidence=_evidence_rows(changed, group_evidence),
+            resampler=image_resampler,
         )
         counts = {
-            "words": (sum(len(one.changed) for _, _, one in mine), changed),
-            "left": (sum(len(one.left) for _, _, one in mine), [one for one in mine if one[2].left]),
+            "words": (sum(len(item.changed) for _, _, item in group_captions), changed),
+            "left": (
+                sum(len(item.left) for _, _, item in group_captions),
+                [item for item in group_captions if item[2].left],
+            ),
         }
-        for term, (count, behind) in counts.items():
+        for term, (count, evidence_captions) in counts.items():
             builder.add(
                 term,
                 float(count),
                 system=system,
                 group=group,
-                n=len(mine),
+                n=len(group_captions),
                 n_unit="caption",
-                evidence=_told(behind, evident),
+                evidence=_evidence_rows(evidence_captions, group_evidence),
                 in_brief=term == "words",
             )
 
 
-def _told(captions: Captions, evident: Evidence | None) -> pl.DataFrame:
+def _evidence_rows(captions: CaptionPairs, group_evidence: GroupEvidence | None) -> pl.DataFrame:
     rows = []
     for image, before, after in captions:
         detail: dict[str, object] = {"before": before, "changed": [list(pair) for pair in after.changed]}
         if after.left:
             detail["left"] = list(after.left)
-        if evident is not None:
-            detail["evidence"] = evident.told(image)
+        if group_evidence is not None:
+            detail["evidence"] = group_evidence.describe(image)
         rows.append((image, after.text, json.dumps(detail, ensure_ascii=False)))
     return pl.DataFrame(
         rows, schema=dict.fromkeys(("image_id", "caption", "detail"), pl.String()), orient="row"
     )
 
 
-def balance_rows(builder: ResultBuilder, made: Balance, before: str | None, after: str) -> None:
-    """How balanced images are, before and after some of them were kept."""
+def add_balance_rows(builder: ResultBuilder, image_set: Balance, before: str | None, after: str) -> None:
+    """Add the balance of the images, before and after the selection."""
     for system, kept in ((before, False), (after, True)):
         if system is None:
             continue
-        images = len(made.images(kept))
-        builder.add("kept", float(images), system=system, n=len(made.groups))
-        for group, count in made.counts(None, kept).items():
-            builder.add("kept", float(count), system=system, group=group, n=len(made.groups))
-        apart = {label: made.apart(label, kept) for label in made.frequent}
+        n_images = len(image_set.images(kept))
+        builder.add("kept", float(n_images), system=system, n=len(image_set.groups))
+        for group, count in image_set.counts(None, kept).items():
+            builder.add("kept", float(count), system=system, group=group, n=len(image_set.groups))
+        gaps = {label: image_set.gap(label, kept) for label in image_set.frequent}
         builder.add(
             "groups-apart",
-            made.apart(None, kept),
+            image_set.gap(None, kept),
             system=system,
-            n=images,
-            reason=None if images else "no image can be kept",
+            n=n_images,
+            reason=None if n_images else "no image can be kept",
         )
-        known = [share for share in apart.values() if share is not None]
+        defined = [gap for gap in gaps.values() if gap is not None]
         builder.add(
             "objects-apart",
-            float(np.mean(known)) if known else None,
+            float(np.mean(defined)) if defined else None,
             system=system,
-            n=images,
-            reason=None if known else "no object is labelled in enough images",
+            n=n_images,
+            reason=None if defined else "no object is labelled in enough images",
         )
-        for label, share in apart.items():
-            shown = sum(made.counts(label, kept).values())
-            reason = None if shown else f"no kept image shows '{label}'"
-            builder.add("objects-apart", share, system=system, item=label, n=shown, reason=reason)
+        for label, gap in gaps.items():
+            n_shown = sum(image_set.counts(label, kept).values())
+            reason = None if n_shown else f"no kept image shows '{label}'"
+            builder.add("objects-apart", gap, system=system, item=label, n=n_shown, reason=reason)

@@ -1,4 +1,4 @@
-"""Remedies applied to a study and measured before and after, all in one set of results."""
+"""Apply caption mitigation to a study and measure it before and after, in one set of results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from portrayal.auditing import describe, score
+from portrayal.auditing import describe_study, score
 from portrayal.engine import Progress
 from portrayal.errors import PortrayalError, Undefined, unknown_name
 from portrayal.files import replacing
@@ -22,32 +22,44 @@ from portrayal.metrics import Metric, find_metric
 from portrayal.metrics.base.attribute_names import resolve_attribute
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.mentions import choose_lexicon, labelled_objects, without_people
-from portrayal.mitigate.captions.balancing import Balance, balance, drawn
+from portrayal.mitigate.captions.balancing import Balance, balance, random_subset
 from portrayal.mitigate.captions.card import CARD
 from portrayal.mitigate.captions.changes import changes
-from portrayal.mitigate.captions.evidence import LEAST, evidence_in
-from portrayal.mitigate.captions.measurements import balance_rows, rewrite_rows
+from portrayal.mitigate.captions.evidence import MIN_SHARE, find_group_evidence
+from portrayal.mitigate.captions.measurements import add_balance_rows, add_rewrite_rows
 from portrayal.mitigate.captions.rewrite import EVERYWHERE, NO_EVIDENCE, WHERE, Rewriter
 from portrayal.results import HUMAN, Measurement, Results, command_line, provenance
 from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 
 NEUTRAL, BALANCED, RANDOM = "neutral", "balanced", "as many at random"
-REMEDIES = (NEUTRAL, BALANCED)
+CAPTION_METHODS = (NEUTRAL, BALANCED)
 METRICS = ("lic", "error", "quality", "harms")
-_SAID = {NO_EVIDENCE: "neutral where no evidence", EVERYWHERE: "neutral everywhere"}
-_ERASURE: dict[str, Any] = {"measurement": ("erasure.group-not-mentioned",), "top": 0}  # what a rewrite costs
-_NOT_IN_NAMES = re.compile(r"[^\w(). -]+")
+_SYSTEM_SUFFIX = {NO_EVIDENCE: "neutral where no evidence", EVERYWHERE: "neutral everywhere"}
+_ERASURE: dict[str, Any] = {"measurement": ("erasure.group-not-mentioned",), "top": 0}
+_INVALID_IN_FILE_NAMES = re.compile(r"[^\w(). -]+")
 
 
 @dataclass(frozen=True)
-class Remedied:
-    """The results of all remedies, the captions they wrote and the images they kept."""
+class CaptionMitigation:
+    """The results of caption mitigation, with the rewritten captions and the kept images.
+
+    Parameters
+    ----------
+    results
+        All measurements, before and after.
+    captions
+        Captions of the rewritten systems, as a table of a study.
+    images
+        Image and group of each kept image, by name of the set.
+    original_systems
+        The original of each mitigated system.
+    """
 
     results: Results
-    captions: pl.DataFrame  # of the rewritten systems, as a study has them
-    images: Mapping[str, tuple[tuple[str, str], ...]]  # by set: image and group
-    before: Mapping[str, str] = field(default_factory=dict)  # remedied system: the system it was made from
+    captions: pl.DataFrame
+    images: Mapping[str, tuple[tuple[str, str], ...]]
+    original_systems: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, folder: Path | str) -> list[Path]:
         """Write the results, the captions of each rewritten system, and the images of each balanced set."""
@@ -68,128 +80,183 @@ class Remedied:
         return written
 
 
-def remedied(
+def mitigate_captions(
     study: Study,
     *,
-    remedies: Sequence[str] = REMEDIES,
+    methods: Sequence[str] = CAPTION_METHODS,
     attribute: str = "gender",
     systems: Sequence[str] | None = None,
     lexicon: str | Lexicon | None = None,
     where: Sequence[str] = WHERE,
-    min_share: float = LEAST,
+    min_share: float = MIN_SHARE,
     metrics: Sequence[str] = METRICS,
     seed: int = 0,
     bootstrap: int = RESAMPLES,
     workers: int = 1,
     progress: Progress | None = None,
     **options: Any,
-) -> Remedied:
-    """Rewrite captions, balance images, and measure every system before and after; `options` are those of LIC.
+) -> CaptionMitigation:
+    """Rewrite captions, balance images, and measure every system before and after.
 
-    A remedied system is a further system: `oscar (neutral everywhere)`. Of a metric that the study does not allow the
-    provenance says why.
+    A mitigated system is a further system of the results: `oscar (neutral everywhere)`. The provenance gives the reason
+    for each metric that cannot be measured on the study.
 
+    Parameters
+    ----------
+    study
+        Captions, with references for the method `neutral` where there is no evidence, and attributes for `balanced`.
+    methods
+        "neutral" rewrites words that name a group; "balanced" keeps images on which groups are equally frequent.
+    attribute
+        The attribute whose groups are named.
+    systems
+        Systems to mitigate; by default all.
+    lexicon
+        A shipped lexicon, a TOML file or a `Lexicon`; by default the attribute's.
+    where
+        Where captions are rewritten: "no-evidence" or "everywhere".
+    min_share
+        Share of the references that mention people which must name a group as evidence.
+    metrics
+        Metrics that are measured before and after.
+    seed
+        Seed of the bootstrap and of the balanced set.
+    bootstrap
+        Number of bootstrap resamples.
+    workers
+        Processes that work at the same time.
+    progress
+        Listener for progress.
+    **options
+        Options of LIC.
+
+    Returns
+    -------
+    CaptionMitigation
+        The results, the rewritten captions and the kept images.
+
+    Examples
+    --------
     >>> from portrayal.lab import make_study
     >>> study = make_study(scenes=60, seed=1)
-    >>> made = remedied(study, remedies=["neutral"], where=["everywhere"], metrics=["error"], bootstrap=20)
-    >>> shares = {m.system: m.value for m in made.results.measurements if m.term == "neutral" and m.group is None}
+    >>> mitigation = mitigate_captions(
+    ...     study, methods=["neutral"], where=["everywhere"], metrics=["error"], bootstrap=20
+    ... )
+    >>> rows = mitigation.results.measurements
+    >>> shares = {m.system: m.value for m in rows if m.term == "neutral" and m.group is None}
     >>> [round(value) for name, value in shares.items() if name.endswith("(neutral everywhere)")]
     [1, 1, 1]
     """
     started = time.time()
-    chosen = [_known("remedy", name, REMEDIES) for name in dict.fromkeys(remedies)]
-    places = [_known("place to rewrite", name, WHERE) for name in dict.fromkeys(where)]
-    measured = list(dict.fromkeys(map(find_metric, metrics)))
+    chosen_methods = [
+        _require_known("caption method", name, CAPTION_METHODS) for name in dict.fromkeys(methods)
+    ]
+    chosen_where = [_require_known("rewrite condition", name, WHERE) for name in dict.fromkeys(where)]
+    chosen_metrics = list(dict.fromkeys(map(find_metric, metrics)))
     if not 0 < min_share <= 1:
         raise PortrayalError(
             f"The option 'min_share' must be above 0 and at most 1. Got {min_share!r} instead."
         )
-    if not chosen or (NEUTRAL in chosen and not places):
-        raise PortrayalError("Name at least one remedy, and at least one place to rewrite.")
+    if not chosen_methods or (NEUTRAL in chosen_methods and not chosen_where):
+        raise PortrayalError("Name at least one method, and at least one condition for the rewrite (where).")
     if systems is not None:
-        study = study.only(systems)
+        study = study.select_systems(systems)
     if not study.captions.height:
-        raise Undefined("The study has no captions of a system, so there is nothing to remedy.")
+        raise Undefined("The study has no captions of a system, so there is nothing to mitigate.")
     attribute = resolve_attribute(attribute, study.attribute_names)
-    words = choose_lexicon(lexicon, attribute)
-    found: list[ResultBuilder] = []
-    origin: dict[str, str] = {}  # remedied system: the one it was made from
-    settings: dict[str, Mapping[str, Any]] = {}  # how it was remedied
+    loaded_lexicon = choose_lexicon(lexicon, attribute)
+    builders: list[ResultBuilder] = []
+    original_system: dict[str, str] = {}  # mitigated system -> its original
+    settings: dict[str, Mapping[str, Any]] = {}  # mitigated system -> its settings
     images: dict[str, tuple[tuple[str, str], ...]] = {}
 
-    def note(builder: ResultBuilder, name: str, sources: Sequence[str]) -> None:
-        found.append(builder)
-        origin.update({_name(source, name): source for source in sources})
-        settings.update(dict.fromkeys((_name(source, name) for source in sources), builder.settings))
+    def register(builder: ResultBuilder, name: str, sources: Sequence[str]) -> None:
+        builders.append(builder)
+        original_system.update({_mitigated_name(source, name): source for source in sources})
+        settings.update(
+            dict.fromkeys((_mitigated_name(source, name) for source in sources), builder.settings)
+        )
 
-    whole = study
-    for place in places if NEUTRAL in chosen else ():
-        whole, builder = _rewritten(study, whole, words, place, min_share, attribute, seed, bootstrap)
-        note(builder, _SAID[place], study.systems)
-    rewritten = whole.captions.filter(pl.col("system").is_in(list(origin)))
-    parts = [(whole, "")]
-    for name, kept, builder in _balanced(study, attribute, seed) if BALANCED in chosen else ():
-        note(builder, name, study.sources)
-        parts.append((_on(study, kept.kept, name), name))
+    full_study = study
+    for rewrite_where in chosen_where if NEUTRAL in chosen_methods else ():
+        full_study, builder = _rewritten(
+            study, full_study, loaded_lexicon, rewrite_where, min_share, attribute, seed, bootstrap
+        )
+        register(builder, _SYSTEM_SUFFIX[rewrite_where], study.systems)
+    rewritten = full_study.captions.filter(pl.col("system").is_in(list(original_system)))
+    study_parts = [(full_study, "")]
+    for name, kept, builder in _balanced(study, attribute, seed) if BALANCED in chosen_methods else ():
+        register(builder, name, study.sources)
+        study_parts.append((_study_on(study, kept.kept, name), name))
         images[name] = tuple((image, kept.groups[image]) for image in kept.kept)
-    asked = _Asked(attribute, lexicon, seed, bootstrap, workers, options)
-    numbers, skipped = _measured(parts, measured, asked, progress)
-    randoms = {_name(old, BALANCED): _name(old, RANDOM) for old in study.sources if BALANCED in chosen}
+    measure_options = _MeasureOptions(attribute, lexicon, seed, bootstrap, workers, options)
+    measured, skipped = _measured(study_parts, chosen_metrics, measure_options, progress)
+    random_sets = {
+        _mitigated_name(original, BALANCED): _mitigated_name(original, RANDOM)
+        for original in study.sources
+        if BALANCED in chosen_methods
+    }
     rows = [
-        *(builder.results() for builder in found),
-        changes(numbers, origin, settings, "change"),
-        changes(numbers, randoms, settings, "beyond-random"),
-        numbers,
+        *(builder.results() for builder in builders),
+        changes(measured, original_system, settings, "change"),
+        changes(measured, random_sets, settings, "beyond-random"),
+        measured,
     ]
-    made = provenance(
+    run_provenance = provenance(
         command=command_line(),
         seed=seed,
         started=started,
-        study=describe(study),
-        cards={CARD.name: CARD.as_dict(), **{metric.name: metric.card.as_dict() for metric in measured}},
+        study=describe_study(study),
+        cards={
+            CARD.name: CARD.as_dict(),
+            **{metric.name: metric.card.as_dict() for metric in chosen_metrics},
+        },
         skipped=skipped,
-        remedied=origin,
+        mitigated=original_system,
     )
-    return Remedied(Results.join(rows, made), rewritten, images, origin)
+    return CaptionMitigation(Results.join(rows, run_provenance), rewritten, images, original_system)
 
 
 def _measured(
-    parts: Sequence[tuple[Study, str]], metrics: Sequence[Metric], asked: _Asked, progress: Progress | None
+    parts: Sequence[tuple[Study, str]],
+    metrics: Sequence[Metric],
+    measure_options: _MeasureOptions,
+    progress: Progress | None,
 ) -> tuple[Results, list[dict[str, str]]]:
-    """Every metric on the study and on each of its parts; and which of them cannot be measured, and why."""
-    found: list[Results] = []
+    """Return every metric on each part of the study, and the metrics that cannot be measured, with the reason."""
+    results: list[Results] = []
     skipped: list[dict[str, str]] = []
     steps = [(study, name, metric) for study, name in parts for metric in metrics]
-    for number, (study, name, metric) in enumerate(steps):
+    for step, (study, name, metric) in enumerate(steps):
         if progress is not None:
-            progress(f"{metric.name} {name}".strip(), number, len(steps))
+            progress(f"{metric.name} {name}".strip(), step, len(steps))
         try:
-            found.append(_of_part(asked.measure(study, metric), name))
+            results.append(_with_part_name(measure_options.measure(study, metric), name))
         except Undefined as reason:
-            skip = {"metric": metric.name, "attribute": asked.attribute, "reason": str(reason)}
+            skip = {"metric": metric.name, "attribute": measure_options.attribute, "reason": str(reason)}
             skipped += [skip] if skip not in skipped else []
-    if not any(part.measurements for part in found):
+    if not any(part.measurements for part in results):
         raise Undefined(" ".join(skip["reason"] for skip in skipped) or "No metric was named.")
-    return Results.join(found, {}), skipped
+    return Results.join(results, {}), skipped
 
 
-def _known(kind: str, name: str, among: Sequence[str]) -> str:
+def _require_known(kind: str, name: str, among: Sequence[str]) -> str:
     if name not in among:
         raise unknown_name(kind, name, among)
     return name
 
 
-def _name(system: str, remedy: str) -> str:
-    return f"{system} ({remedy})"
+def _mitigated_name(system: str, method: str) -> str:
+    return f"{system} ({method})"
 
 
 def _file_name(system: str) -> str:
-    return _NOT_IN_NAMES.sub("-", system).strip(". ") or "system"
+    return _INVALID_IN_FILE_NAMES.sub("-", system).strip(". ") or "system"
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """How every part is measured: with the same options, so that before and after can be compared."""
+class _MeasureOptions:
+    """The options for measuring, the same for every part, so that before and after are comparable."""
 
     attribute: str
     lexicon: str | Lexicon | None
@@ -211,69 +278,76 @@ class _Asked:
 
 def _rewritten(
     study: Study,
-    whole: Study,
-    words: Lexicon,
-    place: str,
-    least: float,
+    full_study: Study,
+    lexicon: Lexicon,
+    where: str,
+    min_share: float,
     attribute: str,
     seed: int,
     n_resamples: int,
 ) -> tuple[Study, ResultBuilder]:
-    """The study with a further system for each of its systems, and what was changed."""
-    rewriter = Rewriter(words)
-    evident = evidence_in(study, words, least) if place == NO_EVIDENCE else None
+    """Return the study with a rewritten system for each of its systems, and the measurements of the changes."""
+    rewriter = Rewriter(lexicon)
+    group_evidence = find_group_evidence(study, lexicon, min_share) if where == NO_EVIDENCE else None
     labels = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
     settings = {
-        "remedy": NEUTRAL,
-        "where": place,
-        "min_share": None if evident is None else least,
-        "lexicon": words.label,
+        "method": NEUTRAL,
+        "where": where,
+        "min_share": None if group_evidence is None else min_share,
+        "lexicon": lexicon.label,
     }
     builder = ResultBuilder(CARD, attribute, settings)
-    frames, vocabularies = [whole.captions], dict(whole.vocabularies)
+    frames, vocabularies = [full_study.captions], dict(full_study.vocabularies)
     for system in study.systems:
-        name = _name(system, _SAID[place])
+        name = _mitigated_name(system, _SYSTEM_SUFFIX[where])
         if name in study.systems:
             raise PortrayalError(f"The study has a system called '{name}' already; leave it out (--systems).")
         rows = study.captions.filter(pl.col("system") == system)
         captions = [
-            (image, caption, rewriter.rewrite(caption, evident.groups(image) if evident else ()))
+            (
+                image,
+                caption,
+                rewriter.rewrite(caption, group_evidence.groups(image) if group_evidence else ()),
+            )
             for image, caption in rows.select("image_id", "caption").iter_rows()
         ]
-        rewrite_rows(builder, name, captions, evident, labels, seed, n_resamples)
-        new = pl.Series("caption", [one.text for _, _, one in captions], pl.String)
+        add_rewrite_rows(builder, name, captions, group_evidence, labels, seed, n_resamples)
+        new = pl.Series("caption", [rewritten.text for _, _, rewritten in captions], pl.String)
         frames.append(rows.with_columns(pl.lit(name).alias("system"), new))
-        if study.vocabularies.get(system):  # it can say what it could say before, and the words it was given
-            given = {part for _, _, one in captions for _, new in one.changed for part in new.split()}
-            vocabularies[name] = tuple(dict.fromkeys((*study.vocabularies[system], *sorted(given))))
-    return replace(whole, captions=pl.concat(frames), vocabularies=vocabularies), builder
+        # The rewritten system's vocabulary also has the new words.
+        if study.vocabularies.get(system):
+            new_words = {
+                part for _, _, rewritten in captions for _, new in rewritten.changed for part in new.split()
+            }
+            vocabularies[name] = tuple(dict.fromkeys((*study.vocabularies[system], *sorted(new_words))))
+    return replace(full_study, captions=pl.concat(frames), vocabularies=vocabularies), builder
 
 
 def _balanced(study: Study, attribute: str, seed: int) -> Iterator[tuple[str, Balance, ResultBuilder]]:
-    """The balanced set, and as many images at random."""
+    """Yield the balanced set, and a random set with as many images."""
     if not study.attribute_names:
         raise Undefined(
             "Images are balanced by labels of the people shown (attributes), and the study has none."
         )
-    told = set(study.captions["image_id"]) | set(study.references["image_id"])
-    groups = {image: group for image, group in study.labels(attribute).iter_rows() if image in told}
-    seen, source = labelled_objects(study)
+    captioned = set(study.captions["image_id"]) | set(study.references["image_id"])
+    groups = {image: group for image, group in study.labels(attribute).iter_rows() if image in captioned}
+    labels, source = labelled_objects(study)
     objects: dict[str, set[str]] = {}
-    for image, label in without_people(seen).select("image_id", "label").iter_rows():
+    for image, label in without_people(labels).select("image_id", "label").iter_rows():
         objects.setdefault(image, set()).add(label)
-    made = balance(groups, objects, seed)
-    settings = {"remedy": BALANCED, "objects": source, "images": len(groups), "drawn_by_seed": seed}
+    balanced_set = balance(groups, objects, seed)
+    settings = {"method": BALANCED, "objects": source, "images": len(groups), "selection_seed": seed}
     builder = ResultBuilder(CARD, attribute, settings)
-    balance_rows(builder, made, HUMAN, _name(HUMAN, BALANCED))
-    yield BALANCED, made, builder
-    other = drawn(made, seed)
-    builder = ResultBuilder(CARD, attribute, {**settings, "remedy": RANDOM})
-    balance_rows(builder, other, None, _name(HUMAN, RANDOM))
-    yield RANDOM, other, builder
+    add_balance_rows(builder, balanced_set, HUMAN, _mitigated_name(HUMAN, BALANCED))
+    yield BALANCED, balanced_set, builder
+    random_set = random_subset(balanced_set, seed)
+    builder = ResultBuilder(CARD, attribute, {**settings, "method": RANDOM})
+    add_balance_rows(builder, random_set, None, _mitigated_name(HUMAN, RANDOM))
+    yield RANDOM, random_set, builder
 
 
-def _on(study: Study, images: Sequence[str], name: str) -> Study:
-    """The study on some of its images, its systems under another name."""
+def _study_on(study: Study, images: Sequence[str], name: str) -> Study:
+    """Return the study on some of its images, with the name of the set added to its systems."""
     kept = {
         table: getattr(study, table).filter(pl.col("image_id").is_in(images))
         for table in ("captions", "references", "attributes", "people", "objects")
@@ -281,24 +355,24 @@ def _on(study: Study, images: Sequence[str], name: str) -> Study:
     kept["captions"] = kept["captions"].with_columns(
         pl.concat_str(pl.col("system"), pl.lit(f" ({name})")).alias("system")
     )
-    vocabularies = {_name(system, name): words for system, words in study.vocabularies.items()}
+    vocabularies = {_mitigated_name(system, name): words for system, words in study.vocabularies.items()}
     return replace(study, vocabularies=vocabularies, rankings=study.rankings.clear(), **kept)
 
 
-def _of_part(results: Results, name: str) -> Results:
-    """People's rows of a part of the study under a name of their own."""
+def _with_part_name(results: Results, name: str) -> Results:
+    """Return results with the name of the part added to the source `human`."""
     if not name:
         return results
     renamed: dict[str, str] = {}
     rows: list[Measurement] = []
     for m in results.measurements:
         if m.system == HUMAN:
-            new = replace(m, system=_name(HUMAN, name), id="")
+            new = replace(m, system=_mitigated_name(HUMAN, name), id="")
             renamed[m.id], m = new.id, new
         rows.append(m)
     evidence = results.evidence.with_columns(
         pl.when(pl.col("system") == HUMAN)
-        .then(pl.lit(_name(HUMAN, name)))
+        .then(pl.lit(_mitigated_name(HUMAN, name)))
         .otherwise(pl.col("system"))
         .alias("system"),
         pl.col("id").replace(renamed),

@@ -1,4 +1,4 @@
-"""The neutral rewrite: words that name a group become words that say the same of anybody."""
+"""The neutral rewrite: words that name a group become neutral words with the same meaning."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from portrayal.errors import PortrayalError
-from portrayal.lexicon import Finder, Lexicon, Mention, Swapper
-from portrayal.lexicon.swap import replaced
+from portrayal.lexicon import Lexicon, Mention, MentionFinder, Swapper
+from portrayal.lexicon.swap import replace_spans
 from portrayal.lexicon.tokens import TOKEN
-from portrayal.mitigate.captions.agreement import SEVERAL, agreeing, describes
+from portrayal.mitigate.captions.agreement import THEY, agreement_changes, is_modifier
 
 NO_EVIDENCE, EVERYWHERE = "no-evidence", "everywhere"
 WHERE = (NO_EVIDENCE, EVERYWHERE)
-_OWNER = re.compile(r"['’](?=\s+\w)")
-_PASSES = 10  # a word that is left out may bring two others together that name a group; more never happens
+_POSSESSIVE = re.compile(r"['’](?=\s+\w)")
+# Removing a word may join two others that name a group, so that another pass is needed; ten are never reached.
+_PASSES = 10
 
 
 @dataclass(frozen=True)
-class Rewritten:
-    """A caption after the rewrite: what was changed, and which words had no neutral one."""
+class RewrittenCaption:
+    """A rewritten caption, with the changed words and the group words without a neutral one (`left`)."""
 
     text: str
     changed: tuple[tuple[str, str], ...]
@@ -30,10 +31,15 @@ class Rewritten:
 
 @dataclass(frozen=True)
 class Rewriter:
-    """Rewrites captions by the words that a lexicon lists as saying the same of anybody (`plain`).
+    """Rewrites captions with the neutral words of a lexicon (`plain`).
 
-    Case, articles, the part that a pronoun plays and the verb after "they" follow. A word that describes another one is
-    left out where the lexicon says that it can be ("a male player", "an old man").
+    Case, articles, the case of pronouns and the verb after "they" are adjusted. A modifier is removed where the lexicon
+    allows it ("a male player", "an old man").
+
+    Parameters
+    ----------
+    lexicon
+        A lexicon with a table [plain].
     """
 
     lexicon: Lexicon
@@ -43,74 +49,74 @@ class Rewriter:
             raise PortrayalError(
                 f"The lexicon '{self.lexicon.name}' lists no neutral words to rewrite with; give it a table [plain]."
             )
-        finder = Finder(self.lexicon)
-        for word, others in self.lexicon.plain.items():
-            named = [other for other in others if finder.groups(other)]
-            if named:
+        finder = MentionFinder(self.lexicon)
+        for word, neutral_words in self.lexicon.plain.items():
+            naming_group = [neutral_word for neutral_word in neutral_words if finder.groups(neutral_word)]
+            if naming_group:
                 raise PortrayalError(
-                    f"The lexicon '{self.lexicon.name}' lists '{named[0]}' as the neutral word of '{word}', and it "
-                    "names a group."
+                    f"The lexicon '{self.lexicon.name}' lists '{naming_group[0]}' as the neutral word of '{word}', "
+                    "and it names a group."
                 )
 
-    def rewrite(self, caption: str, spare: Container[str] = ()) -> Rewritten:
-        """Words of all groups but the spared ones.
+    def rewrite(self, caption: str, keep_groups: Container[str] = ()) -> RewrittenCaption:
+        """Rewrite the words of all groups except `keep_groups`.
 
         >>> from portrayal.lexicon import load_lexicon
         >>> rewriter = Rewriter(load_lexicon("gender"))
         >>> rewriter.rewrite("A man rides his horse while she watches.").text
         'A person rides their horse while they watch.'
-        >>> rewriter.rewrite("a man and his wife", spare={"male"}).text
+        >>> rewriter.rewrite("a man and his wife", keep_groups={"male"}).text
         'a man and his spouse'
         """
         text = caption
         left: tuple[str, ...] = ()
         changed: list[tuple[str, str]] = []
         for _ in range(_PASSES):
-            once = self._once(text, spare)
-            text, left = once.text, once.left
-            changed += once.changed
-            if not once.changed:
+            rewritten = self._rewrite_once(text, keep_groups)
+            text, left = rewritten.text, rewritten.left
+            changed += rewritten.changed
+            if not rewritten.changed:
                 break
-        if changed and caption[:1].isupper() and text[:1].islower():  # the first word was left out
+        # The first word was removed.
+        if changed and caption[:1].isupper() and text[:1].islower():
             text = text[0].upper() + text[1:]
-        return Rewritten(text, tuple(changed), left)
+        return RewrittenCaption(text, tuple(changed), left)
 
-    def _once(self, caption: str, spare: Container[str]) -> Rewritten:
-        found = [one for one in self._swapper.counterparts(caption) if one[0].group not in spare]
-        if not found:
-            return Rewritten(caption, (), ())
+    def _rewrite_once(self, caption: str, keep_groups: Container[str]) -> RewrittenCaption:
+        mentions = [pair for pair in self._swapper.counterparts(caption) if pair[0].group not in keep_groups]
+        if not mentions:
+            return RewrittenCaption(caption, (), ())
         spans = [(match.group().lower(), match.start(), match.end()) for match in TOKEN.finditer(caption)]
         words = [word for word, _, _ in spans]
-        place = {start: index for index, (_, start, _) in enumerate(spans)}
-        places: dict[int, tuple[int, int, str]] = {}
+        token_index = {start: index for index, (_, start, _) in enumerate(spans)}
+        edits: dict[int, tuple[int, int, str]] = {}
         changed, left = [], []
-        for mention, usual in found:
-            new = self._instead(mention, usual, words, place[mention.start])
+        for mention, default in mentions:
+            new = self._replacement(mention, default, words, token_index[mention.start])
             if new is None:
                 left.append(mention.word)
                 continue
             changed.append((mention.word, new))
-            places[mention.start] = (mention.start, mention.end, new)
-            owner = _OWNER.match(caption, mention.end)
-            if (
-                owner and mention.word.endswith("s") and not new.endswith("s")
-            ):  # the boys' bags, the children's bags
-                places[mention.end] = (mention.end, mention.end + 1, owner.group() + "s")
-            if new == SEVERAL:
-                for index, form in agreeing(words, place[mention.start]):
+            edits[mention.start] = (mention.start, mention.end, new)
+            possessive = _POSSESSIVE.match(caption, mention.end)
+            # the boys' bags, the children's bags
+            if possessive and mention.word.endswith("s") and not new.endswith("s"):
+                edits[mention.end] = (mention.end, mention.end + 1, possessive.group() + "s")
+            if new == THEY:
+                for index, form in agreement_changes(words, token_index[mention.start]):
                     _, start, end = spans[index]
-                    places.setdefault(start, (start, end, form))
-        text = replaced(caption, [places[start] for start in sorted(places)])
-        return Rewritten(text, tuple(changed), tuple(left))
+                    edits.setdefault(start, (start, end, form))
+        text = replace_spans(caption, [edits[start] for start in sorted(edits)])
+        return RewrittenCaption(text, tuple(changed), tuple(left))
 
-    def _instead(self, mention: Mention, usual: str | None, words: list[str], place: int) -> str | None:
-        """What stands in a word's place; None where nothing can. A word is left out only before one it describes."""
-        others = self.lexicon.plain.get(mention.word, ())
-        if "" not in others:
-            return usual
-        if mention.word in self.lexicon.before_person or describes(words, place):
+    def _replacement(self, mention: Mention, default: str | None, words: list[str], index: int) -> str | None:
+        """Return the replacement of a word, or None. A word is removed only before a word that it modifies."""
+        neutral_words = self.lexicon.plain.get(mention.word, ())
+        if "" not in neutral_words:
+            return default
+        if mention.word in self.lexicon.before_person or is_modifier(words, index):
             return ""
-        return next((other for other in others if other), None)
+        return next((word for word in neutral_words if word), None)
 
     @cached_property
     def _swapper(self) -> Swapper:

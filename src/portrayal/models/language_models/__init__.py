@@ -1,8 +1,23 @@
-"""Language models: how likely a text is, token by token."""
+"""Language models: the log-probability of each token of a text."""
 
-from portrayal.models.language_models.cached import RememberedModel
-from portrayal.models.language_models.causal import Causal
-from portrayal.models.language_models.ngram import NGrams
-from portrayal.models.language_models.scores import HOW, LanguageModel, Scored, hypothesis, last_word
+from portrayal.models.language_models.cached import CachedLanguageModel
+from portrayal.models.language_models.causal import CausalLM
+from portrayal.models.language_models.ngram import NGramModel
+from portrayal.models.language_models.scores import (
+    AGGREGATIONS,
+    LanguageModel,
+    TokenScores,
+    last_word_probability,
+    text_probability,
+)
 
-__all__ = ["HOW", "Causal", "LanguageModel", "NGrams", "RememberedModel", "Scored", "hypothesis", "last_word"]
+__all__ = [
+    "AGGREGATIONS",
+    "CachedLanguageModel",
+    "CausalLM",
+    "LanguageModel",
+    "NGramModel",
+    "TokenScores",
+    "last_word_probability",
+    "text_probability",
+]

@@ -1,4 +1,4 @@
-"""A language model whose answers are kept on disk."""
+"""A language model with a disk cache."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from portrayal.models.cache import Arrays, Remembered
-from portrayal.models.language_models.scores import LanguageModel, Scored
+from portrayal.models.cache import Arrays, ResponseCache
+from portrayal.models.language_models.scores import LanguageModel, TokenScores
 
 
 @dataclass(frozen=True)
-class RememberedModel:
-    """Says what `model` says, to the last digit, and asks it about each text only once."""
+class CachedLanguageModel:
+    """A cache around a model, with identical scores; each text is scored only once."""
 
     model: LanguageModel
     folder: Path
@@ -29,9 +29,9 @@ class RememberedModel:
     def about(self) -> dict[str, str]:
         return self.model.about
 
-    def scored(self, texts: Sequence[str]) -> list[Scored]:
-        kept = Remembered(self.folder, self.digest)
-        return [Scored(logs, ends) for logs, ends in kept.through(texts, self._ask)]
+    def score(self, texts: Sequence[str]) -> list[TokenScores]:
+        cache = ResponseCache(self.folder, self.digest)
+        return [TokenScores(logs, ends) for logs, ends in cache.get_or_compute(texts, self._compute)]
 
-    def _ask(self, texts: list[str]) -> list[Arrays]:
-        return [(said.log_probabilities, said.ends) for said in self.model.scored(texts)]
+    def _compute(self, texts: list[str]) -> list[Arrays]:
+        return [(scores.log_probabilities, scores.ends) for scores in self.model.score(texts)]

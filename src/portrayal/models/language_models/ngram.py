@@ -1,4 +1,4 @@
-"""A model of n-grams: a small language model that learns from the captions at hand and needs nothing installed."""
+"""An n-gram model: a small language model that is fitted to the captions at hand and needs no further package."""
 
 from __future__ import annotations
 
@@ -13,48 +13,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.errors import PortrayalError
-from portrayal.models.language_models.scores import Scored
+from portrayal.models.language_models.scores import TokenScores
 
 UNKNOWN = "<unk>"
-_UNKNOWN, _END, _FIRST = 0, 1, 2  # codes; words come from _FIRST on, and the begin of a text has the last one
+_UNKNOWN, _END, _FIRST_WORD = (
+    0,
+    1,
+    2,
+)  # codes; words start at _FIRST_WORD, and the start of a text has the last code
 _VERSION = 1  # to be raised when the same counts would give other probabilities
 
 Codes = NDArray[np.int64]
-Cut = Callable[[str], list[tuple[str, int]]]  # the tokens of a text, each with the place at which it ends
+# the tokens of a text, each with the position at which it ends
+TokenizeWithEnds = Callable[[str], list[tuple[str, int]]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """What was seen after contexts of one length; keys are sorted."""
+    """Counts after contexts of one length; keys are sorted."""
 
-    contexts: (
-        Codes  # key of each context: (number of the context one word shorter, code of the word before it)
-    )
-    pairs: Codes  # key of each word seen after a context: (number of the context, code of the word)
-    counts: Codes  # how often each pair was seen
-    totals: Codes  # how often each context was seen
-    kinds: Codes  # how many different words were seen after each context
+    contexts: Codes  # key of each context: (id of the context one word shorter, code of the word before it)
+    pairs: Codes  # key of each word that follows a context: (id of the context, code of the word)
+    counts: Codes  # occurrences of each pair
+    totals: Codes  # occurrences of each context
+    n_distinct: Codes  # number of distinct words after each context
 
 
 @dataclass(frozen=True, eq=False)
-class NGrams:
-    """An interpolated n-gram model with the weights of Witten and Bell (1991).
+class NGramModel:
+    """An interpolated n-gram model with Witten-Bell smoothing (1991).
 
-    With c(h, w) how often the word w followed the context h, c(h) their sum over words, and T(h) the number of
-    different words that followed h,
+    With c(h, w) the count of the word w after the context h, c(h) the sum over words, and T(h) the number of
+    distinct words after h,
 
         P(w | h) = (c(h, w) + T(h) P(w | h')) / (c(h) + T(h))
 
-    where h' is h without its first word. A context never seen has P(w | h) = P(w | h'). Below the empty context all
-    words are equally likely: 1 / (V + 2) for each of the V words learnt, for all unknown words together, and for the
-    end of the text. So nothing is impossible, and what can follow a context adds up to 1. A text begins with order - 1
-    marks, which are part of its contexts.
+    where h' is h without its first word. A context that never occurs has P(w | h) = P(w | h'). Below the
+    empty context the distribution is uniform: 1 / (V + 2) for each of the V words of the vocabulary, for all
+    unknown words together, and for the end of the text. So no probability is 0, and the probabilities after a
+    context add up to 1. A text starts with order - 1 start symbols, which are part of its contexts.
 
     >>> def by_spaces(text):
     ...     ends = np.cumsum([len(word) + 1 for word in text.split()]) - 1
     ...     return list(zip(text.split(), ends.tolist()))
-    >>> model = NGrams.learnt(["a dog", "a cat"], by_spaces)
-    >>> np.exp(model.scored(["a dog"])[0].log_probabilities).round(3).tolist()
+    >>> model = NGramModel.fit(["a dog", "a cat"], by_spaces)
+    >>> np.exp(model.score(["a dog"])[0].log_probabilities).round(3).tolist()
     [0.92, 0.42, 0.82]
     """
 
@@ -62,127 +65,147 @@ class NGrams:
     order: int
     name: str
     about: dict[str, str]
-    cut: Cut
+    tokenize: TokenizeWithEnds
     levels: tuple[_Level, ...]  # by length of the context: 0, 1, ... order - 1
 
     @classmethod
-    def learnt(
-        cls, texts: Iterable[str], cut: Cut, order: int = 3, *, name: str = "n-gram", source: str = "texts"
-    ) -> NGrams:
-        """From texts, in whatever order; `source` says what they are, in a word or two."""
+    def fit(
+        cls,
+        texts: Iterable[str],
+        tokenize: TokenizeWithEnds,
+        order: int = 3,
+        *,
+        name: str = "n-gram",
+        source: str = "texts",
+    ) -> NGramModel:
+        """Fit a model to texts, in any order; `source` describes them in a word or two."""
         if order < 1:
             raise PortrayalError(f"The 'order' of an n-gram model must be 1 or more. Got {order} instead.")
-        often = Counter(texts)
-        read = [[token for token, _ in cut(text)] for text in often]
-        words = tuple(sorted({token for tokens in read for token in tokens} - {UNKNOWN}))
-        told = _Told.of(read, _codes(words), len(words), order)
-        times = np.repeat(np.fromiter(often.values(), np.int64, len(often)), told.lengths)
+        text_counts = Counter(texts)
+        token_lists = [[token for token, _ in tokenize(text)] for text in text_counts]
+        words = tuple(sorted({token for tokens in token_lists for token in tokens} - {UNKNOWN}))
+        coded = _CodedTexts.from_texts(token_lists, _word_codes(words), len(words), order)
+        repeats = np.repeat(np.fromiter(text_counts.values(), np.int64, len(text_counts)), coded.lengths)
         about = {
             "order": str(order),
-            "learnt from": f"{often.total():,} {source}",
+            "fitted on": f"{text_counts.total():,} {source}",
             "words": f"{len(words):,}",
         }
-        return cls(words, order, name, about, cut, tuple(_learn(told, times, order)))
+        return cls(words, order, name, about, tokenize, tuple(_count_levels(coded, repeats, order)))
 
     @cached_property
     def digest(self) -> str:
         whole = hashlib.blake2b(digest_size=16)
         whole.update(json.dumps([_VERSION, self.order, self.words]).encode())
         for level in self.levels:
-            for part in (level.contexts, level.pairs, level.counts):
-                whole.update(part.astype("<i8").tobytes())
+            for array in (level.contexts, level.pairs, level.counts):
+                whole.update(array.astype("<i8").tobytes())
         return whole.hexdigest()
 
-    def scored(self, texts: Sequence[str]) -> list[Scored]:
-        """What it makes of each text; those that read the same are looked at once."""
+    def score(self, texts: Sequence[str]) -> list[TokenScores]:
+        """Return the token scores of each text; identical texts are scored once."""
         distinct = list(dict.fromkeys(texts))
-        cut = [self.cut(text) for text in distinct]
-        told = _Told.of([[token for token, _ in one] for one in cut], self._code, len(self.words), self.order)
-        logs = np.log(self._probabilities(told))
-        stops = np.cumsum(told.lengths)
-        made = {}
-        for text, pairs, start, stop in zip(distinct, cut, stops - told.lengths, stops, strict=True):
+        tokenized = [self.tokenize(text) for text in distinct]
+        coded = _CodedTexts.from_texts(
+            [[token for token, _ in tokens] for tokens in tokenized], self._code, len(self.words), self.order
+        )
+        logs = np.log(self._probabilities(coded))
+        ends_of_text = np.cumsum(coded.lengths)
+        scores_of = {}
+        for text, pairs, start, stop in zip(
+            distinct, tokenized, ends_of_text - coded.lengths, ends_of_text, strict=True
+        ):
             ends = np.array([*(end for _, end in pairs), len(text)], dtype=np.int64)
-            made[text] = Scored(logs[start:stop], ends)
-        return [made[text] for text in texts]
+            scores_of[text] = TokenScores(logs[start:stop], ends)
+        return [scores_of[text] for text in texts]
 
     @cached_property
     def _code(self) -> dict[str, int]:
-        return _codes(self.words)
+        return _word_codes(self.words)
 
-    def _probabilities(self, told: _Told) -> NDArray[np.float64]:
-        likely = np.full(len(told.codes), 1 / (len(self.words) + _FIRST))
-        places = np.arange(len(told.codes) if len(self.levels[0].contexts) else 0)
-        number = np.zeros(len(places), dtype=np.int64)
+    def _probabilities(self, coded: _CodedTexts) -> NDArray[np.float64]:
+        probabilities = np.full(len(coded.codes), 1 / (len(self.words) + _FIRST_WORD))
+        positions = np.arange(len(coded.codes) if len(self.levels[0].contexts) else 0)
+        context_id = np.zeros(len(positions), dtype=np.int64)
         for length, level in enumerate(self.levels):
-            if length:  # a context that was never seen stays so when it grows: only the others are followed
-                number = _found(level.contexts, number * told.base + told.before(length)[places])
-                places, number = places[number >= 0], number[number >= 0]
-            if not len(places):
+            if (
+                length
+            ):  # longer contexts of one that never occurs never occur either: only the others continue
+                context_id = _sorted_index(
+                    level.contexts, context_id * coded.base + coded.preceding(length)[positions]
+                )
+                positions, context_id = positions[context_id >= 0], context_id[context_id >= 0]
+            if not len(positions):
                 break
-            at = _found(level.pairs, number * told.base + told.codes[places])
-            seen = np.where(at >= 0, level.counts[at], 0)
-            total, kinds = level.totals[number], level.kinds[number]
-            likely[places] = (seen + kinds * likely[places]) / (total + kinds)
-        return likely
+            pair_index = _sorted_index(level.pairs, context_id * coded.base + coded.codes[positions])
+            counts = np.where(pair_index >= 0, level.counts[pair_index], 0)
+            total, n_distinct = level.totals[context_id], level.n_distinct[context_id]
+            probabilities[positions] = (counts + n_distinct * probabilities[positions]) / (total + n_distinct)
+        return probabilities
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
-    """Texts one after the other as codes, each with its end, and `order` - 1 marks before each."""
+class _CodedTexts:
+    """Concatenated texts as codes, each with its end, and `order` - 1 start symbols before each."""
 
     padded: Codes
-    places: Codes  # in `padded`: of what is to be told, the marks left out
+    positions: Codes  # in `padded`, of all codes but the start symbols
     lengths: Codes  # tokens of each text and its end
-    base: int  # codes are smaller
+    base: int  # all codes are smaller
 
     @classmethod
-    def of(cls, texts: Sequence[Sequence[str]], code: dict[str, int], words: int, order: int) -> _Told:
-        begin = words + _FIRST
+    def from_texts(
+        cls, texts: Sequence[Sequence[str]], code_of: dict[str, int], n_words: int, order: int
+    ) -> _CodedTexts:
+        begin = n_words + _FIRST_WORD
         marks = [begin] * (order - 1)
-        flat: list[int] = []
+        codes: list[int] = []
         for tokens in texts:
-            flat += marks
-            flat += [code.get(token, _UNKNOWN) for token in tokens]
-            flat.append(_END)
-        padded = np.array(flat, dtype=np.int64)
+            codes += marks
+            codes += [code_of.get(token, _UNKNOWN) for token in tokens]
+            codes.append(_END)
+        padded = np.array(codes, dtype=np.int64)
         lengths = np.fromiter((len(tokens) + 1 for tokens in texts), np.int64, len(texts))
         return cls(padded, np.flatnonzero(padded != begin), lengths, begin + 1)
 
     @cached_property
     def codes(self) -> Codes:
-        return self.padded[self.places]
+        return self.padded[self.positions]
 
-    def before(self, steps: int) -> Codes:
-        """The code that stands so many steps before each."""
-        return self.padded[self.places - steps]
-
-
-def _codes(words: Sequence[str]) -> dict[str, int]:
-    return {word: code for code, word in enumerate(words, _FIRST)}
+    def preceding(self, distance: int) -> Codes:
+        """Return the code at this distance before each."""
+        return self.padded[self.positions - distance]
 
 
-def _learn(told: _Told, times: Codes, order: int) -> Iterable[_Level]:
-    number = np.zeros(len(told.codes), dtype=np.int64)
+def _word_codes(words: Sequence[str]) -> dict[str, int]:
+    return {word: code for code, word in enumerate(words, _FIRST_WORD)}
+
+
+def _count_levels(coded: _CodedTexts, repeats: Codes, order: int) -> Iterable[_Level]:
+    context_id = np.zeros(len(coded.codes), dtype=np.int64)
     contexts = np.zeros(
-        min(1, len(told.codes)), dtype=np.int64
-    )  # the empty one, unless there is no text at all
-    # A context is one word longer than the one before, which is numbered already: keys stay small whatever the order.
+        min(1, len(coded.codes)), dtype=np.int64
+    )  # the empty context, unless there is no text
+    # A context extends a shorter one, which has an id: keys stay small for any order.
     for length in range(order):
         if length:
-            contexts, number = np.unique(number * told.base + told.before(length), return_inverse=True)
-        pairs, which = np.unique(number * told.base + told.codes, return_inverse=True)
-        counts = _sums(which, times, len(pairs))
-        of = pairs // told.base
-        kinds = np.bincount(of, minlength=len(contexts))
-        yield _Level(contexts, pairs, counts, _sums(of, counts, len(contexts)), kinds)
+            contexts, context_id = np.unique(
+                context_id * coded.base + coded.preceding(length), return_inverse=True
+            )
+        pairs, pair_id = np.unique(context_id * coded.base + coded.codes, return_inverse=True)
+        counts = _weighted_bincount(pair_id, repeats, len(pairs))
+        context_of_pair = pairs // coded.base
+        n_distinct = np.bincount(context_of_pair, minlength=len(contexts))
+        yield _Level(
+            contexts, pairs, counts, _weighted_bincount(context_of_pair, counts, len(contexts)), n_distinct
+        )
 
 
-def _sums(which: Codes, counts: Codes, size: int) -> Codes:
-    return np.bincount(which, weights=counts, minlength=size).astype(np.int64)
+def _weighted_bincount(index: Codes, counts: Codes, size: int) -> Codes:
+    return np.bincount(index, weights=counts, minlength=size).astype(np.int64)
 
 
-def _found(keys: Codes, asked: Codes) -> Codes:
-    """The place of each among sorted keys, of which there is at least one; -1 where it is not there."""
-    at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-    return np.where(keys[at] == asked, at, -1)
+def _sorted_index(keys: Codes, queries: Codes) -> Codes:
+    """Return the position of each query among sorted keys, of which there is at least one; -1 if missing."""
+    position = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+    return np.where(keys[position] == queries, position, -1)

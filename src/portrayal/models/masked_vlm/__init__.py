@@ -1,6 +1,6 @@
-"""Masked vision-language models: how likely is a word at a mask, given a picture and a text?
+"""Masked vision-language models: the probability of a word at a mask, given an image and a text.
 
-Nothing of PyTorch is imported until a name is used.
+PyTorch is imported when a name is first used.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from portrayal.models.masked_vlm.function import GivenModel as GivenModel
+    from portrayal.models.masked_vlm.function import FunctionModel as FunctionModel
     from portrayal.models.masked_vlm.loading import load_masked as load_masked
-    from portrayal.models.masked_vlm.model import FillsMasks as FillsMasks
-    from portrayal.models.masked_vlm.model import MaskedModel as MaskedModel
+    from portrayal.models.masked_vlm.model import MaskedVLM as MaskedVLM
+    from portrayal.models.masked_vlm.model import TorchMaskedVLM as TorchMaskedVLM
 
-_HOMES = {"FillsMasks": "model", "GivenModel": "given", "MaskedModel": "model", "load_masked": "loading"}
-__all__ = ["FillsMasks", "GivenModel", "MaskedModel", "load_masked"]
+_MODULES = {
+    "MaskedVLM": "model",
+    "FunctionModel": "function",
+    "TorchMaskedVLM": "model",
+    "load_masked": "loading",
+}
+__all__ = ["FunctionModel", "MaskedVLM", "TorchMaskedVLM", "load_masked"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"portrayal.models.masked_vlm.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"portrayal.models.masked_vlm.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'portrayal.models.masked_vlm' has no attribute {name!r}")

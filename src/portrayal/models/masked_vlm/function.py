@@ -1,4 +1,4 @@
-"""Any function that fills masks, used like a model."""
+"""Wrap any function that predicts masked words as a model."""
 
 from __future__ import annotations
 
@@ -9,76 +9,92 @@ import torch
 from torch import Tensor
 
 from portrayal.errors import PortrayalError, shown
-from portrayal.models.masked_vlm.model import FillsMasks, Images, Pieces, Texts, check_range
+from portrayal.models.masked_vlm.model import (
+    ImageInput,
+    MaskedVLM,
+    SubwordPolicy,
+    TextInput,
+    check_pixel_range,
+)
 from portrayal.models.masked_vlm.vocabulary import MASK
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Function = Callable[["Tensor | Sequence[Tensor] | None", Sequence[str]], Tensor]
-_SUM = 0.01  # how far from 1 the probabilities may add up
+MaskFunction = Callable[["Tensor | Sequence[Tensor] | None", Sequence[str]], Tensor]
+_SUM_TOLERANCE = 0.01  # by how much the log of the probabilities' sum may exceed 0
 
 
-class GivenModel(FillsMasks):
-    """`function(images, texts)` gives log-probabilities (texts, words) at the one mask of each text.
+class FunctionModel(MaskedVLM):
+    """A model from a function that returns log-probabilities (texts, words) at the one mask of each text.
 
-    `words` are what its columns stand for; `side` is that of the square pictures it takes. Whatever gradients it has
-    are passed on.
+    It is called as `function(images, texts)`. Its gradients are passed on.
+
+    Parameters
+    ----------
+    function
+        Takes pixels or None, and texts.
+    words
+        The words that the columns stand for.
+    image_size
+        The side of the square images that it takes.
     """
 
-    def __init__(self, function: Function, words: Sequence[str], side: int, name: str = "given"):
-        self.name, self.side, self._function = name, side, function
-        self._column = {word: number for number, word in enumerate(words)}
+    def __init__(self, function: MaskFunction, words: Sequence[str], image_size: int, name: str = "given"):
+        self.name, self.image_size, self._function = name, image_size, function
+        self._column = {word: column for column, word in enumerate(words)}
         if len(self._column) != len(words):
-            raise PortrayalError("Each word has one column: some are named twice.")
+            raise PortrayalError("Words must be distinct: some are named twice.")
 
-    def pixels(self, pictures: Sequence[Image]) -> Tensor | list[Tensor]:
-        from portrayal.models.masked_vlm.pixels import square_pixels
+    def preprocess(self, images: Sequence[Image]) -> Tensor | list[Tensor]:
+        from portrayal.models.masked_vlm.pixels import preprocess_square
 
-        return square_pixels(pictures, self.side)
+        return preprocess_square(images, self.image_size)
 
-    def encode(self, images: Tensor | Sequence[Tensor]) -> Tensor:
-        """There is nothing to reuse: pixels stay pixels."""
+    def encode_images(self, images: Tensor | Sequence[Tensor]) -> Tensor:
+        """Return the pixels: there is nothing to reuse."""
         return images if isinstance(images, Tensor) else torch.stack(list(images))
 
-    def log_probs(self, images: Images, texts: Texts) -> Tensor:
+    def log_probs(self, images: ImageInput, texts: TextInput) -> Tensor:
         if images is not None and not isinstance(images, Tensor):
-            images = self.encode(images)  # type: ignore[arg-type]
+            images = self.encode_images(images)  # type: ignore[arg-type]
         if isinstance(texts, str):
             texts = [texts] * (1 if images is None else len(images))
         if not texts:
-            raise PortrayalError("There is no text to read.")
+            raise PortrayalError("Expected at least one text.")
         if images is not None:
-            check_range(images)
+            check_pixel_range(images)
             if len(images) != len(texts):
                 raise PortrayalError(
-                    f"There is a text for each picture: got {len(images)} pictures, {len(texts)} texts."
+                    f"Expected one text for each image: got {len(images)} images, {len(texts)} texts."
                 )
         for text in texts:
             if text.count(MASK) != 1:
-                raise PortrayalError(f"A function is asked about one {MASK} a text, got {shown(text)}.")
-        said = self._function(images, texts)
+                raise PortrayalError(f"A function predicts one {MASK} for each text, got {shown(text)}.")
+        values = self._function(images, texts)
         expected = (len(texts), len(self._column))
-        if not isinstance(said, Tensor) or tuple(said.shape) != expected:
-            found = tuple(said.shape) if isinstance(said, Tensor) else type(said).__name__
-            raise PortrayalError(f"The function of '{self.name}' gives a tensor {expected}, got {found}.")
-        highest = float(said.detach().logsumexp(dim=1).max())
-        if not highest <= _SUM:
+        if not isinstance(values, Tensor) or tuple(values.shape) != expected:
+            shape = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
             raise PortrayalError(
-                f"The function of '{self.name}' gives log-probabilities, which add up to 1 at most; got numbers that "
-                f"add up to {torch.tensor(highest).exp():g}."
+                f"The function of '{self.name}' must return a tensor {expected}, got {shape}."
             )
-        return said[:, None]
+        highest = float(values.detach().logsumexp(dim=1).max())
+        if not highest <= _SUM_TOLERANCE:
+            raise PortrayalError(
+                f"The function of '{self.name}' must return log-probabilities, which add up to 1 at most; got "
+                f"numbers that add up to {torch.tensor(highest).exp():g}."
+            )
+        return values[:, None]
 
-    def _over_vocabulary(
+    def _vocabulary_log_probs(
         self,
-        images: Images,
-        texts: Texts,
+        images: ImageInput,
+        texts: TextInput,
         words: Sequence[str],
-        pieces: Pieces,  # noqa: ARG002 (every word it knows is whole)
+        subword_policy: SubwordPolicy,  # noqa: ARG002 (every word is one column)
     ) -> Tensor:
         if len(set(words)) < len(words):
-            raise PortrayalError("Each word is asked about once: some are named twice.")
+            raise PortrayalError("Words must be distinct: some are named twice.")
         unknown = [word for word in words if word not in self._column]
         if unknown:
             raise PortrayalError(f"The model '{self.name}' does not know {', '.join(map(shown, unknown))}.")

@@ -1,4 +1,4 @@
-"""Masked models by name: those of the lab, folders, checkpoints of ALBEF and TCL, and what Transformers knows."""
+"""Masked models by name: lab models, saved folders, checkpoints of ALBEF and TCL, and models of Transformers."""
 
 from __future__ import annotations
 
@@ -8,51 +8,66 @@ from typing import Any
 
 from portrayal.documents import read_json
 from portrayal.errors import InputError, PortrayalError, need, unknown_name
-from portrayal.models.device import best_device
+from portrayal.models.device import resolve_device
 from portrayal.models.masked_vlm.checkpoints import dual_network, read_weights
-from portrayal.models.masked_vlm.folder import CONFIG, OURS, load_model
-from portrayal.models.masked_vlm.model import MaskedModel
-from portrayal.models.masked_vlm.network import Network
+from portrayal.models.masked_vlm.folder import CONFIG, PORTRAYAL_KEY, load_model
+from portrayal.models.masked_vlm.model import TorchMaskedVLM
+from portrayal.models.masked_vlm.network import VLMNetwork
 from portrayal.models.masked_vlm.single import SingleNetwork
 from portrayal.models.masked_vlm.text_only import TextNetwork
-from portrayal.models.masked_vlm.tokenizers import bert_tokenizer, usual_tokenizer
-from portrayal.models.masked_vlm.vocabulary import AlbefPieces, Reader, WordPieces
+from portrayal.models.masked_vlm.tokenizers import load_auto_tokenizer, load_bert_tokenizer
+from portrayal.models.masked_vlm.vocabulary import AlbefTokenizer, Tokenizer, TransformersTokenizer
 
-_LAB = "lab-"
-_USUAL = "half"  # the world of a model whose name does not say: the lab's as it comes
-_ENDINGS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
-BERT = "bert-base-uncased"  # whose word pieces ALBEF and TCL read
-_TEXT = 30  # pieces of a text, as ALBEF and TCL cut their captions
+_LAB_PREFIX = "lab-"
+_DEFAULT_WORLD = "half"  # the default world of the lab, for a model name that names none
+_CHECKPOINT_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
+BERT = "bert-base-uncased"  # whose tokenizer ALBEF and TCL use
+_MAX_TEXT_LENGTH = 30  # tokens of a text, as ALBEF and TCL truncate their captions
 
 
 def load_masked(
     name: str,
     device: str = "auto",
     precision: str = "float32",
-    batch: int = 64,
-    side: int | None = None,
+    batch_size: int = 64,
+    image_size: int | None = None,
     tokenizer: str | None = None,
-) -> MaskedModel:
-    """A model that fills masks.
+) -> TorchMaskedVLM:
+    """Return a masked vision-language model.
 
-    `name` is a folder, a file with weights of ALBEF or TCL, a name that Transformers knows, or that of a model of the
-    lab in the package (`lab_models`). `side` is that of the pictures where a checkpoint is to take others than it was
-    trained on; `tokenizer` is a name or folder with the word pieces of a checkpoint, by default those beside it, else
-    bert-base-uncased.
+    Parameters
+    ----------
+    name
+        A folder, a file with weights of ALBEF or TCL, a name that Transformers knows, or a packaged lab model
+        (`lab_models`).
+    device
+        "auto", "cpu" or "cuda".
+    precision
+        "float32" or "bfloat16".
+    batch_size
+        Images or texts that are processed at once.
+    image_size
+        Side of the images for a checkpoint, if another than in its training is wanted.
+    tokenizer
+        Name or folder of a checkpoint's tokenizer. Default: the one beside the file, else bert-base-uncased.
+
+    Returns
+    -------
+    TorchMaskedVLM
     """
     need("torch", "neural", "A masked model")
-    where = best_device(device)
-    network, reader = _parts(name, side, tokenizer)
-    return MaskedModel(plain_name(name), network, reader, where, precision, batch)
+    resolved_device = resolve_device(device)
+    network, text_tokenizer = _load_parts(name, image_size, tokenizer)
+    return TorchMaskedVLM(display_name(name), network, text_tokenizer, resolved_device, precision, batch_size)
 
 
-def located(name: str) -> str:
-    """Where one of the lab's models lies; any other name as it is."""
-    return str(lab_folder(name)) if name.startswith(_LAB) and not Path(name).exists() else name
+def lab_model_path(name: str) -> str:
+    """Return the path of a packaged lab model; any other name is returned as it is."""
+    return str(lab_model_folder(name)) if name.startswith(_LAB_PREFIX) and not Path(name).exists() else name
 
 
-def plain_name(name: str) -> str:
-    """Of a folder or file its own name, since where it lies says nothing of what was measured."""
+def display_name(name: str) -> str:
+    """Return the file or folder name of a path, since its location says nothing about the model."""
     path = Path(name)
     if path.is_dir():
         return path.resolve().name
@@ -60,80 +75,88 @@ def plain_name(name: str) -> str:
 
 
 def lab_models() -> list[str]:
-    """The names of the lab's models in the package."""
-    return sorted(config.parent.name for config in _shipped().glob(f"*/{CONFIG}"))
+    """Return the names of the packaged lab models."""
+    return sorted(config.parent.name for config in _packaged_models_folder().glob(f"*/{CONFIG}"))
 
 
-def lab_folder(name: str) -> Path:
-    """Where one of the lab's models lies in the package."""
+def lab_model_folder(name: str) -> Path:
+    """Return the folder of a packaged lab model."""
     known = lab_models()
-    full = name if name in known else f"{name}-{_USUAL}"
-    if full not in known:
+    full_name = name if name in known else f"{name}-{_DEFAULT_WORLD}"
+    if full_name not in known:
         raise unknown_name("model of the lab", name, known)
-    return _shipped() / full
+    return _packaged_models_folder() / full_name
 
 
-def _shipped() -> Path:
+def _packaged_models_folder() -> Path:
     return Path(str(resources.files("portrayal.models.masked_vlm"))) / "data"
 
 
-def _parts(name: str, side: int | None, tokenizer: str | None) -> tuple[Network, Reader]:
-    path = Path(located(name))
-    if path.suffix in _ENDINGS:
-        return _checkpoint(path, side, tokenizer)
-    if side is not None or tokenizer is not None:
+def _load_parts(name: str, image_size: int | None, tokenizer: str | None) -> tuple[VLMNetwork, Tokenizer]:
+    path = Path(lab_model_path(name))
+    if path.suffix in _CHECKPOINT_SUFFIXES:
+        return _load_checkpoint(path, image_size, tokenizer)
+    if image_size is not None or tokenizer is not None:
         raise PortrayalError(
-            f"The model '{name}' has a size and a tokenizer of its own: only files of ALBEF and TCL take others."
+            f"The model '{name}' has its own image size and tokenizer: only files of ALBEF and TCL take others."
         )
-    if path.is_dir() and (path / CONFIG).is_file() and _is_ours(path):
+    if path.is_dir() and (path / CONFIG).is_file() and _is_saved_here(path):
         return load_model(path)
     return _from_transformers(name)
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_saved_here(folder: Path) -> bool:
     try:
         config = read_json(folder / CONFIG)
     except (OSError, InputError):
         return False
-    return isinstance(config, dict) and OURS in config
+    return isinstance(config, dict) and PORTRAYAL_KEY in config
 
 
-def _checkpoint(file: Path, side: int | None, tokenizer: str | None) -> tuple[Network, Reader]:
+def _load_checkpoint(
+    file: Path, image_size: int | None, tokenizer: str | None
+) -> tuple[VLMNetwork, Tokenizer]:
     if tokenizer is None:
-        beside = any((file.parent / known).is_file() for known in ("vocab.txt", "tokenizer.json"))
-        tokenizer = str(file.parent) if beside else BERT
-    network = dual_network(read_weights(file), side)
-    made = AlbefPieces(bert_tokenizer(tokenizer), min(network.shape.positions, _TEXT))
-    if len(made) != network.shape.words:
+        has_tokenizer = any(
+            (file.parent / file_name).is_file() for file_name in ("vocab.txt", "tokenizer.json")
+        )
+        tokenizer = str(file.parent) if has_tokenizer else BERT
+    network = dual_network(read_weights(file), image_size)
+    text_tokenizer = AlbefTokenizer(
+        load_bert_tokenizer(tokenizer), min(network.shape.positions, _MAX_TEXT_LENGTH)
+    )
+    if len(text_tokenizer) != network.shape.words:
         raise PortrayalError(
-            f"{file}: expected a tokenizer of {network.shape.words:,} word pieces, found {len(made):,} in "
+            f"{file}: expected a tokenizer of {network.shape.words:,} tokens, found {len(text_tokenizer):,} in "
             f"'{tokenizer}'. Give the one the model was trained with."
         )
-    return network, made
+    return network, text_tokenizer
 
 
-def _from_transformers(name: str) -> tuple[Network, Reader]:
+def _from_transformers(name: str) -> tuple[VLMNetwork, Tokenizer]:
     from portrayal.models.vision.loading import from_pretrained
 
     transformers = need("transformers", "neural", "A masked model")
     config = from_pretrained(transformers.AutoConfig, name)
     if config.model_type == "vilt":
         retrieval = "ViltForImageAndTextRetrieval"
-        kind = retrieval if retrieval in (config.architectures or []) else "ViltForMaskedLM"
-        model = from_pretrained(getattr(transformers, kind), name)
-        network: Network = SingleNetwork(model)
-        return network, _pieces(name, config)
-    kinds = need("transformers.models.auto.modeling_auto", "neural", "A masked model")
-    if config.model_type not in kinds.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        class_name = retrieval if retrieval in (config.architectures or []) else "ViltForMaskedLM"
+        model = from_pretrained(getattr(transformers, class_name), name)
+        network: VLMNetwork = SingleNetwork(model)
+        return network, _load_tokenizer(name, config)
+    auto = need("transformers.models.auto.modeling_auto", "neural", "A masked model")
+    if config.model_type not in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise PortrayalError(
-            f"The model '{name}' is a {config.model_type}: expected one that fills masks (ViLT, BERT and its kin), or "
+            f"The model '{name}' is a {config.model_type}: expected a masked model (ViLT, BERT and similar), or "
             f"a file of ALBEF or TCL."
         )
     model = from_pretrained(transformers.AutoModelForMaskedLM, name)
-    return TextNetwork(model), _pieces(name, config)
+    return TextNetwork(model), _load_tokenizer(name, config)
 
 
-def _pieces(name: str, config: Any) -> WordPieces:
-    """Some models have places that no text may fill, which their tokenizer knows."""
-    tokenizer = usual_tokenizer(name)
-    return WordPieces(tokenizer, int(min(config.max_position_embeddings, tokenizer.model_max_length)))
+def _load_tokenizer(name: str, config: Any) -> TransformersTokenizer:
+    """Return the tokenizer; some models reserve positions that no text may use, which their tokenizer knows."""
+    tokenizer = load_auto_tokenizer(name)
+    return TransformersTokenizer(
+        tokenizer, int(min(config.max_position_embeddings, tokenizer.model_max_length))
+    )

@@ -1,4 +1,4 @@
-"""A masked vision-language model as metrics use it: pictures and texts in, log-probabilities of words out."""
+"""The masked vision-language model that metrics use: images and texts in, log-probabilities of words out."""
 
 from __future__ import annotations
 
@@ -11,318 +11,355 @@ from torch import Tensor
 from torch.nn import functional
 
 from portrayal.errors import PortrayalError, shown, unknown_name
-from portrayal.models.masked_vlm.network import PRECISIONS, Comparable, Looked, Network
-from portrayal.models.masked_vlm.pixels import as_pixels
-from portrayal.models.masked_vlm.vocabulary import MASK, Reader, padded
+from portrayal.models.masked_vlm.network import PRECISIONS, DualEncoder, ImageEmbeddings, VLMNetwork
+from portrayal.models.masked_vlm.pixels import preprocess_images
+from portrayal.models.masked_vlm.vocabulary import MASK, Tokenizer, pad_rows
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Images: TypeAlias = "Tensor | Sequence[Tensor] | Looked | None"
-Texts: TypeAlias = "str | Sequence[str]"
-Over = Literal["vocabulary", "candidates"]
-Pieces = Literal["product", "refuse"]
-_OVER, _PIECES = ("vocabulary", "candidates"), ("product", "refuse")
+ImageInput: TypeAlias = "Tensor | Sequence[Tensor] | ImageEmbeddings | None"
+TextInput: TypeAlias = "str | Sequence[str]"
+NormalizeOver = Literal["vocabulary", "candidates"]
+SubwordPolicy = Literal["product", "refuse"]
+_NORMALIZE_OVER, _SUBWORD_POLICIES = ("vocabulary", "candidates"), ("product", "refuse")
 
 
-class FillsMasks(ABC):
-    """Anything that says how likely words are at a mask in a text, given a picture or none.
+class MaskedVLM(ABC):
+    """A model that gives the probability of words at a mask in a text, with or without an image.
 
-    Images are pixels from 0 to 1, a tensor (images, 3, height, width) or a list of (3, height, width), or what
-    `encode` made of them, or None for no picture. A text that is not a list goes with all of them. Gradients flow back
-    to the pixels.
+    Images are pixels from 0 to 1, as a tensor (images, 3, height, width), a list of (3, height, width), or
+    the output of `encode_images`; None means no image. A single text is used for all images. Gradients flow
+    back to the pixels.
     """
 
     name: str
 
     @abstractmethod
-    def pixels(self, pictures: Sequence[Image]) -> Tensor | list[Tensor]:
-        """Pictures in the size and shape that the model takes, with values from 0 to 1."""
+    def preprocess(self, images: Sequence[Image]) -> Tensor | list[Tensor]:
+        """Return the images in the size and shape that the model takes, with values from 0 to 1."""
 
     @abstractmethod
-    def encode(self, images: Tensor | Sequence[Tensor]) -> Looked | Tensor:
-        """What the model sees, to be used with several texts at the cost of one."""
+    def encode_images(self, images: Tensor | Sequence[Tensor]) -> ImageEmbeddings | Tensor:
+        """Return image embeddings, which can be reused with several texts."""
 
     @abstractmethod
-    def log_probs(self, images: Images, texts: Texts) -> Tensor:
-        """(texts, masks of each, vocabulary). All texts have as many masks."""
+    def log_probs(self, images: ImageInput, texts: TextInput) -> Tensor:
+        """Return log-probabilities (texts, masks per text, vocabulary). All texts have the same number of masks."""
 
     def word_log_probs(
         self,
-        images: Images,
-        texts: Texts,
+        images: ImageInput,
+        texts: TextInput,
         words: Sequence[str],
-        over: Over = "vocabulary",
-        pieces: Pieces = "product",
+        normalize_over: NormalizeOver = "vocabulary",
+        subword_policy: SubwordPolicy = "product",
     ) -> Tensor:
-        """(texts, words): how likely each word is at the one mask of each text.
+        """Return the log-probability (texts, words) of each word at the one mask of each text.
 
-        Over the vocabulary, or over these words alone. A word of several pieces gets as many masks, and the product of
-        what each piece has when those before it are filled in; or it is refused.
+        Parameters
+        ----------
+        images, texts
+            One text for each image, or a single text for all.
+        words
+            The candidate words.
+        normalize_over
+            "vocabulary": probabilities over all words of the model. "candidates": over `words` alone.
+        subword_policy
+            What to do with a word of several tokens. "product" puts one mask for each token and multiplies
+            the probability of each token given those before it; "refuse" raises an error.
         """
-        if over not in _OVER:
-            raise unknown_name("set of words", over, _OVER)
-        if pieces not in _PIECES:
-            raise unknown_name("way with several pieces", pieces, _PIECES)
+        if normalize_over not in _NORMALIZE_OVER:
+            raise unknown_name("set of words", normalize_over, _NORMALIZE_OVER)
+        if subword_policy not in _SUBWORD_POLICIES:
+            raise unknown_name("subword policy", subword_policy, _SUBWORD_POLICIES)
         if not words:
-            raise PortrayalError("There are no words to ask about.")
-        made = self._over_vocabulary(images, texts, words, pieces)
-        return functional.log_softmax(made, dim=1) if over == "candidates" else made
+            raise PortrayalError("Expected at least one word.")
+        log_probs = self._vocabulary_log_probs(images, texts, words, subword_policy)
+        return functional.log_softmax(log_probs, dim=1) if normalize_over == "candidates" else log_probs
 
     @abstractmethod
-    def _over_vocabulary(self, images: Images, texts: Texts, words: Sequence[str], pieces: Pieces) -> Tensor:
-        """(texts, words), among all that the model knows; words that it cannot tell apart are refused."""
+    def _vocabulary_log_probs(
+        self, images: ImageInput, texts: TextInput, words: Sequence[str], subword_policy: SubwordPolicy
+    ) -> Tensor:
+        """Return (texts, words) over the vocabulary; raise for words that the model cannot tell apart."""
 
 
-class MaskedModel(FillsMasks):
-    """A network, the way it reads text, and where and how exactly it computes."""
+class TorchMaskedVLM(MaskedVLM):
+    """A network and its tokenizer, with the device, precision and batch size to run them with."""
 
     def __init__(
         self,
         name: str,
-        network: Network,
-        reader: Reader,
+        network: VLMNetwork,
+        tokenizer: Tokenizer,
         device: str = "cpu",
         precision: str = "float32",
-        batch: int = 64,
+        batch_size: int = 64,
     ):
         if precision not in PRECISIONS:
             raise PortrayalError(f"A model computes in {' or '.join(PRECISIONS)}, got {shown(precision)}.")
-        if batch < 1:
-            raise PortrayalError(f"A batch has one text or more, got {batch}.")
-        self.name, self.reader, self.device, self.batch = name, reader, device, batch
+        if batch_size < 1:
+            raise PortrayalError(f"A batch has one text or more, got {batch_size}.")
+        self.name, self.tokenizer, self.device, self.batch_size = name, tokenizer, device, batch_size
         self.network = network.to(device, PRECISIONS[precision]).eval().requires_grad_(False)
 
-    def pixels(self, pictures: Sequence[Image]) -> Tensor | list[Tensor]:
-        return as_pixels(pictures, self.network, self.device)
+    def preprocess(self, images: Sequence[Image]) -> Tensor | list[Tensor]:
+        return preprocess_images(images, self.network, self.device)
 
-    def gray(self, many: int) -> Tensor:
-        """Pictures without content: another way to show none."""
-        return torch.full((many, 3, self.network.side, self.network.side), 0.5)
+    def gray_images(self, n: int) -> Tensor:
+        """Return n gray images: an alternative to using no image."""
+        return torch.full((n, 3, self.network.image_size, self.network.image_size), 0.5)
 
-    def encode(self, images: Tensor | Sequence[Tensor]) -> Looked:
-        if not self.network.side:
-            raise PortrayalError(f"The model '{self.name}' reads texts alone: it takes no pictures.")
+    def encode_images(self, images: Tensor | Sequence[Tensor]) -> ImageEmbeddings:
+        if not self.network.image_size:
+            raise PortrayalError(f"The model '{self.name}' takes no images.")
         if not len(images):
-            raise PortrayalError("There are no pictures to look at.")
+            raise PortrayalError("Expected at least one image.")
         if isinstance(images, Tensor):
-            return Looked.together([self._look(some) for some in images.split(self.batch)])
-        return self._encode_shapes(images)
+            return ImageEmbeddings.concat(
+                [self._encode_batch(batch) for batch in images.split(self.batch_size)]
+            )
+        return self._encode_by_shape(images)
 
-    def _encode_shapes(self, images: Sequence[Tensor]) -> Looked:
-        """Pictures that may differ in shape: those of one shape are looked at together."""
-        alike: dict[tuple[int, ...], list[int]] = {}
-        for place, one in enumerate(images):
-            alike.setdefault(tuple(one.shape), []).append(place)
+    def _encode_by_shape(self, images: Sequence[Tensor]) -> ImageEmbeddings:
+        """Encode images of different shapes, those of equal shape in one batch."""
+        indices_by_shape: dict[tuple[int, ...], list[int]] = {}
+        for index, image in enumerate(images):
+            indices_by_shape.setdefault(tuple(image.shape), []).append(index)
         batches = [
-            places[start : start + self.batch]
-            for places in alike.values()
-            for start in range(0, len(places), self.batch)
+            indices[start : start + self.batch_size]
+            for indices in indices_by_shape.values()
+            for start in range(0, len(indices), self.batch_size)
         ]
-        parts = [self._look(torch.stack([images[place] for place in some])) for some in batches]
-        seen = torch.tensor([place for some in batches for place in some], device=self.device)
-        return Looked.together(parts)[seen.argsort()]
+        encoded = [self._encode_batch(torch.stack([images[index] for index in batch])) for batch in batches]
+        order = torch.tensor([index for batch in batches for index in batch], device=self.device)
+        return ImageEmbeddings.concat(encoded)[order.argsort()]
 
-    def log_probs(self, images: Images, texts: Texts) -> Tensor:
-        return self._at_masks(images, self._read(images, texts), lambda scores: scores)
+    def log_probs(self, images: ImageInput, texts: TextInput) -> Tensor:
+        return self._log_probs_at_masks(images, self._tokenize(images, texts), lambda scores: scores)
 
-    def _over_vocabulary(self, images: Images, texts: Texts, words: Sequence[str], pieces: Pieces) -> Tensor:
-        spelled = self._spelled(words, pieces)
-        rows = self._read(images, texts)
-        if images is not None and not isinstance(images, Looked) and len(rows) > self.batch:
-            said = [texts] * len(rows) if isinstance(texts, str) else texts
-            some = [slice(start, start + self.batch) for start in range(0, len(rows), self.batch)]
+    def _vocabulary_log_probs(
+        self, images: ImageInput, texts: TextInput, words: Sequence[str], subword_policy: SubwordPolicy
+    ) -> Tensor:
+        word_ids = self._word_ids(words, subword_policy)
+        rows = self._tokenize(images, texts)
+        if images is not None and not isinstance(images, ImageEmbeddings) and len(rows) > self.batch_size:
+            text_list = [texts] * len(rows) if isinstance(texts, str) else texts
+            slices = [slice(start, start + self.batch_size) for start in range(0, len(rows), self.batch_size)]
             return torch.cat(
-                [self._over_vocabulary(images[part], said[part], words, pieces) for part in some]
+                [
+                    self._vocabulary_log_probs(images[part], text_list[part], words, subword_policy)
+                    for part in slices
+                ]
             )
         for row in rows:
-            if row.count(self.reader.mask) != 1:
+            if row.count(self.tokenizer.mask_id) != 1:
                 raise PortrayalError(
-                    f"A word is filled in at one {MASK}, and a text has {row.count(self.reader.mask)} of them."
+                    f"A word is filled in at one {MASK}, and a text has {row.count(self.tokenizer.mask_id)} of them."
                 )
-        self._check_starts(rows, words)
-        short = [place for place, numbers in enumerate(spelled) if len(numbers) == 1]
-        if images is not None and not isinstance(images, Looked) and len(short) < len(words):
-            images = self.encode(images)  # once for all words
+        self._check_word_starts(rows, words)
+        single_token = [index for index, token_ids in enumerate(word_ids) if len(token_ids) == 1]
+        if images is not None and not isinstance(images, ImageEmbeddings) and len(single_token) < len(words):
+            images = self.encode_images(images)  # encode once for all words
         columns: dict[int, Tensor] = {}
-        if short:
-            asked = torch.tensor([spelled[place][0] for place in short], device=self.device)
-            found = self._at_masks(images, rows, lambda scores: scores[..., asked])[:, 0]
-            columns.update(zip(short, found.unbind(1), strict=True))
-        for place, numbers in enumerate(spelled):
-            if len(numbers) > 1:
-                columns[place] = self._product(images, rows, numbers)
-        return torch.stack([columns[place] for place in range(len(words))], dim=1)
+        if single_token:
+            single_ids = torch.tensor([word_ids[index][0] for index in single_token], device=self.device)
+            log_probs = self._log_probs_at_masks(images, rows, lambda scores: scores[..., single_ids])[:, 0]
+            columns.update(zip(single_token, log_probs.unbind(1), strict=True))
+        for index, token_ids in enumerate(word_ids):
+            if len(token_ids) > 1:
+                columns[index] = self._product_log_probs(images, rows, token_ids)
+        return torch.stack([columns[index] for index in range(len(words))], dim=1)
 
-    def match_log_probs(self, images: Images, texts: Texts) -> Tensor:
-        """How likely each text is to belong to its picture."""
+    def match_log_probs(self, images: ImageInput, texts: TextInput) -> Tensor:
+        """Return the log-probability that each text describes its image."""
         return functional.log_softmax(self.match_logits(images, texts), dim=1)[:, 1]
 
-    def match_logits(self, images: Images, texts: Texts) -> Tensor:
-        """(texts, 2): that a text does not belong to its picture, and that it does."""
-        self._must_match()
-        rows = self._read(images, texts, self.reader.caption)
-        return torch.cat([self.network.match(hidden).float() for _, hidden in self._fused(images, rows)])
+    def match_logits(self, images: ImageInput, texts: TextInput) -> Tensor:
+        """Return two logits for each text: it does not match its image, it does."""
+        self._require_match_head()
+        rows = self._tokenize(images, texts, self.tokenizer.encode_caption)
+        return torch.cat(
+            [self.network.match_logits(hidden).float() for _, hidden in self._hidden_states(images, rows)]
+        )
 
-    def picture_vectors(self, images: Tensor | Sequence[Tensor] | Looked) -> Tensor:
-        """(images, width), of length 1: their products with those of texts say how like they are."""
-        looked = images if isinstance(images, Looked) else self.encode(images)
-        return self._comparing().picture_vectors(looked).float()
+    def image_features(self, images: Tensor | Sequence[Tensor] | ImageEmbeddings) -> Tensor:
+        """Return unit vectors (images, width); their products with `text_features` are similarities."""
+        embeddings = images if isinstance(images, ImageEmbeddings) else self.encode_images(images)
+        return self._require_dual_encoder().image_features(embeddings).float()
 
-    def text_vectors(self, texts: Sequence[str]) -> Tensor:
-        """(texts, width), of length 1."""
-        network = self._comparing()
+    def text_features(self, texts: Sequence[str]) -> Tensor:
+        """Return unit vectors (texts, width)."""
+        network = self._require_dual_encoder()
         if not texts or isinstance(texts, str):
             raise PortrayalError("Expected a list of texts, at least one.")
-        rows = [self.reader.caption(text) for text in texts]
-        read = [
-            network.text_vectors(network.read(*self._ids(rows[start : start + self.batch])))
-            for start in range(0, len(rows), self.batch)
+        rows = [self.tokenizer.encode_caption(text) for text in texts]
+        features = [
+            network.text_features(
+                network.encode_text(*self._padded_ids(rows[start : start + self.batch_size]))
+            )
+            for start in range(0, len(rows), self.batch_size)
         ]
-        return torch.cat(read).float()
+        return torch.cat(features).float()
 
-    def _comparing(self) -> Comparable:
-        if not isinstance(self.network, Comparable):
+    def _require_dual_encoder(self) -> DualEncoder:
+        if not isinstance(self.network, DualEncoder):
             raise PortrayalError(
-                f"The model '{self.name}' cannot compare pictures with texts it reads apart."
+                f"The model '{self.name}' has no separate encoders for images and texts to compare."
             )
         return self.network
 
-    def _must_match(self) -> None:
-        if not self.network.matching:
-            raise PortrayalError(
-                f"The model '{self.name}' has no part that tells whether a picture and a text belong together."
-            )
+    def _require_match_head(self) -> None:
+        if not self.network.has_match_head:
+            raise PortrayalError(f"The model '{self.name}' has no head that matches images with texts.")
 
-    def _look(self, pixels: Tensor) -> Looked:
+    def _encode_batch(self, pixels: Tensor) -> ImageEmbeddings:
         if pixels.ndim != 4 or pixels.shape[1] != 3:
             raise PortrayalError(
-                f"Pictures are given as (pictures, 3, height, width), got {tuple(pixels.shape)}."
+                f"Images have the shape (images, 3, height, width), got {tuple(pixels.shape)}."
             )
         height, width = pixels.shape[2:]
-        side, patch = self.network.side, self.network.patch
-        if self.network.square and (height, width) != (side, side):
+        image_size, patch_size = self.network.image_size, self.network.patch_size
+        if self.network.square and (height, width) != (image_size, image_size):
             raise PortrayalError(
-                f"The model '{self.name}' takes pictures of {side} by {side} pixels, got {height} by {width}."
+                f"The model '{self.name}' takes images of {image_size} by {image_size} pixels, got {height} by {width}."
             )
-        if height % patch or width % patch:
+        if height % patch_size or width % patch_size:
             raise PortrayalError(
-                f"The model '{self.name}' takes pictures whose sides are multiples of {patch}, got {height} by {width}."
+                f"The model '{self.name}' takes images whose sides are multiples of {patch_size}, got "
+                f"{height} by {width}."
             )
-        check_range(pixels)
-        return self.network.look(pixels.to(self.device))
+        check_pixel_range(pixels)
+        return self.network.encode_image(pixels.to(self.device))
 
-    def _read(
-        self, images: Images, texts: Texts, read: Callable[[str], list[int]] | None = None
+    def _tokenize(
+        self, images: ImageInput, texts: TextInput, encode: Callable[[str], list[int]] | None = None
     ) -> list[list[int]]:
-        many = None if images is None else len(images)
+        n_images = None if images is None else len(images)
         if isinstance(texts, str):
-            texts = [texts] * (1 if many is None else many)
-        if many is not None and many != len(texts):
+            texts = [texts] * (1 if n_images is None else n_images)
+        if n_images is not None and n_images != len(texts):
             raise PortrayalError(
-                f"There is a text for each picture: got {many} pictures, {len(texts)} texts."
+                f"Expected one text for each image: got {n_images} images, {len(texts)} texts."
             )
         if not texts:
-            raise PortrayalError("There is no text to read.")
-        known = {text: (read or self.reader.question)(text) for text in dict.fromkeys(texts)}
-        return [known[text] for text in texts]
+            raise PortrayalError("Expected at least one text.")
+        token_ids = {text: (encode or self.tokenizer.encode_prompt)(text) for text in dict.fromkeys(texts)}
+        return [token_ids[text] for text in texts]
 
-    def _spelled(self, words: Sequence[str], pieces: Pieces) -> list[list[int]]:
-        spelled = [self.reader.pieces(word) for word in words]
-        if len({tuple(numbers) for numbers in spelled}) < len(words):
-            raise PortrayalError("Each word is asked about once: some are the same to the model.")
-        long = [word for word, numbers in zip(words, spelled, strict=True) if len(numbers) > 1]
-        if long and pieces == "refuse":
+    def _word_ids(self, words: Sequence[str], subword_policy: SubwordPolicy) -> list[list[int]]:
+        word_ids = [self.tokenizer.tokenize_word(word) for word in words]
+        if len({tuple(token_ids) for token_ids in word_ids}) < len(words):
+            raise PortrayalError("Words must be distinct: some have the same tokens in the model.")
+        multi_token = [word for word, token_ids in zip(words, word_ids, strict=True) if len(token_ids) > 1]
+        if multi_token and subword_policy == "refuse":
             raise PortrayalError(
-                f"The model '{self.name}' writes some words in several pieces: {', '.join(map(shown, long))}."
+                f"The model '{self.name}' splits some words into several tokens: {', '.join(map(shown, multi_token))}."
             )
-        return spelled
+        return word_ids
 
-    def _check_starts(self, rows: Sequence[list[int]], words: Sequence[str]) -> None:
-        """Some tokenizers write a word otherwise where a text begins with it: that is not asked about."""
-        if any(row.index(self.reader.mask) == 1 for row in rows):
-            odd = [word for word in words if not self.reader.same_at_start(word)]
-            if odd:
+    def _check_word_starts(self, rows: Sequence[list[int]], words: Sequence[str]) -> None:
+        """Raise for words that the tokenizer encodes differently at the start of a text, where a mask stands there."""
+        if any(row.index(self.tokenizer.mask_id) == 1 for row in rows):
+            differing = [word for word in words if not self.tokenizer.is_same_at_start(word)]
+            if differing:
                 raise PortrayalError(
-                    f"The model '{self.name}' writes some words otherwise at the beginning of a text "
-                    f"({', '.join(map(shown, odd[:5]))}): put a word before the {MASK}."
+                    f"The model '{self.name}' encodes some words differently at the start of a text "
+                    f"({', '.join(map(shown, differing[:5]))}): put a word before the {MASK}."
                 )
 
-    def _product(self, images: Images, rows: Sequence[list[int]], numbers: Sequence[int]) -> Tensor:
+    def _product_log_probs(
+        self, images: ImageInput, rows: Sequence[list[int]], token_ids: Sequence[int]
+    ) -> Tensor:
         total: Tensor | None = None
-        for done, number in enumerate(numbers):
-            span = [*numbers[:done], *[self.reader.mask] * (len(numbers) - done)]
-            filled = []
+        for n_filled, token_id in enumerate(token_ids):
+            span = [*token_ids[:n_filled], *[self.tokenizer.mask_id] * (len(token_ids) - n_filled)]
+            filled_rows = []
             for row in rows:
-                at = row.index(self.reader.mask)
-                filled.append([*row[:at], *span, *row[at + 1 :]])
-                if len(filled[-1]) > self.reader.longest:
+                position = row.index(self.tokenizer.mask_id)
+                filled_rows.append([*row[:position], *span, *row[position + 1 :]])
+                if len(filled_rows[-1]) > self.tokenizer.max_length:
                     raise PortrayalError(
-                        f"A text with a word of {len(numbers)} pieces is longer than the model takes: expected at most "
-                        f"{self.reader.longest} pieces, found {len(filled[-1])}."
+                        f"A text with a word of {len(token_ids)} tokens is longer than the model takes: expected at "
+                        f"most {self.tokenizer.max_length} tokens, found {len(filled_rows[-1])}."
                     )
-            found = self._at_masks(images, filled, _piece(number))[:, 0]
-            total = found if total is None else total + found
+            log_probs = self._log_probs_at_masks(images, filled_rows, _first_mask_token(token_id))[:, 0]
+            total = log_probs if total is None else total + log_probs
         assert total is not None
         return total
 
-    def _at_masks(
-        self, images: Images, rows: Sequence[list[int]], keep: Callable[[Tensor], Tensor]
+    def _log_probs_at_masks(
+        self, images: ImageInput, rows: Sequence[list[int]], select: Callable[[Tensor], Tensor]
     ) -> Tensor:
-        """What is kept of (texts, masks, vocabulary)."""
-        if not self.network.filling:
-            raise PortrayalError(f"The model '{self.name}' has no part that fills masks.")
-        masks = {row.count(self.reader.mask) for row in rows}
-        if masks == {0} or len(masks) > 1:
+        """Return what `select` keeps of the log-probabilities (texts, masks, vocabulary)."""
+        if not self.network.has_mlm_head:
+            raise PortrayalError(f"The model '{self.name}' has no masked-language-model head.")
+        mask_counts = {row.count(self.tokenizer.mask_id) for row in rows}
+        if mask_counts == {0} or len(mask_counts) > 1:
             raise PortrayalError(
-                f"Every text has as many {MASK}, and at least one: found {', '.join(map(str, sorted(masks)))}."
+                f"Every text must have the same number of {MASK}, at least one: found "
+                f"{', '.join(map(str, sorted(mask_counts)))}."
             )
-        places = [[at for at, number in enumerate(row) if number == self.reader.mask] for row in rows]
-        places_here = torch.tensor(places, device=self.device)
-        found = []
-        for some, hidden in self._fused(images, rows):
-            at = places_here[some, :, None].expand(-1, -1, hidden.shape[2])
-            for masked in hidden.gather(1, at).split(self.batch):  # a vocabulary is long
-                said = self.network.words(masked)
-                found.append(keep(functional.log_softmax(said.float(), dim=-1)))
-        return torch.cat(found)
+        positions = [
+            [position for position, token_id in enumerate(row) if token_id == self.tokenizer.mask_id]
+            for row in rows
+        ]
+        mask_positions = torch.tensor(positions, device=self.device)
+        outputs = []
+        for batch, hidden in self._hidden_states(images, rows):
+            position = mask_positions[batch, :, None].expand(-1, -1, hidden.shape[2])
+            for masked in hidden.gather(1, position).split(self.batch_size):  # the vocabulary axis is long
+                logits = self.network.word_logits(masked)
+                outputs.append(select(functional.log_softmax(logits.float(), dim=-1)))
+        return torch.cat(outputs)
 
-    def _fused(self, images: Images, rows: Sequence[list[int]]) -> Iterator[tuple[slice, Tensor]]:
-        """Hidden states of texts that are read with their pictures, a batch at a time."""
-        many = self._at_once(images)
-        for start in range(0, len(rows), many):
-            some = slice(start, start + many)
-            once = {text: number for number, text in enumerate(dict.fromkeys(map(tuple, rows[some])))}
-            # Before the pictures: a copy waits for all that is under way on a device.
-            ids, there = self._ids([list(text) for text in once])
-            which = torch.tensor([once[tuple(row)] for row in rows[some]], device=self.device)
-            looked = None
-            if isinstance(images, Looked):
-                looked = images[some]
+    def _hidden_states(self, images: ImageInput, rows: Sequence[list[int]]) -> Iterator[tuple[slice, Tensor]]:
+        """Yield the hidden states of texts encoded with their images, one batch at a time."""
+        batch_size = self._texts_per_batch(images)
+        for start in range(0, len(rows), batch_size):
+            batch = slice(start, start + batch_size)
+            unique_rows = {text: number for number, text in enumerate(dict.fromkeys(map(tuple, rows[batch])))}
+            # Before the images: a copy to the device waits for all work queued on it.
+            ids, attention_mask = self._padded_ids([list(text) for text in unique_rows])
+            row_index = torch.tensor([unique_rows[tuple(row)] for row in rows[batch]], device=self.device)
+            embeddings = None
+            if isinstance(images, ImageEmbeddings):
+                embeddings = images[batch]
             elif images is not None:
-                looked = self.encode(images[some])
-            if isinstance(self.network, Comparable):
-                yield some, self.network.fuse_read(looked, self.network.read(ids, there)[which], there[which])
+                embeddings = self.encode_images(images[batch])
+            if isinstance(self.network, DualEncoder):
+                yield (
+                    batch,
+                    self.network.cross_encode_text(
+                        embeddings,
+                        self.network.encode_text(ids, attention_mask)[row_index],
+                        attention_mask[row_index],
+                    ),
+                )
             else:
-                yield some, self.network.fuse(looked, ids[which], there[which])
+                yield batch, self.network.cross_encode(embeddings, ids[row_index], attention_mask[row_index])
 
-    def _at_once(self, images: Images) -> int:
-        """How many texts: a batch of pictures with all of theirs where they are read apart, since texts are short."""
-        each = images.texts if isinstance(images, Looked) else 1
-        return self.batch * each if isinstance(self.network, Comparable) else self.batch
+    def _texts_per_batch(self, images: ImageInput) -> int:
+        """Return how many texts form a batch.
 
-    def _ids(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
-        """(texts, tokens): as numbers, and which are there."""
-        ids = torch.tensor(padded(rows, self.reader.pad), device=self.device)
-        return ids, ids != self.reader.pad
+        A dual encoder takes a batch of images with all of their texts, since texts are short.
+        """
+        texts_per_image = images.texts_per_image if isinstance(images, ImageEmbeddings) else 1
+        return self.batch_size * texts_per_image if isinstance(self.network, DualEncoder) else self.batch_size
 
-
-def _piece(number: int) -> Callable[[Tensor], Tensor]:
-    """Of the first mask, one piece."""
-    return lambda scores: scores[:, :1, number]
+    def _padded_ids(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
+        """Return token ids (texts, tokens) and their attention mask."""
+        ids = torch.tensor(pad_rows(rows, self.tokenizer.pad_id), device=self.device)
+        return ids, ids != self.tokenizer.pad_id
 
 
-def check_range(pixels: Tensor) -> None:
+def _first_mask_token(token_id: int) -> Callable[[Tensor], Tensor]:
+    """Return a function that selects one token at the first mask."""
+    return lambda scores: scores[:, :1, token_id]
+
+
+def check_pixel_range(pixels: Tensor) -> None:
     low, high = (float(edge) for edge in pixels.detach().aminmax())
     if not 0 <= low <= high <= 1:
         raise PortrayalError(f"Pixels have values from 0 to 1, got {low:g} to {high:g}.")

@@ -1,4 +1,4 @@
-"""What a masked vision-language network can do, whatever is inside it."""
+"""The interface of masked vision-language networks."""
 
 from __future__ import annotations
 
@@ -15,146 +15,156 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
-class Looked:
-    """Pictures as a network sees them, to be reused with any number of texts."""
+class ImageEmbeddings:
+    """The output of an image encoder, which can be reused with any number of texts."""
 
-    tokens: Tensor  # (pictures, tokens, width)
-    there: Tensor | None = None  # False where a smaller picture was filled up; None: all are there
-    texts: int = 1  # that are read with each picture, one after the other
-    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    tokens: Tensor  # (images, tokens, width)
+    attention_mask: Tensor | None = None  # False at padding of smaller images; None: no padding
+    texts_per_image: int = 1  # consecutive texts that share an image
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
-        """Of texts: as many as pictures, or some with each."""
-        return len(self.tokens) * self.texts
+        """Return the number of texts: images times texts per image."""
+        return len(self.tokens) * self.texts_per_image
 
-    def with_each(self, texts: int) -> Looked:
-        """The same pictures, to be read with so many texts each. What was made of them serves these too."""
-        made = Looked(self.tokens, self.there, texts)
-        object.__setattr__(made, "_made", self._made)
-        return made
+    def with_texts_per_image(self, n: int) -> ImageEmbeddings:
+        """Return the same images for n texts each. The cache is shared."""
+        embeddings = ImageEmbeddings(self.tokens, self.attention_mask, n)
+        object.__setattr__(embeddings, "_made", self._cache)
+        return embeddings
 
-    def repeated(self) -> Looked:
-        """A picture for every text, for a network that cannot read several with one."""
-        if self.texts == 1:
+    def expanded(self) -> ImageEmbeddings:
+        """Return one image for each text, for a network that cannot process several texts with one image."""
+        if self.texts_per_image == 1:
             return self
         return self[torch.arange(len(self), device=self.tokens.device)]
 
-    def once(self, part: nn.Module, make: Callable[[Tensor], T]) -> T:
-        """What a part of a network makes of the pictures, which is the same for every text that is read with them.
+    def cached(self, module: nn.Module, compute: Callable[[Tensor], T]) -> T:
+        """Return what a module computes from the image tokens; it is the same for every text of the images.
 
-        Kept where nothing is learnt: with gradients it belongs to one step, and weights change from step to step.
+        It is cached in inference only: with gradients it belongs to one step, and weights change from step to
+        step.
         """
         if torch.is_grad_enabled():
-            return make(self.tokens)
-        if part not in self._made:
-            self._made[part] = make(self.tokens)
-        made: T = self._made[part]
-        return made
+            return compute(self.tokens)
+        if module not in self._cache:
+            self._cache[module] = compute(self.tokens)
+        result: T = self._cache[module]
+        return result
 
-    def __getitem__(self, some: slice | Tensor) -> Looked:
-        if isinstance(some, slice) and some.indices(len(self)) == (0, len(self), 1):
+    def __getitem__(self, index: slice | Tensor) -> ImageEmbeddings:
+        if isinstance(index, slice) and index.indices(len(self)) == (0, len(self), 1):
             return self
-        each = self.texts
-        if each > 1 and isinstance(some, slice):
-            start, stop, step = some.indices(len(self))
-            if step == 1 and start % each == stop % each == 0:
-                some = slice(start // each, stop // each)
+        texts_per_image = self.texts_per_image
+        if texts_per_image > 1 and isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1 and start % texts_per_image == stop % texts_per_image == 0:
+                index = slice(start // texts_per_image, stop // texts_per_image)
             else:
-                some = torch.arange(start, stop, step, device=self.tokens.device)
-        if each > 1 and isinstance(some, Tensor):  # some of a picture's texts: each with a picture of its own
-            some, each = some // each, 1
-        return Looked(self.tokens[some], None if self.there is None else self.there[some], each)
+                index = torch.arange(start, stop, step, device=self.tokens.device)
+        if texts_per_image > 1 and isinstance(
+            index, Tensor
+        ):  # some of an image's texts: each with its own image
+            index, texts_per_image = index // texts_per_image, 1
+        return ImageEmbeddings(
+            self.tokens[index],
+            None if self.attention_mask is None else self.attention_mask[index],
+            texts_per_image,
+        )
 
     @staticmethod
-    def together(parts: Sequence[Looked]) -> Looked:
-        """Pictures that were seen apart, with a text each; those of fewer tokens are filled up."""
+    def concat(parts: Sequence[ImageEmbeddings]) -> ImageEmbeddings:
+        """Concatenate images that were encoded separately, one text each; those of fewer tokens are padded."""
         longest = max(part.tokens.shape[1] for part in parts)
         if len(parts) == 1:
             return parts[0]
-        if all(part.there is None and part.tokens.shape[1] == longest for part in parts):
-            return Looked(torch.cat([part.tokens for part in parts]))
-        tokens, there = [], []
+        if all(part.attention_mask is None and part.tokens.shape[1] == longest for part in parts):
+            return ImageEmbeddings(torch.cat([part.tokens for part in parts]))
+        tokens, masks = [], []
         for part in parts:
-            missing = longest - part.tokens.shape[1]
-            known = part.there
-            if known is None:
-                known = torch.ones(part.tokens.shape[:2], dtype=torch.bool, device=part.tokens.device)
-            tokens.append(nn.functional.pad(part.tokens, (0, 0, 0, missing)))
-            there.append(nn.functional.pad(known, (0, missing)))
-        return Looked(torch.cat(tokens), torch.cat(there))
+            n_missing = longest - part.tokens.shape[1]
+            mask = part.attention_mask
+            if mask is None:
+                mask = torch.ones(part.tokens.shape[:2], dtype=torch.bool, device=part.tokens.device)
+            tokens.append(nn.functional.pad(part.tokens, (0, 0, 0, n_missing)))
+            masks.append(nn.functional.pad(mask, (0, n_missing)))
+        return ImageEmbeddings(torch.cat(tokens), torch.cat(masks))
 
 
-class Network(nn.Module, ABC):
-    """Pixels are from 0 to 1; what a network makes of that range (mean, deviation) is its own affair."""
+class VLMNetwork(nn.Module, ABC):
+    """Base class of networks. Pixels are from 0 to 1; each network normalizes them with its own mean and deviation."""
 
-    side: int  # of the pictures it takes, in pixels; 0: it takes none
-    patch: int
-    square: bool = True  # False: a picture keeps its shape, and `side` is its shorter side
-    matching: bool = False  # whether it tells if a picture and a text belong together
-    filling: bool = True  # whether it fills masks
+    image_size: int  # of the images, in pixels; 0: takes no images
+    patch_size: int
+    square: bool = True  # False: an image keeps its aspect ratio, and `image_size` is its shorter side
+    # whether it predicts if an image and a text match (image-text matching, ITM)
+    has_match_head: bool = False
+    has_mlm_head: bool = True  # whether it predicts masked words
     _mean: Tensor
     _deviation: Tensor
 
-    def __init__(self, mean: Sequence[float], deviation: Sequence[float]):
+    def __init__(self, mean: Sequence[float], std: Sequence[float]):
         super().__init__()
-        for name, values in (("_mean", mean), ("_deviation", deviation)):
+        for name, values in (("_mean", mean), ("_deviation", std)):
             self.register_buffer(name, torch.tensor(values).view(3, 1, 1), persistent=False)
 
     @abstractmethod
-    def look(self, pictures: Tensor) -> Looked:
-        """What it sees in pictures of one size: (pictures, 3, height, width)."""
+    def encode_image(self, pixels: Tensor) -> ImageEmbeddings:
+        """Return the embeddings of images of one size: (images, 3, height, width)."""
 
     @abstractmethod
-    def fuse(self, looked: Looked | None, ids: Tensor, there: Tensor) -> Tensor:
-        """Hidden states of texts that are read with their pictures; `there` is False where a text was filled up."""
+    def cross_encode(self, images: ImageEmbeddings | None, ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return the hidden states of texts encoded with their images; the mask is False at padding."""
 
     @abstractmethod
-    def words(self, hidden: Tensor) -> Tensor:
-        """A logit for every word of the vocabulary."""
+    def word_logits(self, hidden: Tensor) -> Tensor:
+        """Return a logit for every word of the vocabulary."""
 
-    def match(self, hidden: Tensor) -> Tensor:
-        """Two logits for each text: that it does not belong to the picture, and that it does."""
+    def match_logits(self, hidden: Tensor) -> Tensor:
+        """Return two logits for each text: it does not match the image, it does."""
         raise NotImplementedError
 
-    def normalised(self, pictures: Tensor) -> Tensor:
-        return ((pictures - self._mean) / self._deviation).to(self._mean.dtype)
+    def normalize(self, pixels: Tensor) -> Tensor:
+        return ((pixels - self._mean) / self._deviation).to(self._mean.dtype)
 
 
-class Comparable(ABC):
-    """A network that can compare many pictures with many texts, each read once."""
-
-    @abstractmethod
-    def read(self, ids: Tensor, there: Tensor) -> Tensor:
-        """What it makes of texts without pictures."""
+class DualEncoder(ABC):
+    """A network that encodes images and texts separately, so that many can be compared."""
 
     @abstractmethod
-    def fuse_read(self, looked: Looked | None, read: Tensor, there: Tensor) -> Tensor:
-        """As `fuse`, of texts that are read already."""
+    def encode_text(self, ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return the hidden states of texts without images."""
 
     @abstractmethod
-    def picture_vectors(self, looked: Looked) -> Tensor:
-        """Of length 1."""
+    def cross_encode_text(
+        self, images: ImageEmbeddings | None, text_states: Tensor, attention_mask: Tensor
+    ) -> Tensor:
+        """Like `cross_encode`, for texts that `encode_text` has encoded."""
 
     @abstractmethod
-    def text_vectors(self, read: Tensor) -> Tensor:
-        """Of length 1."""
+    def image_features(self, images: ImageEmbeddings) -> Tensor:
+        """Return unit vectors of images."""
+
+    @abstractmethod
+    def text_features(self, text_states: Tensor) -> Tensor:
+        """Return unit vectors of texts."""
 
     @abstractmethod
     def temperature(self) -> Tensor:
-        """By which their products are divided."""
+        """Return the temperature that divides similarities."""
 
 
-def token_mask(there: Tensor | None) -> Tensor | None:
-    """As attention wants it: (texts, 1, 1, tokens); None where all are there, which is faster."""
-    return None if there is None else there[:, None, None, :]
+def extended_attention_mask(attention_mask: Tensor | None) -> Tensor | None:
+    """Return the mask as (texts, 1, 1, tokens); None where there is no padding, which is faster."""
+    return None if attention_mask is None else attention_mask[:, None, None, :]
 
 
-def normal_weights(network: nn.Module, spread: float = 0.02) -> None:
-    """Where training starts."""
-    for part in network.modules():
-        if isinstance(part, nn.Linear | nn.Conv2d):
-            nn.init.trunc_normal_(part.weight, std=spread)
-            if part.bias is not None:
-                nn.init.zeros_(part.bias)
-        elif isinstance(part, nn.Embedding):
-            nn.init.normal_(part.weight, std=spread)
+def init_weights(network: nn.Module, std: float = 0.02) -> None:
+    """Initialise the weights for training."""
+    for module in network.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d):
+            nn.init.trunc_normal_(module.weight, std=std)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, std=std)

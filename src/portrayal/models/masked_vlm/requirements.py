@@ -1,4 +1,4 @@
-"""What a masked model needs, asked for before any work is done; this file itself needs none of it."""
+"""Checks for the packages that a masked model needs, before any work is done. This module needs none of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from portrayal.errors import need
 
-_WHOLE = ("lab-dual",)  # names that begin so, and folders, bring all that they are made of
+_BUNDLED = ("lab-dual",)  # name prefixes of models that need no Transformers; folders need none either
 PURPOSE = "A masked model"
 
 
 def need_packages(name: str, purpose: str = PURPOSE) -> None:
-    """One sentence now if a package is missing, instead of an error when all pictures have been read."""
+    """Raise now if a package is missing, instead of after all images have been read."""
     need("torch", "neural", purpose)
     need("safetensors.torch", "neural", purpose)
-    if not name.startswith(_WHOLE) and not Path(name).is_dir():
+    if not name.startswith(_BUNDLED) and not Path(name).is_dir():
         need("transformers", "neural", purpose)

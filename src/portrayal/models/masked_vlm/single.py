@@ -1,4 +1,4 @@
-"""A network that reads patches of a picture and words in one stream: ViLT, as Transformers has it."""
+"""A single-stream network: patches of an image and words in one sequence (ViLT, as Transformers implements it)."""
 
 from __future__ import annotations
 
@@ -9,82 +9,87 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from portrayal.errors import need
-from portrayal.models.masked_vlm.network import Looked, Network, token_mask
+from portrayal.models.masked_vlm.network import ImageEmbeddings, VLMNetwork, extended_attention_mask
 
-HALF = (0.5, 0.5, 0.5)
+PIXEL_MEAN_STD = (0.5, 0.5, 0.5)
 
 
-class SingleNetwork(Network):
-    """Wraps a `ViltForMaskedLM`, or a `ViltForImageAndTextRetrieval`, which matches and fills no masks.
+class SingleNetwork(VLMNetwork):
+    """Wraps a `ViltForMaskedLM`, or a `ViltForImageAndTextRetrieval`, which has a matching head and no MLM head.
 
-    Layers are used as they are, but for how a picture is taken in.
-
-    ViltModel picks the patches of a picture in random order with every call. The order means nothing to what comes
-    after, since a patch knows its place, but digits then differ from call to call, and it is slow.
+    Layers are used as they are, except for the patch embedding. ViltModel selects the patches of an image in
+    random order at every call. The order does not matter later, since a patch has its position embedding, but
+    the last digits then differ from call to call, and it is slow.
     """
 
     def __init__(self, model: Any, matching: bool = False, square: bool = False):
-        super().__init__(HALF, HALF)
+        super().__init__(PIXEL_MEAN_STD, PIXEL_MEAN_STD)
         self.square = square
         config = model.config
         self.inner = model
-        self.side, self.patch = int(config.image_size), int(config.patch_size)
-        self.filling = hasattr(model, "mlm_score")
+        self.image_size, self.patch_size = int(config.image_size), int(config.patch_size)
+        self.has_mlm_head = hasattr(model, "mlm_score")
         self._ranks = hasattr(model, "rank_output")
-        self.matching = matching or self._ranks
+        self.has_match_head = matching or self._ranks
         if matching:
             self.itm_score = nn.Linear(config.hidden_size, 2)
             nn.init.trunc_normal_(self.itm_score.weight, std=0.02)
             nn.init.zeros_(self.itm_score.bias)
 
-    def look(self, pictures: Tensor) -> Looked:
-        """Patches with their places, each knowing that it is part of a picture."""
-        own = self.inner.vilt.embeddings
-        patches = own.patch_embeddings(self.normalised(pictures))
-        side = self.side // self.patch
-        places = own.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, (side, side))
-        if patches.shape[2:] != places.shape[2:]:
-            places = functional.interpolate(
-                places, size=patches.shape[2:], mode="bilinear", align_corners=True
-            )
-        tokens = (patches + places).flatten(2).transpose(1, 2)
-        first = (own.cls_token + own.position_embeddings[:, :1]).expand(len(tokens), -1, -1)
-        return Looked(torch.cat([first, tokens], dim=1) + own.token_type_embeddings.weight[1])
-
-    def fuse(self, looked: Looked | None, ids: Tensor, there: Tensor) -> Tensor:
-        """Without a picture there are no patches to attend to: the words are alone."""
-        own = self.inner.vilt
-        hidden = (
-            own.embeddings.text_embeddings(input_ids=ids) + own.embeddings.token_type_embeddings.weight[0]
+    def encode_image(self, pixels: Tensor) -> ImageEmbeddings:
+        """Return patch embeddings with position and modality embeddings."""
+        vilt_embeddings = self.inner.vilt.embeddings
+        patches = vilt_embeddings.patch_embeddings(self.normalize(pixels))
+        grid_size = self.image_size // self.patch_size
+        positions = (
+            vilt_embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, (grid_size, grid_size))
         )
-        if looked is not None:
-            looked = looked.repeated()
-            hidden = torch.cat([hidden, looked.tokens], dim=1)
-            seen = looked.there
-            if seen is None:
-                seen = there.new_ones(looked.tokens.shape[:2])
-            there = torch.cat([there, seen], dim=1)
-        mask = token_mask(there)
+        if patches.shape[2:] != positions.shape[2:]:
+            positions = functional.interpolate(
+                positions, size=patches.shape[2:], mode="bilinear", align_corners=True
+            )
+        tokens = (patches + positions).flatten(2).transpose(1, 2)
+        cls_token = (vilt_embeddings.cls_token + vilt_embeddings.position_embeddings[:, :1]).expand(
+            len(tokens), -1, -1
+        )
+        return ImageEmbeddings(
+            torch.cat([cls_token, tokens], dim=1) + vilt_embeddings.token_type_embeddings.weight[1]
+        )
+
+    def cross_encode(self, images: ImageEmbeddings | None, ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return the hidden states of the words. Without an image there are no patches to attend to."""
+        vilt = self.inner.vilt
+        hidden = (
+            vilt.embeddings.text_embeddings(input_ids=ids) + vilt.embeddings.token_type_embeddings.weight[0]
+        )
+        if images is not None:
+            images = images.expanded()
+            hidden = torch.cat([hidden, images.tokens], dim=1)
+            image_mask = images.attention_mask
+            if image_mask is None:
+                image_mask = attention_mask.new_ones(images.tokens.shape[:2])
+            attention_mask = torch.cat([attention_mask, image_mask], dim=1)
+        mask = extended_attention_mask(attention_mask)
         assert mask is not None
-        lowest = torch.finfo(hidden.dtype).min
-        added = torch.zeros_like(mask, dtype=hidden.dtype).masked_fill(~mask, lowest)
-        read: Tensor = own.layernorm(own.encoder(hidden, attention_mask=added).last_hidden_state)
-        return read[:, : ids.shape[1]]
+        min_value = torch.finfo(hidden.dtype).min
+        attention_bias = torch.zeros_like(mask, dtype=hidden.dtype).masked_fill(~mask, min_value)
+        states: Tensor = vilt.layernorm(vilt.encoder(hidden, attention_mask=attention_bias).last_hidden_state)
+        return states[:, : ids.shape[1]]
 
-    def words(self, hidden: Tensor) -> Tensor:
-        made: Tensor = self.inner.mlm_score(hidden)
-        return made
+    def word_logits(self, hidden: Tensor) -> Tensor:
+        logits: Tensor = self.inner.mlm_score(hidden)
+        return logits
 
-    def match(self, hidden: Tensor) -> Tensor:
+    def match_logits(self, hidden: Tensor) -> Tensor:
         pooled = self.inner.vilt.pooler(hidden)
-        if self._ranks:  # one logit, of a match against none
-            score: Tensor = self.inner.rank_output(pooled)
-            return torch.cat([torch.zeros_like(score), score], dim=1)
-        scores: Tensor = self.itm_score(pooled)
-        return scores
+        if self._ranks:  # a single logit: match against no match
+            logit: Tensor = self.inner.rank_output(pooled)
+            return torch.cat([torch.zeros_like(logit), logit], dim=1)
+        logits: Tensor = self.itm_score(pooled)
+        return logits
 
 
-def vilt(**config: Any) -> Any:
-    """An untrained ViLT of Transformers."""
+def build_vilt(**config: Any) -> Any:
+    """Return an untrained ViLT of Transformers."""
     transformers = need("transformers", "neural", "A model of ViLT's kind")
     return transformers.ViltForMaskedLM(transformers.ViltConfig(**config))

@@ -1,4 +1,4 @@
-"""A masked language model, which reads texts alone: BERT and its kin, to hold vision-language models against."""
+"""A masked language model without an image encoder (BERT and similar): a baseline for vision-language models."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Any
 from torch import Tensor
 
 from portrayal.errors import PortrayalError
-from portrayal.models.masked_vlm.network import Looked, Network
+from portrayal.models.masked_vlm.network import ImageEmbeddings, VLMNetwork
 
-_NO_PICTURES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+_UNUSED_MEAN_STD = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 
-class TextNetwork(Network):
-    """Wraps a masked language model of Transformers. `fuse` gives its logits, and `words` hands them on."""
+class TextNetwork(VLMNetwork):
+    """Wrap a masked language model of Transformers. `cross_encode` returns its logits, `word_logits` passes them on."""
 
-    side, patch = 0, 1
+    image_size, patch_size = 0, 1
 
     def __init__(self, model: Any):
-        super().__init__(*_NO_PICTURES)
+        super().__init__(*_UNUSED_MEAN_STD)
         self.inner = model
 
-    def look(self, pictures: Tensor) -> Looked:  # noqa: ARG002
-        raise PortrayalError("A model that reads texts alone takes no pictures.")
+    def encode_image(self, pixels: Tensor) -> ImageEmbeddings:  # noqa: ARG002
+        raise PortrayalError("A text-only model takes no images.")
 
-    def fuse(self, looked: Looked | None, ids: Tensor, there: Tensor) -> Tensor:
-        if looked is not None:
-            raise PortrayalError("A model that reads texts alone takes no pictures.")
-        scores: Tensor = self.inner(input_ids=ids, attention_mask=there.long()).logits
-        return scores
+    def cross_encode(self, images: ImageEmbeddings | None, ids: Tensor, attention_mask: Tensor) -> Tensor:
+        if images is not None:
+            raise PortrayalError("A text-only model takes no images.")
+        logits: Tensor = self.inner(input_ids=ids, attention_mask=attention_mask.long()).logits
+        return logits
 
-    def words(self, hidden: Tensor) -> Tensor:
+    def word_logits(self, hidden: Tensor) -> Tensor:
         return hidden

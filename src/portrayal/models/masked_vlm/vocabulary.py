@@ -1,4 +1,4 @@
-"""From text to numbers: a vocabulary of whole words, and the word pieces of Transformers' tokenizers."""
+"""Tokenizers: a vocabulary of whole words, and wrappers of Transformers' subword tokenizers."""
 
 from __future__ import annotations
 
@@ -15,155 +15,157 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK)
 _WORD = re.compile(r"\[mask\]|[^\W_]+(?:['’-][^\W_]+)*")
 
 
-class Reader(ABC):
-    """Turns a text into numbers. Masks are written [MASK]."""
+class Tokenizer(ABC):
+    """Converts a text into token ids. Masks are written [MASK]."""
 
-    pad: int
-    mask: int
-    longest: int  # how many numbers a model takes, the first and last included
-    ends: bool = True  # whether a text has a number for its end
+    pad_id: int
+    mask_id: int
+    max_length: int  # number of tokens that a model takes, the first and last included
+    has_end_token: bool = True  # whether a text ends with a special token
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many words or pieces it knows."""
+        """Return the size of the vocabulary."""
 
     @abstractmethod
-    def read(self, text: str) -> list[int]:
-        """The numbers of a text, with those for its beginning and end."""
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of a text, with those for its start and end."""
 
     @abstractmethod
-    def pieces(self, word: str) -> list[int]:
-        """The numbers of a word inside a sentence; one that is unknown is refused."""
+    def tokenize_word(self, word: str) -> list[int]:
+        """Return the token ids of a word inside a sentence; raise if it is unknown."""
 
-    def same_at_start(self, word: str) -> bool:  # noqa: ARG002
-        """Whether a word is written at the beginning of a text as inside of it."""
+    def is_same_at_start(self, word: str) -> bool:  # noqa: ARG002
+        """Return whether a word has the same tokens at the start of a text as inside it."""
         return True
 
     @abstractmethod
-    def word(self, number: int) -> str:
-        """What a number stands for."""
+    def id_to_token(self, token_id: int) -> str:
+        """Return the token with this id."""
 
-    def question(self, text: str) -> list[int]:
-        """The numbers of a text with a mask, all of which counts: one that is too long is refused."""
-        numbers = self.read(text)
-        if len(numbers) > self.longest:
+    def encode_prompt(self, text: str) -> list[int]:
+        """Return the token ids of a text with a mask; raise if it is too long, since all of it counts."""
+        ids = self.encode(text)
+        if len(ids) > self.max_length:
             raise PortrayalError(
-                f"A text is longer than the model takes: expected at most {self.longest} words or pieces, found "
-                f"{len(numbers)} in {shown(text)}."
+                f"A text is longer than the model takes: expected at most {self.max_length} tokens, found "
+                f"{len(ids)} in {shown(text)}."
             )
-        return numbers
+        return ids
 
-    def caption(self, text: str) -> list[int]:
-        """The numbers of a caption; what is too long is cut, as in training, and still has its end."""
-        numbers = self.read(text)
-        if len(numbers) <= self.longest:
-            return numbers
-        return [*numbers[: self.longest - 1], numbers[-1]] if self.ends else numbers[: self.longest]
+    def encode_caption(self, text: str) -> list[int]:
+        """Return the token ids of a caption, truncated as in training; the end token is kept."""
+        ids = self.encode(text)
+        if len(ids) <= self.max_length:
+            return ids
+        return [*ids[: self.max_length - 1], ids[-1]] if self.has_end_token else ids[: self.max_length]
 
 
-class Vocabulary(Reader):
-    """Whole words in small letters; all others are one unknown word."""
+class WordTokenizer(Tokenizer):
+    """Whole words in lower case; all others share one unknown token."""
 
-    def __init__(self, words: Iterable[str], longest: int = 48):
+    def __init__(self, words: Iterable[str], max_length: int = 48):
         self.words = (*_SPECIAL, *words)
-        self._number = {word: number for number, word in enumerate(self.words)}
-        if len(self._number) != len(self.words):
-            raise PortrayalError("A vocabulary has each of its words once.")
-        self.pad, self._unknown, self._first, self._last, self.mask = range(len(_SPECIAL))
-        self.longest = longest
+        self._id_of = {word: token_id for token_id, word in enumerate(self.words)}
+        if len(self._id_of) != len(self.words):
+            raise PortrayalError("The words of a vocabulary must be distinct.")
+        self.pad_id, self._unknown_id, self._begin_id, self._end_id, self.mask_id = range(len(_SPECIAL))
+        self.max_length = max_length
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def read(self, text: str) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """
-        >>> Vocabulary(["a", "man", "is"]).read("A man is [MASK].")
+        >>> WordTokenizer(["a", "man", "is"]).encode("A man is [MASK].")
         [2, 5, 6, 7, 4, 3]
         """
-        found = [self._number.get(word, self._unknown) for word in split_words(text)]
-        return [self._first, *found, self._last]
+        ids = [self._id_of.get(word, self._unknown_id) for word in split_words(text)]
+        return [self._begin_id, *ids, self._end_id]
 
-    def pieces(self, word: str) -> list[int]:
-        number = self._number.get(word.lower())
-        if number is None or number < len(_SPECIAL):
+    def tokenize_word(self, word: str) -> list[int]:
+        token_id = self._id_of.get(word.lower())
+        if token_id is None or token_id < len(_SPECIAL):
             raise PortrayalError(f"The word {shown(word)} is not in the model's vocabulary of whole words.")
-        return [number]
+        return [token_id]
 
-    def word(self, number: int) -> str:
-        return self.words[number]
+    def id_to_token(self, token_id: int) -> str:
+        return self.words[token_id]
 
     @classmethod
-    def load(cls, file: Path, longest: int) -> Vocabulary:
+    def load(cls, file: Path, max_length: int) -> WordTokenizer:
         words = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
         if tuple(words[: len(_SPECIAL)]) != _SPECIAL:
-            raise PortrayalError(f"{file}: expected a vocabulary that begins with {', '.join(_SPECIAL)}.")
-        return cls(words[len(_SPECIAL) :], longest)
+            raise PortrayalError(f"{file}: expected a vocabulary that starts with {', '.join(_SPECIAL)}.")
+        return cls(words[len(_SPECIAL) :], max_length)
 
     def save(self, file: Path) -> None:
         file.write_text("\n".join(self.words) + "\n", encoding="utf-8")
 
 
-class WordPieces(Reader):
+class TransformersTokenizer(Tokenizer):
     """A tokenizer of Transformers."""
 
-    def __init__(self, tokenizer: Any, longest: int):
+    def __init__(self, tokenizer: Any, max_length: int):
         if tokenizer.mask_token_id is None or tokenizer.pad_token_id is None:
-            raise PortrayalError("A tokenizer of a masked model has a mask and a filler; this one lacks one.")
+            raise PortrayalError(
+                "The tokenizer of a masked model needs a mask token and a padding token; this one lacks one."
+            )
         self._tokenizer = tokenizer
-        self.pad, self.mask = int(tokenizer.pad_token_id), int(tokenizer.mask_token_id)
-        self.longest = longest
+        self.pad_id, self.mask_id = int(tokenizer.pad_token_id), int(tokenizer.mask_token_id)
+        self.max_length = max_length
 
     def __len__(self) -> int:
         return len(self._tokenizer)
 
-    def read(self, text: str) -> list[int]:
-        own = text.replace(MASK, self._tokenizer.mask_token)
-        numbers: list[int] = self._tokenizer(own, add_special_tokens=True)["input_ids"]
-        return numbers
+    def encode(self, text: str) -> list[int]:
+        masked = text.replace(MASK, self._tokenizer.mask_token)
+        ids: list[int] = self._tokenizer(masked, add_special_tokens=True)["input_ids"]
+        return ids
 
-    def pieces(self, word: str) -> list[int]:
-        # A word in a sentence is not one at its beginning for every tokenizer, so it is read after another.
-        before = self._tokenizer("a", add_special_tokens=False)["input_ids"]
-        both: list[int] = self._tokenizer(f"a {word}", add_special_tokens=False)["input_ids"]
-        found = both[len(before) :]
-        if not found or {self._tokenizer.unk_token_id, *self._tokenizer.all_special_ids} & set(found):
-            raise PortrayalError(f"The word {shown(word)} cannot be written in the model's word pieces.")
-        return found
+    def tokenize_word(self, word: str) -> list[int]:
+        # Some tokenizers encode a word at the start differently, so it is encoded after another word.
+        prefix = self._tokenizer("a", add_special_tokens=False)["input_ids"]
+        ids: list[int] = self._tokenizer(f"a {word}", add_special_tokens=False)["input_ids"]
+        word_ids = ids[len(prefix) :]
+        if not word_ids or {self._tokenizer.unk_token_id, *self._tokenizer.all_special_ids} & set(word_ids):
+            raise PortrayalError(f"The word {shown(word)} cannot be written in the model's tokens.")
+        return word_ids
 
-    def same_at_start(self, word: str) -> bool:
-        first: list[int] = self._tokenizer(word, add_special_tokens=False)["input_ids"]
-        return first == self.pieces(word)
+    def is_same_at_start(self, word: str) -> bool:
+        initial_ids: list[int] = self._tokenizer(word, add_special_tokens=False)["input_ids"]
+        return initial_ids == self.tokenize_word(word)
 
-    def word(self, number: int) -> str:
-        return str(self._tokenizer.convert_ids_to_tokens(number))
+    def id_to_token(self, token_id: int) -> str:
+        return str(self._tokenizer.convert_ids_to_tokens(token_id))
 
     def save(self, folder: Path) -> None:
         self._tokenizer.save_pretrained(str(folder))
 
 
-class AlbefPieces(WordPieces):
-    """Texts as ALBEF and TCL were trained on them: cleaned, with a number for the beginning but not for the end."""
+class AlbefTokenizer(TransformersTokenizer):
+    """Text processing of ALBEF and TCL: cleaned text, with a start token and no end token."""
 
-    ends = False
+    has_end_token = False
 
-    def pieces(self, word: str) -> list[int]:
-        return super().pieces(cleaned(word))
+    def tokenize_word(self, word: str) -> list[int]:
+        return super().tokenize_word(clean_text(word))
 
-    def same_at_start(self, word: str) -> bool:
-        return super().same_at_start(cleaned(word))
+    def is_same_at_start(self, word: str) -> bool:
+        return super().is_same_at_start(clean_text(word))
 
-    def read(self, text: str) -> list[int]:
-        own = self._tokenizer.mask_token
-        parts = [cleaned(part) for part in text.split(MASK)]
-        inside = f" {own} ".join(parts).strip()
-        numbers: list[int] = self._tokenizer(inside, add_special_tokens=False)["input_ids"]
-        return [int(self._tokenizer.cls_token_id), *numbers]
+    def encode(self, text: str) -> list[int]:
+        mask_token = self._tokenizer.mask_token
+        parts = [clean_text(part) for part in text.split(MASK)]
+        masked = f" {mask_token} ".join(parts).strip()
+        ids: list[int] = self._tokenizer(masked, add_special_tokens=False)["input_ids"]
+        return [int(self._tokenizer.cls_token_id), *ids]
 
 
-def cleaned(text: str) -> str:
-    """Small letters, no punctuation, and spaces for dashes and strokes.
+def clean_text(text: str) -> str:
+    """Return the text in lower case, without punctuation, with spaces for dashes and slashes.
 
-    >>> cleaned("A <person>'s well-worn shoe, on the left/right.")
+    >>> clean_text("A <person>'s well-worn shoe, on the left/right.")
     'a persons well worn shoe on the left right'
     """
     text = text.lower().replace("<person>", "person")
@@ -172,14 +174,15 @@ def cleaned(text: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """
+    """Return the words of a text in lower case; [MASK] is a word.
+
     >>> split_words("The man's T-shirt, [MASK].")
     ['the', "man's", 't-shirt', '[MASK]']
     """
     return [MASK if word == "[mask]" else word for word in _WORD.findall(text.lower())]
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int) -> list[list[int]]:
-    """All as long as the longest."""
-    longest = max(map(len, rows))
-    return [[*row, *[pad] * (longest - len(row))] for row in rows]
+def pad_rows(rows: Sequence[Sequence[int]], pad_id: int) -> list[list[int]]:
+    """Return rows padded to the length of the longest."""
+    max_length = max(map(len, rows))
+    return [[*row, *[pad_id] * (max_length - len(row))] for row in rows]

@@ -1,7 +1,7 @@
-"""A pretrained encoder that learns to guess a group: the published head on the state of its first token.
+"""Fine-tunes a pretrained encoder to predict a group: the published head on the state of the first token.
 
-On a GPU the steps of training are recorded once for each size of a batch and played again, since a batch of captions is
-too small for a GPU to wait for the next instruction.
+On a GPU the training steps are captured as CUDA graphs, one per batch shape: kernels on a batch of captions
+are shorter than their launch overhead.
 """
 
 from __future__ import annotations
@@ -16,33 +16,35 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from portrayal.errors import PortrayalError
-from portrayal.models.cuda_graph import Recorded, Restored
-from portrayal.models.text_classifiers.integrated_gradients import points_along
-from portrayal.models.text_classifiers.schedules import Encoder
-from portrayal.models.text_classifiers.tasks import Answer, Numbers, Task, Texts
-from portrayal.models.text_classifiers.tokens import Read
+from portrayal.models.cuda_graph import CudaGraph, RestoreState
+from portrayal.models.text_classifiers.integrated_gradients import quadrature
+from portrayal.models.text_classifiers.schedules import EncoderConfig
+from portrayal.models.text_classifiers.tasks import ClassificationTask, IntArray, TaskPredictions, Texts
+from portrayal.models.text_classifiers.tokens import EncoderTokens
 
-HEAD = 256  # wide
-BETAS, EPSILON, DECAY = (0.9, 0.98), 1e-6, 0.1
+HEAD_WIDTH = 256  # hidden units of the head
+BETAS, EPSILON, WEIGHT_DECAY = (0.9, 0.98), 1e-6, 0.1
 _NO_DECAY = ("bias", "LayerNorm.weight")
-_ROUND = 8  # lengths of batches are a multiple of this, so that few sizes are recorded
-_AT_ONCE = 512  # captions that are guessed, or steps that are explained, together
-_ON_CPU = 64  # steps, where memory is shared with other workers
+_LENGTH_MULTIPLE = 8  # padded lengths are a multiple of this, to limit the number of graphs
+_MAX_BATCH = 512  # captions, or steps of integrated gradients, per batch
+_MAX_BATCH_CPU = 64  # steps, on a CPU that shares its memory with other workers
 
 
 def train(
-    tasks: Sequence[Task], schedule: Encoder, *, device: str = "cpu", explain: int = 0
-) -> Iterator[tuple[int, Answer]]:
-    """The answer of each task as it is there; `explain` is the number of steps of integrated gradients, 0: none."""
+    tasks: Sequence[ClassificationTask], config: EncoderConfig, *, device: str = "cpu", explain: int = 0
+) -> Iterator[tuple[int, TaskPredictions]]:
+    """Train each task and yield its index and predictions; `explain` is the number of integrated-gradient
+    steps, 0: none.
+    """
     if not tasks:
         return
-    classifier = Classifier(*load(schedule.model), schedule, max(task.groups for task in tasks), device)
+    classifier = EncoderClassifier(*load(config.model), config, max(task.groups for task in tasks), device)
     for number, task in enumerate(tasks):
-        yield number, classifier.answer(task, explain)
+        yield number, classifier.fit_predict(task, explain)
 
 
 def load(name: str) -> tuple[nn.Module, Any]:
-    """An encoder and its tokenizer, by name or folder."""
+    """Load an encoder and its tokenizer by Hugging Face name or folder."""
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
 
@@ -52,8 +54,8 @@ def load(name: str) -> tuple[nn.Module, Any]:
         return AutoModel.from_pretrained(name).float(), tokenizer
     except (OSError, ValueError) as error:
         raise PortrayalError(
-            f"The encoder '{name}' could not be loaded: it is neither a folder with a model, nor could it be had "
-            f"from the Hugging Face hub. Give another encoder. ({_first_line(error)})"
+            f"The encoder '{name}' could not be loaded: it is neither a folder with a model, nor could it be "
+            f"downloaded from the Hugging Face hub. Give another encoder. ({_first_line(error)})"
         ) from error
 
 
@@ -62,252 +64,290 @@ def _first_line(error: Exception) -> str:
 
 
 def head(inputs: int, groups: int) -> nn.Sequential:
-    """
+    """Return the published classification head.
+
     >>> sum(part.numel() for part in head(768, 2).parameters())
     199426
     """
     return nn.Sequential(
         nn.BatchNorm1d(inputs),
-        nn.Linear(inputs, HEAD),
-        nn.BatchNorm1d(HEAD),
+        nn.Linear(inputs, HEAD_WIDTH),
+        nn.BatchNorm1d(HEAD_WIDTH),
         nn.LeakyReLU(),
-        nn.Linear(HEAD, groups),
+        nn.Linear(HEAD_WIDTH, groups),
     )
 
 
-class Classifier:
-    """An encoder with a head that is trained anew for each task.
+class EncoderClassifier:
+    """An encoder with a classification head; both are reset for each task.
 
-    What is learnt is kept in full precision; the way forth and back runs through a copy in the precision asked for.
+    Master weights stay in float32; the forward and backward passes use a copy in the given precision.
     """
 
-    def __init__(self, encoder: nn.Module, tokenizer: Any, schedule: Encoder, groups: int, device: str):
-        self.schedule, self.device, self.tokenizer = schedule, torch.device(device), tokenizer
+    def __init__(self, encoder: nn.Module, tokenizer: Any, config: EncoderConfig, groups: int, device: str):
+        self.config, self.device, self.tokenizer = config, torch.device(device), tokenizer
         self.encoder = encoder.to(self.device).eval()
-        low = getattr(torch, schedule.precision)
-        self.copy = encoder if low == torch.float32 else copy.deepcopy(encoder).to(low)
-        self.width = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
-        self.head = head(self.width, groups).to(self.device)
-        self._start = {name: part.detach().clone() for name, part in encoder.state_dict().items()}
-        self._read: dict[Texts, Read] = {}
-        self._said: dict[Texts, Tensor] = {}
-        self._recorded: dict[tuple[int, ...], Recorded] = {}
-        learnt = [] if schedule.frozen else [n for n, _ in encoder.named_parameters() if "pooler" not in n]
-        self._full: list[Tensor] = [encoder.get_parameter(name) for name in learnt]
-        self._low: list[Tensor] = [self.copy.get_parameter(name) for name in learnt]
+        precision = getattr(torch, config.precision)
+        self.compute_encoder = encoder if precision == torch.float32 else copy.deepcopy(encoder).to(precision)
+        self.hidden_size = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        self.head = head(self.hidden_size, groups).to(self.device)
+        self._initial_state = {
+            name: parameter.detach().clone() for name, parameter in encoder.state_dict().items()
+        }
+        self._encoder_tokens: dict[Texts, EncoderTokens] = {}
+        self._cached_states: dict[Texts, Tensor] = {}
+        self._graphs: dict[tuple[int, ...], CudaGraph] = {}
+        trainable = [] if config.frozen else [n for n, _ in encoder.named_parameters() if "pooler" not in n]
+        self._full_precision: list[Tensor] = [encoder.get_parameter(name) for name in trainable]
+        self._low_precision: list[Tensor] = [self.compute_encoder.get_parameter(name) for name in trainable]
         encoder.requires_grad_(False)
-        self.copy.requires_grad_(False)
-        for part in self._low:
-            part.requires_grad_()
-        named = [*zip(learnt, self._full, strict=True), *self.head.named_parameters()]
-        self.learner = self._learner(named)
+        self.compute_encoder.requires_grad_(False)
+        for parameter in self._low_precision:
+            parameter.requires_grad_()
+        named_parameters = [*zip(trainable, self._full_precision, strict=True), *self.head.named_parameters()]
+        self.optimizer = self._make_optimizer(named_parameters)
 
-    def _learner(self, named: Sequence[tuple[str, Tensor]]) -> torch.optim.AdamW:
-        plain = [part for name, part in named if any(which in name for which in _NO_DECAY)]
-        shrunk = [part for name, part in named if not any(which in name for which in _NO_DECAY)]
+    def _make_optimizer(self, named_parameters: Sequence[tuple[str, Tensor]]) -> torch.optim.AdamW:
+        not_decayed = [
+            parameter for name, parameter in named_parameters if any(pattern in name for pattern in _NO_DECAY)
+        ]
+        decayed = [
+            parameter
+            for name, parameter in named_parameters
+            if not any(pattern in name for pattern in _NO_DECAY)
+        ]
         return torch.optim.AdamW(
-            [{"params": shrunk, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}],
-            lr=self.schedule.learning_rate,
+            [{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": not_decayed, "weight_decay": 0.0}],
+            lr=self.config.learning_rate,
             betas=BETAS,
             eps=EPSILON,
             fused=True,
             capturable=self.device.type == "cuda",
         )
 
-    def answer(self, task: Task, explain: int) -> Answer:
-        self._begin(task.seed)
+    def fit_predict(self, task: ClassificationTask, explain: int) -> TaskPredictions:
+        self._reset(task.seed)
         self._train(task)
-        self.copy.eval()
+        self.compute_encoder.eval()
         self.head.eval()
-        parts = self._explained(task, explain) if explain else None
-        return Answer(self._guessed(task), parts)
+        attributions = self._attributions(task, explain) if explain else None
+        return TaskPredictions(self._predict_proba(task), attributions)
 
     @torch.no_grad()
-    def _begin(self, seed: int) -> None:
-        """As if nothing had been trained before."""
+    def _reset(self, seed: int) -> None:
+        """Reset weights and optimizer state, as if nothing had been trained before."""
         torch.manual_seed(seed)
-        for encoder in (self.encoder, self.copy):
-            for name, part in encoder.state_dict().items():
-                part.copy_(self._start[name])
+        for encoder in (self.encoder, self.compute_encoder):
+            for name, tensor in encoder.state_dict().items():
+                tensor.copy_(self._initial_state[name])
         for layer in self.head:
             if isinstance(layer, nn.Linear | nn.BatchNorm1d):
                 layer.reset_parameters()
-        for state in self.learner.state.values():
-            for kept in state.values():
-                kept.zero_()
+        for state in self.optimizer.state.values():
+            for value in state.values():
+                value.zero_()
 
-    def _texts(self, task: Task) -> Read:
-        if task.texts not in self._read:
-            self._read[task.texts] = Read.of(task.texts, self.tokenizer, self.schedule.length)
-        return self._read[task.texts]
+    def _tokenize(self, task: ClassificationTask) -> EncoderTokens:
+        if task.texts not in self._encoder_tokens:
+            self._encoder_tokens[task.texts] = EncoderTokens.of(
+                task.texts, self.tokenizer, self.config.max_length
+            )
+        return self._encoder_tokens[task.texts]
 
     # -- training -----------------------------------------------------------------------------------------------
 
-    def _train(self, task: Task) -> None:
-        read = self._texts(task)
-        self.copy.train(not self.schedule.frozen or self.schedule.noisy)
+    def _train(self, task: ClassificationTask) -> None:
+        encoded = self._tokenize(task)
+        self.compute_encoder.train(not self.config.frozen or self.config.encoder_dropout)
         self.head.train()
         groups = torch.from_numpy(task.group).to(self.device)
         weight = torch.from_numpy(task.weight).float().to(self.device)
-        if self.schedule.frozen and not self.schedule.noisy:  # what it says of a caption never changes
-            if task.texts not in self._said:
-                self._said[task.texts] = self._states(read, np.arange(len(read.codes)))
-            known = self._said[task.texts]
-            for at, _ in self._batches(task):
-                self._step(self._learn, known[at], groups[at], weight)
+        # its output for a caption never changes
+        if self.config.frozen and not self.config.encoder_dropout:
+            if task.texts not in self._cached_states:
+                self._cached_states[task.texts] = self._states(encoded, np.arange(len(encoded.codes)))
+            states = self._cached_states[task.texts]
+            for batch, _ in self._batches(task):
+                self._step(self._training_step, states[batch], groups[batch], weight)
             return
-        codes = torch.from_numpy(read.codes).to(self.device)
-        lengths = torch.from_numpy(read.lengths).to(self.device)
-        for at, places in self._batches(task):
-            longest = min(-(-int(read.lengths[places].max()) // _ROUND) * _ROUND, codes.shape[1])
-            self._step(self._learn_from, codes[at, :longest], lengths[at], groups[at], weight)
+        codes = torch.from_numpy(encoded.codes).to(self.device)
+        lengths = torch.from_numpy(encoded.lengths).to(self.device)
+        for batch, indices in self._batches(task):
+            longest = min(
+                -(-int(encoded.lengths[indices].max()) // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE, codes.shape[1]
+            )
+            self._step(
+                self._training_step_from_tokens, codes[batch, :longest], lengths[batch], groups[batch], weight
+            )
 
-    def _batches(self, task: Task) -> Iterator[tuple[Tensor, Numbers]]:
-        for epoch in range(self.schedule.epochs):
-            for places in _shuffled(task, self.schedule.batch, epoch):
-                yield torch.from_numpy(places).to(self.device), places
+    def _batches(self, task: ClassificationTask) -> Iterator[tuple[Tensor, IntArray]]:
+        for epoch in range(self.config.epochs):
+            for indices in _shuffled(task, self.config.batch_size, epoch):
+                yield torch.from_numpy(indices).to(self.device), indices
 
-    def _step(self, learn: Callable[..., None], *batch: Tensor) -> None:
+    def _step(self, training_step: Callable[..., None], *batch: Tensor) -> None:
         if self.device.type == "cpu":
-            learn(*batch)
+            training_step(*batch)
             return
         size = tuple(batch[0].shape)
-        if size not in self._recorded:
-            parts = [*self.copy.state_dict().values(), *self.head.state_dict().values(), *self._full]
-            with Restored(parts, self.learner):
-                self._recorded[size] = Recorded.of(learn, batch)
-        self._recorded[size].play(batch)
+        if size not in self._graphs:
+            tensors = [
+                *self.compute_encoder.state_dict().values(),
+                *self.head.state_dict().values(),
+                *self._full_precision,
+            ]
+            with RestoreState(tensors, self.optimizer):
+                self._graphs[size] = CudaGraph.of(training_step, batch)
+        self._graphs[size].play(batch)
 
-    def _learn_from(self, codes: Tensor, lengths: Tensor, groups: Tensor, weight: Tensor) -> None:
-        there = torch.arange(codes.shape[1], device=self.device) < lengths[:, None]
-        self._learn(_first_state(self.copy, codes, there), groups, weight)
+    def _training_step_from_tokens(
+        self, codes: Tensor, lengths: Tensor, groups: Tensor, weight: Tensor
+    ) -> None:
+        mask = torch.arange(codes.shape[1], device=self.device) < lengths[:, None]
+        self._training_step(_first_token_state(self.compute_encoder, codes, mask), groups, weight)
 
-    def _learn(self, states: Tensor, groups: Tensor, weight: Tensor) -> None:
+    def _training_step(self, states: Tensor, groups: Tensor, weight: Tensor) -> None:
         loss = nn.functional.cross_entropy(self.head(states), groups, reduction="none") * weight[groups]
         loss.mean().backward()
-        apart = self.copy is not self.encoder
-        if apart:
-            for full, low in zip(self._full, self._low, strict=True):
+        has_master_weights = self.compute_encoder is not self.encoder
+        if has_master_weights:
+            for full, low in zip(self._full_precision, self._low_precision, strict=True):
                 full.grad = None if low.grad is None else low.grad.float()
                 low.grad = None
-        self.learner.step()
-        self.learner.zero_grad()
-        if apart and self._low:
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if has_master_weights and self._low_precision:
             with torch.no_grad():
-                torch._foreach_copy_(self._low, self._full)
+                torch._foreach_copy_(self._low_precision, self._full_precision)
 
-    # -- guessing -----------------------------------------------------------------------------------------------
+    # -- predictions
+    # ---------------------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def _states(self, read: Read, places: Numbers) -> Tensor:
-        """Of each of these captions the state of the first token; 0 for others."""
-        made = torch.zeros(len(read.codes), self.width, device=self.device)
-        order = places[np.argsort(read.lengths[places], kind="stable")]
-        for start in range(0, len(order), _AT_ONCE):
-            some = order[start : start + _AT_ONCE]
-            made[torch.from_numpy(some).to(self.device)] = _first_state(
-                self.encoder, *self._tokens(read, some)
+    def _states(self, tokens: EncoderTokens, indices: IntArray) -> Tensor:
+        """First-token states of these captions; 0 for all others."""
+        states = torch.zeros(len(tokens.codes), self.hidden_size, device=self.device)
+        order = indices[np.argsort(tokens.lengths[indices], kind="stable")]
+        for start in range(0, len(order), _MAX_BATCH):
+            batch = order[start : start + _MAX_BATCH]
+            states[torch.from_numpy(batch).to(self.device)] = _first_token_state(
+                self.encoder, *self._padded(tokens, batch)
             )
-        return made
+        return states
 
-    def _tokens(self, read: Read, places: Numbers) -> tuple[Tensor, Tensor]:
-        longest = int(read.lengths[places].max(initial=1))
-        codes = torch.from_numpy(read.codes[places, :longest]).to(self.device)
-        there = torch.from_numpy(np.arange(longest) < read.lengths[places][:, None]).to(self.device)
-        return codes, there
+    def _padded(self, tokens: EncoderTokens, indices: IntArray) -> tuple[Tensor, Tensor]:
+        longest = int(tokens.lengths[indices].max(initial=1))
+        codes = torch.from_numpy(tokens.codes[indices, :longest]).to(self.device)
+        mask = torch.from_numpy(np.arange(longest) < tokens.lengths[indices][:, None]).to(self.device)
+        return codes, mask
 
     @torch.no_grad()
-    def _guessed(self, task: Task) -> NDArray[np.float64]:
-        states = self._states(self._texts(task), np.unique(task.test))
+    def _predict_proba(self, task: ClassificationTask) -> NDArray[np.float64]:
+        states = self._states(self._tokenize(task), np.unique(task.test))
         logits = self.head(states[torch.from_numpy(task.test).to(self.device)])
-        found: NDArray[np.float64] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-        return found
+        proba: NDArray[np.float64] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
+        return proba
 
-    # -- explaining ---------------------------------------------------------------------------------------------
+    # -- attributions
+    # --------------------------------------------------------------------------------------------
 
-    def _explained(self, task: Task, steps: int) -> NDArray[np.float64]:
-        """What each word of each tested caption adds to the probability of its true group, one after the other.
+    def _attributions(self, task: ClassificationTask, steps: int) -> NDArray[np.float64]:
+        """Integrated gradients of the true group's probability for each word of each test caption,
+        concatenated.
 
-        The way begins at padding between the encoder's own tokens, and runs through what its embeddings make of them.
+        The baseline is padding between the encoder's special tokens. The path runs through the output of its
+        embeddings.
         """
-        read = self._texts(task)
-        like = _first_alike(read, task)
-        found: dict[int, NDArray[np.float64]] = {}
-        distinct = np.unique(np.array(list(like.values()), dtype=np.int64))
-        together = max(1, (_AT_ONCE if self.device.type == "cuda" else _ON_CPU) // steps)
-        for length in np.unique(read.lengths[distinct]):
-            alike = distinct[read.lengths[distinct] == length]
-            for start in range(0, len(alike), together):
-                some = alike[start : start + together]
-                for place, parts in zip(some.tolist(), self._parts(read, task, some, steps), strict=True):
-                    words = np.zeros(int(task.texts.lengths[place]))
-                    mine = read.word[place, :length]
-                    np.add.at(words, mine[mine >= 0], parts[mine >= 0])
-                    found[place] = words
-        return np.concatenate([np.zeros(0), *(found[like[place]] for place in task.test.tolist())])
-
-    def _parts(self, read: Read, task: Task, places: Numbers, steps: int) -> NDArray[np.float64]:
-        """(captions, tokens); the captions have one length."""
-        along, counts = (
-            torch.tensor(one, dtype=torch.float32, device=self.device) for one in points_along(steps)
+        tokens = self._tokenize(task)
+        equivalent = _first_equivalent(tokens, task)
+        attributions: dict[int, NDArray[np.float64]] = {}
+        distinct = np.unique(np.array(list(equivalent.values()), dtype=np.int64))
+        batch_size = max(1, (_MAX_BATCH if self.device.type == "cuda" else _MAX_BATCH_CPU) // steps)
+        for length in np.unique(tokens.lengths[distinct]):
+            same_length = distinct[tokens.lengths[distinct] == length]
+            for start in range(0, len(same_length), batch_size):
+                batch = same_length[start : start + batch_size]
+                for index, token_attributions in zip(
+                    batch.tolist(), self._token_attributions(tokens, task, batch, steps), strict=True
+                ):
+                    words = np.zeros(int(task.texts.lengths[index]))
+                    word_of_token = tokens.word[index, :length]
+                    np.add.at(
+                        words, word_of_token[word_of_token >= 0], token_attributions[word_of_token >= 0]
+                    )
+                    attributions[index] = words
+        return np.concatenate(
+            [np.zeros(0), *(attributions[equivalent[index]] for index in task.test.tolist())]
         )
-        codes, there = self._tokens(read, places)
-        own = torch.from_numpy(read.word[places, : codes.shape[1]] < 0).to(self.device)
-        nothing = torch.where(own, codes, self.tokenizer.pad_token_id or 0)
+
+    def _token_attributions(
+        self, tokens: EncoderTokens, task: ClassificationTask, indices: IntArray, steps: int
+    ) -> NDArray[np.float64]:
+        """Attributions (captions, tokens) of captions with the same length."""
+        points, weights = (
+            torch.tensor(tensor, dtype=torch.float32, device=self.device) for tensor in quadrature(steps)
+        )
+        codes, mask = self._padded(tokens, indices)
+        is_special = torch.from_numpy(tokens.word[indices, : codes.shape[1]] < 0).to(self.device)
+        baseline_codes = torch.where(is_special, codes, self.tokenizer.pad_token_id or 0)
         layer = self._embeddings()
         with torch.no_grad():
-            whole = _output_of(layer, lambda: _first_state(self.encoder, codes, there))
-            bare = _output_of(layer, lambda: _first_state(self.encoder, nothing, there))
-        way = bare[:, None] + along[:, None, None] * (whole - bare)[:, None]
-        way = way.flatten(0, 1).detach().requires_grad_()
-        hook = layer.register_forward_hook(lambda *_: way)
+            embedded = _layer_output(layer, lambda: _first_token_state(self.encoder, codes, mask))
+            baseline = _layer_output(layer, lambda: _first_token_state(self.encoder, baseline_codes, mask))
+        path = baseline[:, None] + points[:, None, None] * (embedded - baseline)[:, None]
+        path = path.flatten(0, 1).detach().requires_grad_()
+        hook = layer.register_forward_hook(lambda *_: path)
         try:
-            state = _first_state(self.encoder, *(one.repeat_interleave(steps, 0) for one in (codes, there)))
+            state = _first_token_state(
+                self.encoder, *(tensor.repeat_interleave(steps, 0) for tensor in (codes, mask))
+            )
         finally:
             hook.remove()
-        likely = torch.softmax(self.head(state), dim=-1)
-        groups = torch.from_numpy(task.group[places]).to(self.device).repeat_interleave(steps)
-        (slope,) = torch.autograd.grad(likely.gather(1, groups[:, None]).sum(), way)
-        mean = (slope.reshape(len(places), steps, *whole.shape[1:]) * counts[:, None, None]).sum(dim=1)
-        found: NDArray[np.float64] = (mean * (whole - bare)).sum(dim=2).double().cpu().numpy()
-        return found
+        proba = torch.softmax(self.head(state), dim=-1)
+        groups = torch.from_numpy(task.group[indices]).to(self.device).repeat_interleave(steps)
+        (gradient,) = torch.autograd.grad(proba.gather(1, groups[:, None]).sum(), path)
+        mean = (gradient.reshape(len(indices), steps, *embedded.shape[1:]) * weights[:, None, None]).sum(
+            dim=1
+        )
+        attributions: NDArray[np.float64] = (mean * (embedded - baseline)).sum(dim=2).double().cpu().numpy()
+        return attributions
 
     def _embeddings(self) -> nn.Module:
-        found: nn.Module = getattr(self.encoder, "embeddings", None) or self.encoder.get_input_embeddings()  # type: ignore[operator]
-        return found
+        layer: nn.Module = getattr(self.encoder, "embeddings", None) or self.encoder.get_input_embeddings()  # type: ignore[operator]
+        return layer
 
 
-def _first_state(encoder: nn.Module, codes: Tensor, there: Tensor) -> Tensor:
-    """Of the first token of each caption, in full precision."""
-    made: Tensor = encoder(input_ids=codes, attention_mask=there.long()).last_hidden_state
-    return made[:, 0].float()
+def _first_token_state(encoder: nn.Module, codes: Tensor, mask: Tensor) -> Tensor:
+    """State of each caption's first token, in float32."""
+    hidden: Tensor = encoder(input_ids=codes, attention_mask=mask.long()).last_hidden_state
+    return hidden[:, 0].float()
 
 
-def _output_of(layer: nn.Module, run: Callable[[], object]) -> Tensor:
-    """What a layer gives while something runs."""
-    caught: list[Tensor] = []
-    hook = layer.register_forward_hook(lambda _module, _inputs, output: caught.append(output))
+def _layer_output(layer: nn.Module, run: Callable[[], object]) -> Tensor:
+    """Return the output of a layer while `run` is called."""
+    outputs: list[Tensor] = []
+    hook = layer.register_forward_hook(lambda _module, _inputs, output: outputs.append(output))
     try:
         run()
     finally:
         hook.remove()
-    return caught[0].float()
+    return outputs[0].float()
 
 
-def _first_alike(read: Read, task: Task) -> dict[int, int]:
-    """Of each tested caption the first one of its group with the same tokens in as many words."""
-    seen: dict[tuple[bytes, bytes, int, int], int] = {}
-    made = {}
-    for place in task.test.tolist():
-        length = read.lengths[place]
-        tokens, words = read.codes[place, :length].tobytes(), read.word[place, :length].tobytes()
-        key = (tokens, words, int(task.texts.lengths[place]), int(task.group[place]))
-        made[place] = seen.setdefault(key, place)
-    return made
+def _first_equivalent(encoded: EncoderTokens, task: ClassificationTask) -> dict[int, int]:
+    """Map each test caption to the first one of its group with the same tokens and number of words."""
+    first: dict[tuple[bytes, bytes, int, int], int] = {}
+    equivalent = {}
+    for index in task.test.tolist():
+        length = encoded.lengths[index]
+        tokens, words = encoded.codes[index, :length].tobytes(), encoded.word[index, :length].tobytes()
+        key = (tokens, words, int(task.texts.lengths[index]), int(task.group[index]))
+        equivalent[index] = first.setdefault(key, index)
+    return equivalent
 
 
-def _shuffled(task: Task, size: int, epoch: int) -> list[Numbers]:
-    """Batches in a new order each time; a last one of a single caption joins the one before, which it needs."""
+def _shuffled(task: ClassificationTask, size: int, epoch: int) -> list[IntArray]:
+    """Shuffled batches; a single last caption joins the batch before, since batch norm needs two."""
     order = task.train[np.random.default_rng([task.seed, epoch]).permutation(len(task.train))]
     cut = [order[start : start + size] for start in range(0, len(order), size)]
     if len(cut) > 1 and len(cut[-1]) == 1:

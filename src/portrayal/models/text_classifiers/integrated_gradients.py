@@ -1,7 +1,7 @@
-"""Integrated gradients (Sundararajan, Taly and Yan 2017): what each word of a caption adds to a guess.
+"""Integrated gradients (Sundararajan, Taly and Yan 2017): the contribution of each word to a prediction.
 
-The gradient of the guess is averaged along the straight way from a caption of nothing to the caption, and multiplied by
-the difference. What is given here does not depend on the classifier.
+The gradient is averaged along the straight path from a baseline to the caption and multiplied by their
+difference. The functions here do not depend on the classifier.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def points_along(steps: int) -> tuple[Array, Array]:
-    """Where on the way from 0 to 1 gradients are taken, and how much each counts (Gauss and Legendre).
+def quadrature(steps: int) -> tuple[Array, Array]:
+    """Return the points in (0, 1) where gradients are evaluated, and their weights (Gauss-Legendre
+    quadrature).
 
-    >>> places, counts = points_along(2)
-    >>> places.round(3).tolist(), counts.tolist()
+    >>> points, weights = quadrature(2)
+    >>> points.round(3).tolist(), weights.tolist()
     ([0.211, 0.789], [0.5, 0.5])
     """
-    places, counts = np.polynomial.legendre.leggauss(steps)
-    return (1 + places) / 2, counts / 2
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    return (1 + points) / 2, weights / 2
 
 
-def scaled(parts: Array) -> Array:
-    """The parts of one caption divided by their length as a vector, so that captions compare; 0 stays 0."""
-    length = float(np.linalg.norm(parts))
-    return parts / length if length else parts
+def unit_norm(attributions: Array) -> Array:
+    """Scale the attributions of one caption to unit norm, so that captions compare; zeros stay 0."""
+    norm = float(np.linalg.norm(attributions))
+    return attributions / norm if norm else attributions

@@ -1,6 +1,6 @@
-"""The classifiers that can be asked to guess a group from a caption, with their published schedules.
+"""Configurations of the neural text classifiers, with the published values as defaults.
 
-This file needs nothing but numbers; what trains them needs the extra 'neural' and is loaded when it is asked to.
+This module does not need PyTorch. The training code needs the extra 'neural' and is imported on use.
 """
 
 from __future__ import annotations
@@ -15,28 +15,30 @@ from typing import Any, ClassVar
 
 from portrayal.errors import need
 from portrayal.files import content_digest
-from portrayal.models.text_classifiers.tasks import Answer, Task
+from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions
 
 ENCODER = "bert-base-uncased"
 
 
 @dataclass(frozen=True)
-class Lstm:
-    """Two layers in both directions on words it learns itself."""
+class LstmConfig:
+    """A bidirectional LSTM with two layers and word embeddings trained from scratch."""
 
     kind: ClassVar[str] = "lstm"
     epochs: int = 20
     learning_rate: float = 5e-5
-    batch: int = 64
+    batch_size: int = 64
     dropout: float = 0.5
-    words: int = 25_000  # known at most
+    max_words: int = 25_000  # vocabulary size limit
     precision: str = "bfloat16"
 
     def need_packages(self) -> None:
         need("torch", "neural", "The LSTM classifier")
 
-    def train(self, tasks: Sequence[Task], device: str, explain: int) -> Iterator[tuple[int, Answer]]:
-        """The place and answer of each task, as they are there."""
+    def train(
+        self, tasks: Sequence[ClassificationTask], device: str, explain: int
+    ) -> Iterator[tuple[int, TaskPredictions]]:
+        """Train tasks and yield the index and predictions of each as it finishes."""
         self.need_packages()
         from portrayal.models.text_classifiers.lstm import train
 
@@ -44,60 +46,64 @@ class Lstm:
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """A pretrained encoder with the published head on its first token; the encoder learns too, or is frozen."""
+class EncoderConfig:
+    """A pretrained encoder with the published head on its first token, fine-tuned or frozen."""
 
     kind: ClassVar[str] = "bert"
-    model: str = ENCODER  # a Hugging Face name, or a folder
+    model: str = ENCODER  # a Hugging Face name or a folder
     frozen: bool = False
-    noisy: bool = True  # the frozen encoder's own dropout stays on, as in the published code
+    encoder_dropout: bool = True  # a frozen encoder keeps its dropout on, as in the published code
     epochs: int = 5
     learning_rate: float = 1e-5
-    batch: int = 64
-    length: int = 64  # tokens read at most
+    batch_size: int = 64
+    max_length: int = 64  # maximum number of tokens
     precision: str = "bfloat16"
 
     def need_packages(self) -> None:
         need("torch", "neural", "The BERT classifier")
         need("transformers", "neural", "The BERT classifier")
 
-    def train(self, tasks: Sequence[Task], device: str, explain: int) -> Iterator[tuple[int, Answer]]:
-        """The place and answer of each task, as they are there."""
+    def train(
+        self, tasks: Sequence[ClassificationTask], device: str, explain: int
+    ) -> Iterator[tuple[int, TaskPredictions]]:
+        """Train tasks and yield the index and predictions of each as it finishes."""
         self.need_packages()
         from portrayal.models.text_classifiers.encoder import train
 
         return train(tasks, self, device=device, explain=explain)
 
 
-Classifier = Lstm | Encoder
-_KINDS: dict[str, type[Lstm] | type[Encoder]] = {kind.kind: kind for kind in (Lstm, Encoder)}
-FINE_TUNED = Encoder()
-FROZEN = Encoder(frozen=True, epochs=20, learning_rate=5e-5)
+ClassifierConfig = LstmConfig | EncoderConfig
+_CONFIGS: dict[str, type[LstmConfig] | type[EncoderConfig]] = {
+    kind.kind: kind for kind in (LstmConfig, EncoderConfig)
+}
+FINE_TUNED = EncoderConfig()
+FROZEN = EncoderConfig(frozen=True, epochs=20, learning_rate=5e-5)
 
 
-_VERSION = 1  # to be raised when the same training would give another answer
+_VERSION = 1  # raise it when the same task would give other predictions
 
 
-def as_dict(classifier: Classifier) -> dict[str, Any]:
-    return {"kind": classifier.kind, **asdict(classifier)}
+def as_dict(config: ClassifierConfig) -> dict[str, Any]:
+    return {"kind": config.kind, **asdict(config)}
 
 
-def from_dict(stored: dict[str, Any]) -> Classifier:
+def from_dict(stored: dict[str, Any]) -> ClassifierConfig:
     rest = dict(stored)
-    return _KINDS[rest.pop("kind")](**rest)
+    return _CONFIGS[rest.pop("kind")](**rest)
 
 
-def key(task: Task, classifier: Classifier, explain: int) -> str:
-    """Equal for trainings that have the same answer."""
-    whole = json.dumps(
-        [_VERSION, task.digest, as_dict(classifier), _content(classifier), explain], sort_keys=True
+def cache_key(task: ClassificationTask, config: ClassifierConfig, explain: int) -> str:
+    """Cache key of a task; equal for tasks with the same predictions."""
+    content = json.dumps(
+        [_VERSION, task.digest, as_dict(config), _model_digest(config), explain], sort_keys=True
     )
-    return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=8)
-def _content(classifier: Classifier) -> str | None:
-    """Of an encoder in a folder, a digest of its files: a folder's name does not say what is in it."""
-    if not isinstance(classifier, Encoder) or not Path(classifier.model).is_dir():
+def _model_digest(config: ClassifierConfig) -> str | None:
+    """Digest of the files of an encoder in a folder, whose name does not identify its content."""
+    if not isinstance(config, EncoderConfig) or not Path(config.model).is_dir():
         return None
-    return content_digest(Path(classifier.model))
+    return content_digest(Path(config.model))

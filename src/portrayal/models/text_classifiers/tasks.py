@@ -1,4 +1,4 @@
-"""What a neural classifier is asked: captions as numbers, whom to learn from and whom to guess. Plain arrays only."""
+"""Training tasks of the neural classifiers: encoded captions, training and test indices. Plain arrays only."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 Array = NDArray[np.float64]
-PAD, UNKNOWN, FIRST = 0, 1, 2  # codes: nothing there, a word that is not known, the first word
-MASKED = "[MASK]"  # a hidden word, which encoders have a token for
-_POOL = 100  # batches that are sorted by length together, as the published code does
+PAD, UNKNOWN, FIRST_WORD = 0, 1, 2  # codes: padding, unknown word, first word
+MASKED = "[MASK]"  # a masked word; encoders have a token for it
+_BATCHES_PER_POOL = 100  # batches are sorted by length within a pool, as in the published code
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: tasks share it
 class Texts:
-    """Captions as codes, one after the other, and the words that the codes stand for."""
+    """Encoded captions, concatenated, and the words of the codes."""
 
-    words: tuple[str, ...]  # of the codes from FIRST on
-    codes: Numbers
-    lengths: Numbers
+    words: tuple[str, ...]  # words[i] has the code FIRST_WORD + i
+    codes: IntArray
+    lengths: IntArray
 
     @classmethod
     def of(cls, captions: Sequence[Sequence[str]], unknown: str | None = None) -> Texts:
-        """Words get codes in alphabetical order; `unknown` stands for a word that is not known.
+        """Encode captions; codes follow alphabetical order, and `unknown` is the token of unknown words.
 
         >>> Texts.of([("a", "dog"), ("a", "<unk>")], "<unk>").codes.tolist()
         [2, 3, 2, 1]
         """
         words = sorted({word for caption in captions for word in caption if word != unknown})
-        code = {word: number for number, word in enumerate(words, FIRST)}
+        code = {word: index for index, word in enumerate(words, FIRST_WORD)}
         if unknown is not None:
             code[unknown] = UNKNOWN
         return cls(
@@ -46,91 +46,92 @@ class Texts:
         return len(self.lengths)
 
     @cached_property
-    def starts(self) -> Numbers:
+    def starts(self) -> IntArray:
         return np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
 
-    def __getitem__(self, place: int) -> Numbers:
-        start = int(self.starts[place])
-        return self.codes[start : start + int(self.lengths[place])]
+    def __getitem__(self, index: int) -> IntArray:
+        start = int(self.starts[index])
+        return self.codes[start : start + int(self.lengths[index])]
 
     @cached_property
-    def table(self) -> Numbers:
-        """(captions, longest), filled up with PAD."""
-        made = np.full((len(self), int(self.lengths.max(initial=1))), PAD, dtype=np.int64)
-        made[np.arange(made.shape[1]) < self.lengths[:, None]] = self.codes
-        return made
+    def table(self) -> IntArray:
+        """Codes (captions, longest), padded with PAD."""
+        padded = np.full((len(self), int(self.lengths.max(initial=1))), PAD, dtype=np.int64)
+        padded[np.arange(padded.shape[1]) < self.lengths[:, None]] = self.codes
+        return padded
 
     @cached_property
     def digest(self) -> str:
-        whole = "\x1f".join(self.words).encode() + self.codes.tobytes() + self.lengths.tobytes()
-        return hashlib.blake2b(whole, digest_size=16).hexdigest()
+        content = "\x1f".join(self.words).encode() + self.codes.tobytes() + self.lengths.tobytes()
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """One classifier: the captions it learns from with their groups and weights, and those it is tested on."""
+class ClassificationTask:
+    """One classifier to train: its captions, groups and class weights, training and test indices."""
 
     texts: Texts
-    group: Numbers  # of each caption
+    group: IntArray  # of each caption
     groups: int
-    train: Numbers  # places of captions
-    test: Numbers
-    weight: Array  # of each group: how much a caption of it counts; their mean over captions is 1
+    train: IntArray  # indices of captions
+    test: IntArray
+    weight: Array  # weight of each group; their mean over captions is 1
     seed: int
 
     @cached_property
     def digest(self) -> str:
-        """Equal for tasks that have the same answer."""
-        parts = (self.group, self.train, self.test, self.weight)
-        whole = b"".join(np.ascontiguousarray(part).tobytes() + b"\x1e" for part in parts)
+        """Equal for tasks with the same predictions."""
+        arrays = (self.group, self.train, self.test, self.weight)
+        content = b"".join(np.ascontiguousarray(array).tobytes() + b"\x1e" for array in arrays)
         name = f"{self.texts.digest} {self.groups} {self.seed} "
-        return hashlib.blake2b(name.encode() + whole, digest_size=16).hexdigest()
+        return hashlib.blake2b(name.encode() + content, digest_size=16).hexdigest()
 
-    def known(self, most: int) -> Numbers:
-        """Of each code which one the classifier reads: words that it never learns from are unknown to it.
+    def known_codes(self, max_words: int) -> IntArray:
+        """Map each code to itself, or to UNKNOWN if its word is not in the training set.
 
-        Of more words than `most` it knows the most common.
+        Keeps the `max_words` most frequent words.
         """
-        learnt = np.zeros(len(self.texts), dtype=bool)
-        learnt[self.train] = True
-        codes = self.texts.codes[np.repeat(learnt, self.texts.lengths)]
-        often = np.bincount(codes, minlength=FIRST + len(self.texts.words))
-        often[:FIRST] = 0
-        kept = np.argsort(-often, kind="stable")[:most]
-        kept = kept[often[kept] > 0]
-        made = np.full(len(often), UNKNOWN, dtype=np.int64)
-        made[PAD] = PAD
-        made[kept] = kept
-        return made
+        in_training = np.zeros(len(self.texts), dtype=bool)
+        in_training[self.train] = True
+        codes = self.texts.codes[np.repeat(in_training, self.texts.lengths)]
+        counts = np.bincount(codes, minlength=FIRST_WORD + len(self.texts.words))
+        counts[:FIRST_WORD] = 0
+        frequent = np.argsort(-counts, kind="stable")[:max_words]
+        frequent = frequent[counts[frequent] > 0]
+        code_map = np.full(len(counts), UNKNOWN, dtype=np.int64)
+        code_map[PAD] = PAD
+        code_map[frequent] = frequent
+        return code_map
 
-    def batches(self, size: int, epoch: int) -> Numbers:
-        """(batches, size) of places, -1 for none: captions of near-equal length together.
+    def batches(self, size: int, epoch: int) -> IntArray:
+        """Indices (batches, size) of captions with similar lengths, -1 for none.
 
-        Which batch comes when is the same for every task of its size, so that tasks can be trained side by side.
+        The order of the batches is the same for every task of the same size, so that tasks can be trained
+        together.
         """
         order = self.train[np.random.default_rng([self.seed, epoch]).permutation(len(self.train))]
-        turn = np.random.default_rng([epoch, len(order)])
-        made = []
-        for start in range(0, len(order), size * _POOL):
-            pool = order[start : start + size * _POOL]
+        batch_rng = np.random.default_rng([epoch, len(order)])
+        tables = []
+        for start in range(0, len(order), size * _BATCHES_PER_POOL):
+            pool = order[start : start + size * _BATCHES_PER_POOL]
             table = np.full((-(-len(pool) // size), size), -1, dtype=np.int64)
             table.flat[: len(pool)] = pool[np.argsort(self.texts.lengths[pool], kind="stable")]
-            made.append(table[turn.permutation(len(table))])
-        return np.concatenate(made)
+            tables.append(table[batch_rng.permutation(len(table))])
+        return np.concatenate(tables)
 
-    def distinct(self, known: Numbers) -> dict[int, int]:
-        """Of each tested caption the first one of its group that reads the same."""
-        seen: dict[tuple[bytes, int], int] = {}
+    def first_equivalent(self, known_codes: IntArray) -> dict[int, int]:
+        """Map each test caption to the first one of its group with the same codes."""
+        first: dict[tuple[bytes, int], int] = {}
         return {
-            place: seen.setdefault((known[self.texts[place]].tobytes(), int(self.group[place])), place)
-            for place in self.test.tolist()
+            index: first.setdefault((known_codes[self.texts[index]].tobytes(), int(self.group[index])), index)
+            for index in self.test.tolist()
         }
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a trained classifier says of the tested captions."""
+class TaskPredictions:
+    """Predictions of a trained classifier for its test captions."""
 
-    likely: Array  # (tested, groups)
-    # What each token adds to the probability of the true group, before it is scaled: one after the other.
-    parts: Array | None = None
+    proba: Array  # (tested, groups)
+    # Unscaled attributions of the tokens of all test captions to the true group, concatenated.
+    attributions: Array | None = None

@@ -1,7 +1,8 @@
-"""Trainings that are kept in a folder: what was trained once is not trained again, here or on another machine.
+"""Cache and queue of training tasks in a folder, so that no task is trained twice, here or on another
+machine.
 
-Each answer is a file of plain arrays, named by a digest of the captions, labels and settings behind it. Trainings that
-wait stand in one file, so that a machine with a GPU and nothing of the study can do them:
+Predictions are files of plain arrays, named by a digest of captions, labels and configuration. Pending tasks
+are written to one plan file, so that a machine with a GPU and without the study can train them:
 `python -m portrayal.models FOLDER`.
 """
 
@@ -17,103 +18,107 @@ from typing import Any
 
 import numpy as np
 
-from portrayal.documents import Unreadable, parse_json
+from portrayal.documents import DocumentError, parse_json
 from portrayal.errors import InputError, Problem
 from portrayal.files import replacing
-from portrayal.models.text_classifiers.schedules import Classifier, as_dict, from_dict, key
-from portrayal.models.text_classifiers.tasks import Answer, Task, Texts
+from portrayal.models.text_classifiers.schedules import ClassifierConfig, as_dict, cache_key, from_dict
+from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions, Texts
 
 PLAN = "plan.npz"
-_BETWEEN = "\n"  # words of a plan; no word has it
+_SEPARATOR = "\n"  # between the words of a plan; no word contains it
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The answers in a folder."""
+class TrainingCache:
+    """The predictions cached in a folder."""
 
     folder: Path
 
-    def get(self, task: Task, classifier: Classifier, explain: int) -> Answer | None:
-        path = self._path(task, classifier, explain)
+    def get(self, task: ClassificationTask, config: ClassifierConfig, explain: int) -> TaskPredictions | None:
+        path = self._path(task, config, explain)
         if not path.exists():
             return None
         stored = _load(path)
-        likely = stored["likely"].astype(np.float64)
-        parts = stored["parts"].astype(np.float64) if "parts" in stored else None
+        proba = stored["proba"].astype(np.float64)
+        attributions = stored["attributions"].astype(np.float64) if "attributions" in stored else None
         expected = (len(task.test), task.groups)
-        if likely.shape != expected:
-            raise InputError([Problem(str(path), f"probabilities of shape {expected}", str(likely.shape))])
-        return Answer(likely, parts)
+        if proba.shape != expected:
+            raise InputError([Problem(str(path), f"probabilities of shape {expected}", str(proba.shape))])
+        return TaskPredictions(proba, attributions)
 
-    def put(self, task: Task, classifier: Classifier, explain: int, answer: Answer) -> None:
-        arrays = {"likely": answer.likely.astype(np.float32)}
-        if answer.parts is not None:
-            arrays["parts"] = answer.parts.astype(np.float32)
-        _save(self._path(task, classifier, explain), arrays)
+    def put(
+        self, task: ClassificationTask, config: ClassifierConfig, explain: int, predictions: TaskPredictions
+    ) -> None:
+        arrays = {"proba": predictions.proba.astype(np.float32)}
+        if predictions.attributions is not None:
+            arrays["attributions"] = predictions.attributions.astype(np.float32)
+        _save(self._path(task, config, explain), arrays)
 
-    def _path(self, task: Task, classifier: Classifier, explain: int) -> Path:
-        return self.folder / f"{key(task, classifier, explain)}.npz"
+    def _path(self, task: ClassificationTask, config: ClassifierConfig, explain: int) -> Path:
+        return self.folder / f"{cache_key(task, config, explain)}.npz"
 
 
-def write_plan(path: Path, tasks: Sequence[Task], classifier: Classifier, explain: int) -> None:
-    """Trainings that wait; captions that several of them share are written once."""
+def write_plan(
+    path: Path, tasks: Sequence[ClassificationTask], config: ClassifierConfig, explain: int
+) -> None:
+    """Write pending tasks to a file; captions that tasks share are written once."""
     texts = list({id(task.texts): task.texts for task in tasks}.values())
-    number = {id(some): place for place, some in enumerate(texts)}
+    text_index = {id(text): index for index, text in enumerate(texts)}
     arrays: dict[str, Any] = {}
-    for place, some in enumerate(texts):
-        arrays[f"words {place}"] = np.frombuffer(_BETWEEN.join(some.words).encode(), dtype=np.uint8)
-        arrays[f"codes {place}"] = some.codes.astype(np.int32)
-        arrays[f"lengths {place}"] = some.lengths.astype(np.int32)
-    for place, task in enumerate(tasks):
-        arrays[f"group {place}"] = task.group.astype(np.int32)
-        arrays[f"train {place}"] = task.train.astype(np.int32)
-        arrays[f"test {place}"] = task.test.astype(np.int32)
-        arrays[f"weight {place}"] = task.weight
-    about = {
-        "classifier": as_dict(classifier),
+    for index, text in enumerate(texts):
+        arrays[f"words {index}"] = np.frombuffer(_SEPARATOR.join(text.words).encode(), dtype=np.uint8)
+        arrays[f"codes {index}"] = text.codes.astype(np.int32)
+        arrays[f"lengths {index}"] = text.lengths.astype(np.int32)
+    for index, task in enumerate(tasks):
+        arrays[f"group {index}"] = task.group.astype(np.int32)
+        arrays[f"train {index}"] = task.train.astype(np.int32)
+        arrays[f"test {index}"] = task.test.astype(np.int32)
+        arrays[f"weight {index}"] = task.weight
+    header = {
+        "classifier": as_dict(config),
         "explain": explain,
         "texts": len(texts),
-        "tasks": [[number[id(task.texts)], task.groups, task.seed] for task in tasks],
+        "tasks": [[text_index[id(task.texts)], task.groups, task.seed] for task in tasks],
     }
-    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     _save(path, arrays)
 
 
-def read_plan(path: Path) -> tuple[list[Task], Classifier, int]:
+def read_plan(path: Path) -> tuple[list[ClassificationTask], ClassifierConfig, int]:
     stored = _load(path)
     try:
-        about = parse_json(stored["about"].tobytes().decode())
+        header = parse_json(stored["header"].tobytes().decode())
         texts = []
-        for place in range(about["texts"]):
-            words = stored[f"words {place}"].tobytes().decode().split(_BETWEEN)
-            codes, lengths = stored[f"codes {place}"], stored[f"lengths {place}"]
+        for index in range(header["texts"]):
+            words = stored[f"words {index}"].tobytes().decode().split(_SEPARATOR)
+            codes, lengths = stored[f"codes {index}"], stored[f"lengths {index}"]
             texts.append(Texts(tuple(words), codes.astype(np.int64), lengths.astype(np.int64)))
         tasks = [
-            Task(
-                texts[of],
-                stored[f"group {place}"].astype(np.int64),
+            ClassificationTask(
+                texts[text_index],
+                stored[f"group {index}"].astype(np.int64),
                 groups,
-                stored[f"train {place}"].astype(np.int64),
-                stored[f"test {place}"].astype(np.int64),
-                stored[f"weight {place}"],
+                stored[f"train {index}"].astype(np.int64),
+                stored[f"test {index}"].astype(np.int64),
+                stored[f"weight {index}"],
                 seed,
             )
-            for place, (of, groups, seed) in enumerate(about["tasks"])
+            for index, (text_index, groups, seed) in enumerate(header["tasks"])
         ]
-        return tasks, from_dict(about["classifier"]), int(about["explain"])
-    except (Unreadable, KeyError, ValueError, TypeError) as error:
-        problem = Problem(str(path), "a plan of trainings", f"something else ({error})")
+        return tasks, from_dict(header["classifier"]), int(header["explain"])
+    except (DocumentError, KeyError, ValueError, TypeError) as error:
+        problem = Problem(str(path), "a plan of training tasks", f"something else ({error})")
         raise InputError([problem]) from error
 
 
-def carry_out(folder: Path, device: str) -> Iterator[tuple[int, int]]:
-    """Do what waits in a folder; tells each time how many trainings of how many are done."""
-    tasks, classifier, explain = read_plan(folder / PLAN)
-    kept = Kept(folder)
-    waiting = [task for task in tasks if kept.get(task, classifier, explain) is None]
-    for done, (place, answer) in enumerate(classifier.train(waiting, device, explain), 1):
-        kept.put(waiting[place], classifier, explain, answer)
-        yield done, len(waiting)
+def run_plan(folder: Path, device: str) -> Iterator[tuple[int, int]]:
+    """Train the tasks of a folder's plan that are not cached; yields (tasks done, tasks to do) after each."""
+    tasks, config, explain = read_plan(folder / PLAN)
+    cache = TrainingCache(folder)
+    pending = [task for task in tasks if cache.get(task, config, explain) is None]
+    for done, (index, predictions) in enumerate(config.train(pending, device, explain), 1):
+        cache.put(pending[index], config, explain, predictions)
+        yield done, len(pending)
 
 
 def _save(path: Path, arrays: dict[str, Any]) -> None:
@@ -123,11 +128,11 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        # Opened here, so that it is closed whatever it holds; a pickle could run code, so none is read.
+        # Opened here so that it is always closed. Pickles could run code and are not loaded.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        # What numpy says of a pickle advises to read it all the same, which would run whatever it holds.
-        known = error.strerror if isinstance(error, OSError) else None
-        found = known.lower() if known else "something else"
-        raise InputError([Problem(str(path), "arrays of trainings", found)]) from error
+        # numpy's message for a pickle suggests to load it anyway, which would run any code in it.
+        reason = error.strerror if isinstance(error, OSError) else None
+        found = reason.lower() if reason else "something else"
+        raise InputError([Problem(str(path), "arrays of predictions", found)]) from error

@@ -1,7 +1,15 @@
-"""What models see in pictures, and what they say of them. Nothing heavy is loaded until a model is."""
+"""Image models: classifiers, detectors and captioners. Nothing heavy is imported until a model is loaded."""
 
-from portrayal.models.vision.detections import Seen, Seer
-from portrayal.models.vision.loading import kind_of, load_seer
-from portrayal.models.vision.vote import Vote, agreed, noticed
+from portrayal.models.vision.detections import Detection, ImageModel
+from portrayal.models.vision.loading import image_model_kind, load_image_model
+from portrayal.models.vision.vote import Vote, agreed_detections, confident_detections
 
-__all__ = ["Seen", "Seer", "Vote", "agreed", "kind_of", "load_seer", "noticed"]
+__all__ = [
+    "Detection",
+    "ImageModel",
+    "Vote",
+    "agreed_detections",
+    "confident_detections",
+    "image_model_kind",
+    "load_image_model",
+]

@@ -6,58 +6,78 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from portrayal.errors import PortrayalError, need
-from portrayal.models.device import best_device
+from portrayal.models.device import resolve_device
 from portrayal.models.vision.loading import from_pretrained
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-BEAMS = 3
-WORDS = 30  # strictly: the model's tokens, of which a word has one or a few
+NUM_BEAMS = 3
+MAX_NEW_TOKENS = 30  # tokens; a word has one or a few
 _PURPOSE = "A captioner"
 
 
 class Captioner:
-    """A model that captions a picture with no question asked, such as BLIP, GIT or a vision encoder with a decoder.
+    """An image-to-text model without a prompt, such as BLIP, GIT or a vision encoder with a text decoder.
 
-    Nothing is drawn at random: the same picture gets the same caption.
+    Decoding is deterministic: the same image gets the same caption.
     """
 
     def __init__(
-        self, name: str, model: Any, prepare: Any, tokenizer: Any, device: str, beams: int, words: int
+        self,
+        name: str,
+        model: Any,
+        processor: Any,
+        tokenizer: Any,
+        device: str,
+        num_beams: int,
+        max_new_tokens: int,
     ):
         self.name = name
-        self._model, self._prepare, self._tokenizer, self._device = model, prepare, tokenizer, device
-        self._how: dict[str, Any] = {"do_sample": False, "num_beams": beams, "max_new_tokens": words}
-        if model.generation_config.pad_token_id is None:  # captions of one batch differ in length
-            fill = tokenizer.pad_token_id
-            self._how["pad_token_id"] = tokenizer.eos_token_id if fill is None else fill
+        self._model, self._processor, self._tokenizer, self._device = model, processor, tokenizer, device
+        self._generate_options: dict[str, Any] = {
+            "do_sample": False,
+            "num_beams": num_beams,
+            "max_new_tokens": max_new_tokens,
+        }
+        if model.generation_config.pad_token_id is None:  # captions of a batch differ in length
+            pad_token_id = tokenizer.pad_token_id
+            self._generate_options["pad_token_id"] = (
+                tokenizer.eos_token_id if pad_token_id is None else pad_token_id
+            )
 
     @classmethod
-    def load(cls, name: str, device: str = "auto", *, beams: int = BEAMS, words: int = WORDS) -> Captioner:
-        """By name or folder. With one beam the likeliest next word is taken each time; more look further ahead."""
+    def load(
+        cls,
+        name: str,
+        device: str = "auto",
+        *,
+        num_beams: int = NUM_BEAMS,
+        max_new_tokens: int = MAX_NEW_TOKENS,
+    ) -> Captioner:
+        """Load by name or folder. One beam is greedy decoding."""
         need("torch", "neural", _PURPOSE)
         transformers = need("transformers", "neural", _PURPOSE)
-        if beams < 1 or words < 1:
+        if num_beams < 1 or max_new_tokens < 1:
             raise PortrayalError(
-                f"A captioner needs at least one beam and one word, got {beams} and {words}."
+                f"A captioner needs at least one beam and one token, got {num_beams} and {max_new_tokens}."
             )
-        where = best_device(device)
+        resolved_device = resolve_device(device)
         tokenizer = from_pretrained(transformers.AutoTokenizer, name)
         if getattr(tokenizer, "chat_template", None):
             raise PortrayalError(
-                f"The model '{name}' answers questions in a chat: expected a captioner, which needs none."
+                f"The model '{name}' is a chat model: expected a captioner, which needs no prompt."
             )
-        prepare = from_pretrained(transformers.AutoImageProcessor, name)
-        model = from_pretrained(transformers.AutoModelForImageTextToText, name).to(where).eval()
-        return cls(name, model, prepare, tokenizer, where, beams, words)
+        processor = from_pretrained(transformers.AutoImageProcessor, name)
+        model = from_pretrained(transformers.AutoModelForImageTextToText, name).to(resolved_device).eval()
+        return cls(name, model, processor, tokenizer, resolved_device, num_beams, max_new_tokens)
 
-    def captions(self, pictures: Sequence[Image]) -> list[str]:
-        """One caption each, on one line; it may be empty."""
-        if not pictures:
+    def caption_images(self, images: Sequence[Image]) -> list[str]:
+        """Return one caption for each image, on one line; it may be empty."""
+        if not images:
             return []
         with need("torch", "neural", _PURPOSE).inference_mode():
-            shown = self._prepare(images=list(pictures), return_tensors="pt").to(self._device)
-            said = self._model.generate(pixel_values=shown["pixel_values"], **self._how)
-        texts = self._tokenizer.batch_decode(said, skip_special_tokens=True)
+            inputs = self._processor(images=list(images), return_tensors="pt").to(self._device)
+            token_ids = self._model.generate(pixel_values=inputs["pixel_values"], **self._generate_options)
+        texts = self._tokenizer.batch_decode(token_ids, skip_special_tokens=True)
         return [" ".join(text.split()) for text in texts]

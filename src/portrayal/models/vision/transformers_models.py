@@ -1,4 +1,4 @@
-"""Models of transformers that see: classifiers, detectors, and models like CLIP that are given the labels."""
+"""Image models of Transformers: classifiers, detectors, and zero-shot models like CLIP."""
 
 from __future__ import annotations
 
@@ -6,61 +6,69 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from portrayal.errors import PortrayalError, need
-from portrayal.models.vision.detections import Seen, shipped_names, surest_first
+from portrayal.models.vision.detections import Detection, by_confidence, packaged_labels
 from portrayal.models.vision.loading import PROMPT, from_pretrained
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_PURPOSE = "A model that sees"
+_PURPOSE = "An image model"
 
 
-class Classifier:
-    """One list of classes for the whole picture."""
+class TransformersClassifier:
+    """An image classifier."""
 
     def __init__(self, name: str, device: str):
         transformers = need("transformers", "neural", _PURPOSE)
         self.name, self._device = name, device
-        self._prepare = from_pretrained(transformers.AutoImageProcessor, name)
+        self._processor = from_pretrained(transformers.AutoImageProcessor, name)
         self._model = from_pretrained(transformers.AutoModelForImageClassification, name).to(device).eval()
 
-    def see(self, pictures: Sequence[Image]) -> list[list[Seen]]:
-        if not pictures:
+    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+        if not images:
             return []
         with need("torch", "neural", _PURPOSE).inference_mode():
-            said = self._model(**self._prepare(images=list(pictures), return_tensors="pt").to(self._device))
-            several = self._model.config.problem_type == "multi_label_classification"
-            sure = said.logits.float().sigmoid() if several else said.logits.float().softmax(dim=-1)
-        return [_named(self._model.config.id2label, enumerate(row)) for row in sure.tolist()]
+            outputs = self._model(
+                **self._processor(images=list(images), return_tensors="pt").to(self._device)
+            )
+            is_multi_label = self._model.config.problem_type == "multi_label_classification"
+            probabilities = (
+                outputs.logits.float().sigmoid() if is_multi_label else outputs.logits.float().softmax(dim=-1)
+            )
+        return [_detections(self._model.config.id2label, enumerate(row)) for row in probabilities.tolist()]
 
 
-class Detector:
-    """Objects in boxes. Only what they are is kept, not where: of one label the surest box."""
+class TransformersDetector:
+    """An object detector. Boxes are dropped: each label has the confidence of its best box."""
 
     def __init__(self, name: str, device: str):
         transformers = need("transformers", "neural", _PURPOSE)
         self.name, self._device = name, device
-        self._prepare = from_pretrained(transformers.AutoImageProcessor, name)
+        self._processor = from_pretrained(transformers.AutoImageProcessor, name)
         self._model = from_pretrained(transformers.AutoModelForObjectDetection, name).to(device).eval()
 
-    def see(self, pictures: Sequence[Image]) -> list[list[Seen]]:
-        if not pictures:
+    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+        if not images:
             return []
         with need("torch", "neural", _PURPOSE).inference_mode():
-            said = self._model(**self._prepare(images=list(pictures), return_tensors="pt").to(self._device))
-            found = self._prepare.post_process_object_detection(said, threshold=0.0)
-        return [
-            _named(
-                self._model.config.id2label, zip(one["labels"].tolist(), one["scores"].tolist(), strict=True)
+            outputs = self._model(
+                **self._processor(images=list(images), return_tensors="pt").to(self._device)
             )
-            for one in found
+            detections = self._processor.post_process_object_detection(outputs, threshold=0.0)
+        return [
+            _detections(
+                self._model.config.id2label,
+                zip(detected["labels"].tolist(), detected["scores"].tolist(), strict=True),
+            )
+            for detected in detections
         ]
 
 
-class ZeroShot:
-    """How well each label, put into a sentence, fits the picture.
+class ZeroShotClassifier:
+    """A model that scores how well each label, put into a prompt, fits the image.
 
-    A confidence is a share among the labels given (CLIP), or stands for itself where the model was trained so (SigLIP).
+    Confidences add up to 1 over the labels (CLIP), or are independent where the model was trained so
+    (SigLIP).
     """
 
     def __init__(self, name: str, device: str, labels: Sequence[str] | None = None, prompt: str = PROMPT):
@@ -70,28 +78,30 @@ class ZeroShot:
         if labels is not None and not labels:
             raise PortrayalError(f"The model '{name}' needs at least one label to choose from, got none.")
         self.name, self._device = name, device
-        self._labels = dict(enumerate(labels or shipped_names("coco_categories.txt")))
-        self._prepare = from_pretrained(transformers.AutoImageProcessor, name)
+        self._labels = dict(enumerate(labels or packaged_labels("coco_categories.txt")))
+        self._processor = from_pretrained(transformers.AutoImageProcessor, name)
         self._model = from_pretrained(transformers.AutoModelForZeroShotImageClassification, name)
         self._model = self._model.to(device).eval()
-        self._alone = self._model.config.model_type.startswith("siglip")
-        cut = from_pretrained(transformers.AutoTokenizer, name)
-        asked = [prompt.replace("{label}", label) for label in self._labels.values()]
+        self._independent_scores = self._model.config.model_type.startswith("siglip")
+        tokenizer = from_pretrained(transformers.AutoTokenizer, name)
+        texts = [prompt.replace("{label}", label) for label in self._labels.values()]
         padding = (
-            "max_length" if self._alone else True
-        )  # SigLIP has only seen texts filled up to their length
-        self._asked = cut(asked, padding=padding, truncation=True, return_tensors="pt").to(device)
+            "max_length" if self._independent_scores else True
+        )  # SigLIP was trained on padded texts only
+        self._text_inputs = tokenizer(texts, padding=padding, truncation=True, return_tensors="pt").to(device)
 
-    def see(self, pictures: Sequence[Image]) -> list[list[Seen]]:
-        if not pictures:
+    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+        if not images:
             return []
         with need("torch", "neural", _PURPOSE).inference_mode():
-            shown = self._prepare(images=list(pictures), return_tensors="pt").to(self._device)
-            fits = self._model(**self._asked, **shown).logits_per_image.float()
-            sure = fits.sigmoid() if self._alone else fits.softmax(dim=-1)
-        return [_named(self._labels, enumerate(row)) for row in sure.tolist()]
+            inputs = self._processor(images=list(images), return_tensors="pt").to(self._device)
+            logits = self._model(**self._text_inputs, **inputs).logits_per_image.float()
+            probabilities = logits.sigmoid() if self._independent_scores else logits.softmax(dim=-1)
+        return [_detections(self._labels, enumerate(row)) for row in probabilities.tolist()]
 
 
-def _named(labels: dict[int, str], found: Any) -> list[Seen]:
-    """Class numbers with confidences, as labels; a number that the model has no name for is left out."""
-    return surest_first((labels[number], float(sure)) for number, sure in found if number in labels)
+def _detections(labels: dict[int, str], scores: Any) -> list[Detection]:
+    """Return class ids with confidences as labels; ids without a label are dropped."""
+    return by_confidence(
+        (labels[class_id], float(confidence)) for class_id, confidence in scores if class_id in labels
+    )

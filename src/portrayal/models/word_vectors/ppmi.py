@@ -1,7 +1,7 @@
-"""Word vectors learnt from captions alone: which words stand near which, in fewer numbers.
+"""Word vectors fitted to captions: a singular value decomposition of word co-occurrence.
 
-Positive pointwise mutual information of words within a few places of each other, reduced by singular values (Levy,
-Goldberg and Dagan 2015). Nothing is random: the same captions give the same vectors.
+Positive pointwise mutual information (PPMI) of words within a window, reduced by truncated SVD (Levy,
+Goldberg and Dagan 2015). It is deterministic: the same captions give the same vectors.
 """
 
 from __future__ import annotations
@@ -17,69 +17,73 @@ from sklearn.utils.extmath import randomized_svd
 from portrayal.models.word_vectors.vectors import WordVectors
 
 SIZE = 100
-_REACH = 5  # places to either side
-_SMOOTHED = 0.75  # contexts count by their frequency to this power, so that rare ones do not win
-_AT_LEAST = 3  # times a word must be seen
+_WINDOW = 5  # words to either side
+_CONTEXT_SMOOTHING = 0.75  # exponent of context frequencies, so that rare contexts do not dominate
+_MIN_COUNT = 3  # occurrences of a word
 
 
-def learn_vectors(captions: Sequence[Sequence[str]], size: int = SIZE) -> WordVectors:
-    """Vectors of the words seen often enough in captions that are cut into words."""
-    words, codes, whose = _coded(captions)
-    near = _near(codes, whose, len(words))
-    matrix = _reduced(_information(near), min(size, max(len(words) - 2, 0)))
+def fit_vectors(captions: Sequence[Sequence[str]], size: int = SIZE) -> WordVectors:
+    """Return vectors of the frequent words of tokenized captions."""
+    words, codes, caption_index = _encode_words(captions)
+    counts = _cooccurrence_counts(codes, caption_index, len(words))
+    matrix = _truncated_svd(_ppmi(counts), min(size, max(len(words) - 2, 0)))
     digest = hashlib.blake2b("\n".join(words).encode() + matrix.tobytes(), digest_size=8).hexdigest()
-    place = {word: number for number, word in enumerate(words)}
-    about = {"learnt from": f"{len(captions):,} captions", "words": f"{len(words):,}"}
-    return WordVectors("learnt", digest, place, matrix, about)
+    index = {word: number for number, word in enumerate(words)}
+    about = {"fitted on": f"{len(captions):,} captions", "words": f"{len(words):,}"}
+    return WordVectors("learnt", digest, index, matrix, about)
 
 
-def known_words(captions: Sequence[Sequence[str]]) -> list[str]:
-    """The words seen often enough to have a vector."""
-    seen: dict[str, int] = {}
+def frequent_words(captions: Sequence[Sequence[str]]) -> list[str]:
+    """Return the words that occur often enough to have a vector, sorted."""
+    counts: dict[str, int] = {}
     for caption in captions:
         for word in caption:
-            seen[word] = seen.get(word, 0) + 1
-    return sorted(word for word, times in seen.items() if times >= _AT_LEAST)
+            counts[word] = counts.get(word, 0) + 1
+    return sorted(word for word, count in counts.items() if count >= _MIN_COUNT)
 
 
-def _coded(captions: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """The words that count; all captions' words one after the other as their numbers, -1 for others; whose each is."""
-    words = known_words(captions)
-    place = {word: number for number, word in enumerate(words)}
-    codes = np.array([place.get(word, -1) for caption in captions for word in caption], dtype=np.int64)
+def _encode_words(
+    captions: Sequence[Sequence[str]],
+) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the frequent words; all captions' words as one array of codes, -1 for others; the caption of each."""
+    words = frequent_words(captions)
+    index = {word: number for number, word in enumerate(words)}
+    codes = np.array([index.get(word, -1) for caption in captions for word in caption], dtype=np.int64)
     return words, codes, np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])
 
 
-def _near(codes: NDArray[np.int64], whose: NDArray[np.int64], words: int) -> sparse.csr_array:
-    """How often each word stands near each other one; nearer ones count for more."""
-    found = sparse.csr_array((words, words))
-    for step in range(1, _REACH + 1):
-        left, right = codes[:-step], codes[step:]
-        both = (left >= 0) & (right >= 0) & (whose[:-step] == whose[step:])
-        weights = np.full(int(both.sum()), 1 / step)
-        found = found + sparse.csr_array((weights, (left[both], right[both])), shape=(words, words))
-    return sparse.csr_array(found + found.T)
+def _cooccurrence_counts(
+    codes: NDArray[np.int64], caption_index: NDArray[np.int64], n_words: int
+) -> sparse.csr_array:
+    """Return how often each word occurs near each other word; nearer ones have more weight."""
+    counts = sparse.csr_array((n_words, n_words))
+    for distance in range(1, _WINDOW + 1):
+        left, right = codes[:-distance], codes[distance:]
+        valid = (left >= 0) & (right >= 0) & (caption_index[:-distance] == caption_index[distance:])
+        weights = np.full(int(valid.sum()), 1 / distance)
+        counts = counts + sparse.csr_array((weights, (left[valid], right[valid])), shape=(n_words, n_words))
+    return sparse.csr_array(counts + counts.T)
 
 
-def _information(near: sparse.csr_array) -> sparse.csr_array:
-    """log P(word, context) / (P(word) P(context)), where it is positive."""
-    near = sparse.coo_array(near)
-    total = near.data.sum()
-    word = np.asarray(near.sum(axis=1)).reshape(-1) / total if total else np.zeros(near.shape[0])
-    context = word**_SMOOTHED
-    context = context / context.sum() if total else context
-    rows, columns = near.coords
-    value = np.log(near.data / total / (word[rows] * context[columns])) if total else near.data
-    positive = value > 0
-    return sparse.csr_array((value[positive], (rows[positive], columns[positive])), shape=near.shape)
+def _ppmi(counts: sparse.csr_array) -> sparse.csr_array:
+    """Return log P(word, context) / (P(word) P(context)) where it is positive."""
+    counts = sparse.coo_array(counts)
+    total = counts.data.sum()
+    word_share = np.asarray(counts.sum(axis=1)).reshape(-1) / total if total else np.zeros(counts.shape[0])
+    context_share = word_share**_CONTEXT_SMOOTHING
+    context_share = context_share / context_share.sum() if total else context_share
+    rows, columns = counts.coords
+    pmi = np.log(counts.data / total / (word_share[rows] * context_share[columns])) if total else counts.data
+    positive = pmi > 0
+    return sparse.csr_array((pmi[positive], (rows[positive], columns[positive])), shape=counts.shape)
 
 
-def _reduced(information: sparse.csr_array, size: int) -> NDArray[np.float32]:
-    """The largest singular vectors, each as long as the root of its singular value, signs made definite."""
-    if size < 1 or not information.nnz:
-        return np.zeros((information.shape[0], max(size, 1)), dtype=np.float32)
-    # Begun at the same place each time: the words decide, not chance.
-    left, strength, _ = randomized_svd(information, size, n_iter=7, random_state=0)
-    signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(size)])
-    made: NDArray[np.float32] = (left * signs * np.sqrt(strength)).astype(np.float32)
-    return made
+def _truncated_svd(ppmi: sparse.csr_array, size: int) -> NDArray[np.float32]:
+    """Return the leading singular vectors, scaled by the root of the singular values, with definite signs."""
+    if size < 1 or not ppmi.nnz:
+        return np.zeros((ppmi.shape[0], max(size, 1)), dtype=np.float32)
+    # A fixed random state: the result depends on the words alone.
+    u, singular_values, _ = randomized_svd(ppmi, size, n_iter=7, random_state=0)
+    signs = np.sign(u[np.abs(u).argmax(axis=0), np.arange(size)])
+    vectors: NDArray[np.float32] = (u * signs * np.sqrt(singular_values)).astype(np.float32)
+    return vectors

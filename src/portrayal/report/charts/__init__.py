@@ -1,1 +1,1 @@
-"""Charts of the page and of exports, as Vega-Lite specifications."""
+"""The charts of pages and exports, as Vega-Lite specifications."""

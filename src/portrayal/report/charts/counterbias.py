@@ -1,4 +1,4 @@
-"""Charts of what changes when only the person changes: which there are, how to read them, and their main numbers."""
+"""The charts of counterbias: how a model's answers change when only the person in the image changes."""
 
 from __future__ import annotations
 
@@ -7,160 +7,358 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from portrayal.report.charts import counterbias_specs as draw
-from portrayal.report.charts.counterbias_data import BOTH, TEXT, Concepts, agreeing, concepts, sides, ties
-from portrayal.report.charts.counterbias_parts import (
-    TIED,
-    UNKNOWN,
-    left_out,
-    only_some,
-    ordered,
-    tie_scale,
+from portrayal.report.charts.counterbias_data import (
+    BOTH,
+    EXACT,
+    LANGUAGE,
+    TEXT,
+    VISUAL,
+    ConceptBiases,
+    concept_biases,
+    count_agreement,
+    directions,
+    pearson,
+    quadrant_shares,
+    rater_associations,
 )
-from portrayal.report.charts.counterbias_scatters import exact_pictures, visual_language
+from portrayal.report.charts.counterbias_specs import (
+    axis_title,
+    bar_chart,
+    concept_scatter,
+    dot_plot,
+    strip_plot,
+)
 from portrayal.report.charts.panel import Chart, Panel
+from portrayal.report.charts.vega import Spec, color_scale, symmetric_limit
 from portrayal.results import Results
+
+MAX_CONCEPTS = 80  # of a chart: those farthest from 0
+UNKNOWN = "not known"  # the group that raters associate with a concept
+LEGEND = "raters associate with"
 
 
 @dataclass(frozen=True)
-class Part:
-    """The charts about one kind of concepts."""
+class ChartGroup:
+    """The charts of one kind of concepts."""
 
     heading: str
     charts: tuple[Chart, ...]
 
 
-def charts(results: Results) -> list[Part]:
-    """By attribute and kind of concepts; a chart is left out where its data are not there."""
-    found, tied = concepts(results), ties(results)
-    made = []
-    for attribute, kind in dict.fromkeys((one.attribute, one.kind) for one in found):
-        here = [one for one in found if (one.attribute, one.kind) == (attribute, kind)]
-        attacks = dict.fromkeys(one.attack for one in here if one.values(BOTH))
-        drawn: list[Chart] = []
+def counterbias_charts(results: Results) -> list[ChartGroup]:
+    """The charts of each attribute and kind of concepts for which there are data."""
+    all_biases, associations = concept_biases(results), rater_associations(results)
+    groups = []
+    for attribute, kind in dict.fromkeys((biases.attribute, biases.kind) for biases in all_biases):
+        same_kind = [biases for biases in all_biases if (biases.attribute, biases.kind) == (attribute, kind)]
+        attacks = dict.fromkeys(biases.attack for biases in same_kind if biases.values(BOTH))
+        charts: list[Chart] = []
         for attack in attacks:
-            models = [one for one in here if one.attack == attack]
-            about = f" ({attack})" if len(attacks) > 1 else ""
-            drawn += [*_per_concept(models, tied, about), *_strips(models, tied, about)]
-            drawn += visual_language(models, tied, about)
-        drawn += [*_text_alone(here), *exact_pictures(here, tied)]
-        if drawn:
-            made.append(Part(" · ".join(filter(None, (kind, attribute))) or "concepts", tuple(drawn)))
-    return made
+            models = [biases for biases in same_kind if biases.attack == attack]
+            suffix = f" ({attack})" if len(attacks) > 1 else ""
+            charts += [
+                *_bias_charts(models, associations, suffix),
+                *_agreement_charts(models, associations, suffix),
+            ]
+            charts += _visual_language_charts(models, associations, suffix)
+        charts += [*_text_only_charts(same_kind), *_exact_image_charts(same_kind, associations)]
+        if charts:
+            groups.append(
+                ChartGroup(" · ".join(filter(None, (kind, attribute))) or "concepts", tuple(charts))
+            )
+    return groups
 
 
-def _per_concept(models: Sequence[Concepts], tied: Mapping[str, str], about: str) -> Iterable[Chart]:
-    models = [one for one in models if one.values(BOTH)]
+def _bias_charts(
+    models: Sequence[ConceptBiases], associations: Mapping[str, str], suffix: str
+) -> Iterable[Chart]:
+    models = [biases for biases in models if biases.values(BOTH)]
     if not models:
         return
-    colours = tie_scale(models, tied, BOTH)
+    colors = _group_colors(models, associations, BOTH)
     rows: dict[str, list[dict[str, Any]]] = {
-        one.system: [
-            {"concept": concept, "value": value, "by": tied.get(concept, UNKNOWN)}
-            | {"low": one.rows[BOTH][concept].low, "high": one.rows[BOTH][concept].high}
-            for concept, value in ordered(one.values(BOTH))
+        biases.system: [
+            {"concept": concept, "value": value, "by": associations.get(concept, UNKNOWN)}
+            | {"low": biases.rows[BOTH][concept].low, "high": biases.rows[BOTH][concept].high}
+            for concept, value in _sorted_concepts(biases.values(BOTH))
         ]
-        for one in models
+        for biases in models
     }
-    values = [row["value"] for each in rows.values() for row in each]
+    values = [row["value"] for rows_of_system in rows.values() for row in rows_of_system]
     ends = [
-        row[end] for each in rows.values() for row in each for end in ("low", "high") if row[end] is not None
+        row[end]
+        for rows_of_system in rows.values()
+        for row in rows_of_system
+        for end in ("low", "high")
+        if row[end] is not None
     ]
-    # No single interval squeezes the rest.
-    reach = min(draw.widest([*values, *ends]), 2 * draw.widest(values))
+    # A single long interval must not squeeze the rest.
+    limit = min(symmetric_limit([*values, *ends]), 2 * symmetric_limit(values))
     panels = []
-    for one in models:
-        positive, negative = sides(one.groups)
-        mine, every = rows[one.system], list(one.values(BOTH).values())
-        clear = [m for m in one.rows[BOTH].values() if m.low is not None and m.low * (m.high or 0) > 0]
-        told = (
-            f"{one.system}: {sum(value > 0 for value in every)} concepts lean to {positive}, "
-            f"{sum(value < 0 for value in every)} to {negative}; "
-            f"{len(clear)} intervals of {len(every)} leave out 0. "
-            f"Farthest: {mine[0]['concept']} {mine[0]['value']:.1f}, {mine[-1]['concept']} {mine[-1]['value']:.1f}. "
-            f"Mean size {one.mean(BOTH) or 0:.1f} percent."
+    for biases in models:
+        positive, negative = directions(biases.groups)
+        system_rows, values_of_system = rows[biases.system], list(biases.values(BOTH).values())
+        excluding_zero = [
+            m for m in biases.rows[BOTH].values() if m.low is not None and m.low * (m.high or 0) > 0
+        ]
+        first, last = system_rows[0], system_rows[-1]
+        summary = (
+            f"{biases.system}: {sum(value > 0 for value in values_of_system)} concepts lean to {positive}, "
+            f"{sum(value < 0 for value in values_of_system)} to {negative}; "
+            f"the 95 % CIs of {len(excluding_zero)} of {len(values_of_system)} exclude 0. "
+            f"Farthest: {first['concept']} {first['value']:.1f}, {last['concept']} {last['value']:.1f}. "
+            f"Mean size {biases.mean_size(BOTH) or 0:.1f} percent."
         )
-        title = draw.axis_title(f"{BOTH}, percent", (positive, negative))
-        spec = draw.dots(mine, title, reach, colours, TIED)
-        panels.append(Panel(one.system, told, spec))
-    most = max(len(one.values(BOTH)) for one in models)
-    positive, negative = sides(models[0].groups)
-    reading = (
-        f"Each dot is a concept and its line the interval: right of 0 the model ties it to {positive}, left of 0 to "
-        f"{negative}, and the colour is whom raters tie it to."
+        title = axis_title(f"{BOTH}, percent", (positive, negative))
+        spec = dot_plot(system_rows, title, limit, colors, LEGEND)
+        panels.append(Panel(biases.system, summary, spec))
+    max_concepts = max(len(biases.values(BOTH)) for biases in models)
+    positive, negative = directions(models[0].groups)
+    explanation = (
+        f"Each dot is a concept and its line the 95 % CI: right of 0 the model associates it with {positive}, left "
+        f"of 0 with {negative}, and the color is the group that raters associate it with."
     )
     yield Chart(
-        f"Bias of each concept{about}", reading + left_out(models, BOTH) + only_some(most), tuple(panels)
+        f"Bias of each concept{suffix}",
+        explanation + _undefined_note(models, BOTH) + _truncation_note(max_concepts),
+        tuple(panels),
     )
 
 
-def _strips(models: Sequence[Concepts], tied: Mapping[str, str], about: str) -> Iterable[Chart]:
-    """Only where raters say something about one of the concepts."""
-    models = [one for one in models if agreeing([one.values(BOTH)], tied, one.groups)[1]]
+def _agreement_charts(
+    models: Sequence[ConceptBiases], associations: Mapping[str, str], suffix: str
+) -> Iterable[Chart]:
+    """How often models agree with raters, if raters associate one of the concepts with a group."""
+    models = [
+        biases for biases in models if count_agreement([biases.values(BOTH)], associations, biases.groups)[1]
+    ]
     if not models:
         return
     rows: list[dict[str, Any]] = [
-        {"system": one.system, "concept": concept, "value": value, "by": tied.get(concept, UNKNOWN)}
-        for one in models
-        for concept, value in one.values(BOTH).items()
+        {
+            "system": biases.system,
+            "concept": concept,
+            "value": value,
+            "by": associations.get(concept, UNKNOWN),
+        }
+        for biases in models
+        for concept, value in biases.values(BOTH).items()
     ]
-    told = []
-    for one in models:
-        same, of = agreeing([one.values(BOTH)], tied, one.groups)
-        told.append(f"{one.system} leans as raters do in {same} of {of} concepts ({100 * same / of:.0f} %).")
-    toward = sides(models[0].groups)
-    spec = draw.strips(
-        rows, draw.axis_title(f"{BOTH}, percent", toward), draw.widest([row["value"] for row in rows]),
-        tie_scale(models, tied, BOTH), TIED,
+    summaries = []
+    for biases in models:
+        n_agreeing, n_known = count_agreement([biases.values(BOTH)], associations, biases.groups)
+        summaries.append(
+            f"{biases.system} leans as raters do in {n_agreeing} of {n_known} concepts "
+            f"({100 * n_agreeing / n_known:.0f} %)."
+        )
+    groups = directions(models[0].groups)
+    spec = strip_plot(
+        rows, axis_title(f"{BOTH}, percent", groups), symmetric_limit([row["value"] for row in rows]),
+        _group_colors(models, associations, BOTH), LEGEND,
     )  # fmt: skip
-    reading = (
-        f"A strip is a model and a dot a concept: where models lean as raters do, dots that raters tie to {toward[0]} "
-        f"are right of 0 and those of {toward[1]} left."
+    explanation = (
+        f"A strip is a model and a dot a concept: where models lean as raters do, dots that raters associate with "
+        f"{groups[0]} are right of 0 and those of {groups[1]} left."
     )
-    title = f"Do models lean the way raters do?{about}"
-    yield Chart(title, reading + left_out(models, BOTH), (Panel("", " ".join(told), spec),))
+    title = f"Do models lean the way raters do?{suffix}"
+    yield Chart(title, explanation + _undefined_note(models, BOTH), (Panel("", " ".join(summaries), spec),))
 
 
-def _text_alone(models: Sequence[Concepts]) -> Iterable[Chart]:
-    """No picture is involved, so a model counts once however its pictures were changed."""
-    first: dict[str, Concepts] = {}
-    for one in models:
-        if one.values(TEXT):
-            first.setdefault(one.system, one)
-    models = list(first.values())
+def _text_only_charts(models: Sequence[ConceptBiases]) -> Iterable[Chart]:
+    """The bias of texts without an image, which does not depend on the attack: one result for each model."""
+    by_system: dict[str, ConceptBiases] = {}
+    for biases in models:
+        if biases.values(TEXT):
+            by_system.setdefault(biases.system, biases)
+    models = list(by_system.values())
     if len(models) < 2:
         return
-    colours = draw.scale(list(first))
+    colors = color_scale(list(by_system))
     means: list[dict[str, Any]] = [
-        {"system": name, "value": one.mean(TEXT) or 0.0} for name, one in first.items()
+        {"system": name, "value": biases.mean_size(TEXT) or 0.0} for name, biases in by_system.items()
     ]
-    means = [{**row, "told": f"{row['value']:.2f}"} for row in means]
-    told = "Mean size over concepts: " + ", ".join(f"{row['system']} {row['told']}" for row in means) + "."
-    names = list(dict.fromkeys(concept for one in models for concept in one.values(TEXT)))
-    middle = {
-        name: fmean([one.values(TEXT)[name] for one in models if name in one.values(TEXT)]) for name in names
+    means = [{**row, "label": f"{row['value']:.2f}"} for row in means]
+    summary = (
+        "Mean size over concepts: " + ", ".join(f"{row['system']} {row['label']}" for row in means) + "."
+    )
+    names = list(dict.fromkeys(concept for biases in models for concept in biases.values(TEXT)))
+    mean_by_concept = {
+        name: fmean([biases.values(TEXT)[name] for biases in models if name in biases.values(TEXT)])
+        for name in names
     }
-    order = ordered(middle)
+    order = _sorted_concepts(mean_by_concept)
     rows: list[dict[str, Any]] = [
-        {"concept": concept, "value": one.values(TEXT)[concept], "low": None, "high": None, "by": one.system}
+        {
+            "concept": concept,
+            "value": biases.values(TEXT)[concept],
+            "low": None,
+            "high": None,
+            "by": biases.system,
+        }
         for concept, _ in order
-        for one in models
-        if concept in one.values(TEXT)
+        for biases in models
+        if concept in biases.values(TEXT)
     ]
-    toward = sides(models[0].groups)
-    reach = draw.widest([row["value"] for row in rows])
-    title = draw.axis_title(f"{TEXT}, difference of log-probabilities", toward)
-    most = f"By the mean of the models the farthest are {order[0][0]} {order[0][1]:.2f} and {order[-1][0]} "
+    groups = directions(models[0].groups)
+    limit = symmetric_limit([row["value"] for row in rows])
+    title = axis_title(f"{TEXT}, difference of log-probabilities", groups)
+    farthest = (
+        f"By the mean of the models the farthest are {order[0][0]} {order[0][1]:.2f} and {order[-1][0]} "
+    )
     panels = (
-        Panel("Mean over concepts", told, draw.bars(means, f"mean size of {TEXT}", colours)),
+        Panel("Mean over concepts", summary, bar_chart(means, f"mean size of {TEXT}", colors)),
         Panel(
             "Each concept",
-            f"{most}{order[-1][1]:.2f}, of {len(names)} concepts.",
-            draw.dots(rows, title, reach, colours, "model"),
+            f"{farthest}{order[-1][1]:.2f}, of {len(names)} concepts.",
+            dot_plot(rows, title, limit, colors, "model"),
         ),
     )
-    reading = (
-        f"What the words alone carry, with no picture: a mark is what one model says of a concept, right of 0 where it "
-        f"ties it to {toward[0]}, left to {toward[1]}, so that models with and without pictures stand side by side."
+    explanation = (
+        f"The bias of the words alone, without an image: a mark is one model and concept, right of 0 where the model "
+        f"associates it with {groups[0]}, left of 0 with {groups[1]}. Models with and without images can be compared."
     )
-    yield Chart("The text alone", reading + left_out(models, TEXT) + only_some(len(names)), panels)
+    yield Chart(
+        "The text alone", explanation + _undefined_note(models, TEXT) + _truncation_note(len(names)), panels
+    )
+
+
+def _visual_language_charts(
+    models: Sequence[ConceptBiases], associations: Mapping[str, str], suffix: str
+) -> Iterable[Chart]:
+    models = [biases for biases in models if set(biases.values(VISUAL)) & set(biases.values(LANGUAGE))]
+    if not models:
+        return
+    colors = _group_colors(models, associations, VISUAL, LANGUAGE)
+    points = {
+        biases.system: _scatter_rows(biases.values(VISUAL), biases.values(LANGUAGE), associations)
+        for biases in models
+    }
+    limits = tuple(
+        1.15 * symmetric_limit([row[end] for rows in points.values() for row in rows]) for end in ("x", "y")
+    )
+    panels = []
+    for biases in models:
+        x, y = biases.values(VISUAL), biases.values(LANGUAGE)
+        groups = directions(biases.groups)
+        shares = quadrant_shares(x, y)
+        summary = (
+            f"{biases.system}, {len(points[biases.system])} concepts: image and text both to {groups[0]} "
+            f"{shares[1, 1]:.0f} %, both to {groups[1]} {shares[-1, -1]:.0f} %, image to {groups[0]} and text to "
+            f"{groups[1]} {shares[1, -1]:.0f} %, the other way round {shares[-1, 1]:.0f} %."
+        )
+        n_agreeing, n_known = count_agreement([x, y], associations, biases.groups)
+        if n_known:
+            summary += (
+                f" As raters say in both: {n_agreeing} of {n_known} ({100 * n_agreeing / n_known:.0f} %)."
+            )
+        titles = tuple(axis_title(f"{term}, percent", groups) for term in (VISUAL, LANGUAGE))
+        corners = {place: f"{share:.0f} %" for place, share in shares.items()}
+        spec = concept_scatter(
+            points[biases.system], (titles[0], titles[1]), colors, corners, (limits[0], limits[1]), LEGEND
+        )
+        panels.append(Panel(biases.system, summary, spec))
+    explanation = (
+        f"A dot is a concept: across what changing the image does ({VISUAL}), upward what changing the text does "
+        f"({LANGUAGE}); each corner has its share of the concepts."
+    )
+    yield Chart(
+        f"From the image, or from the text?{suffix}",
+        explanation + _undefined_note(models, VISUAL, LANGUAGE),
+        tuple(panels),
+    )
+
+
+def _exact_image_charts(models: Sequence[ConceptBiases], associations: Mapping[str, str]) -> Iterable[Chart]:
+    """Whether an attack gives the same biases as exact counterfactual images of the same model."""
+    exact_by_system = {biases.system: biases for biases in models if biases.attack == EXACT}
+    panels, used = [], []
+    for biases in models:
+        exact = exact_by_system.get(biases.system)
+        if exact is None or biases is exact:
+            continue
+        for term in (BOTH, VISUAL):
+            x, y = exact.values(term), biases.values(term)
+            points = _scatter_rows(x, y, associations)
+            if not points:
+                continue
+            used += [(exact, term), (biases, term)]
+            r = pearson(x, y)
+            r_text = "too few or all equal" if r is None else f"r = {r:.2f}"
+            titles = tuple(
+                axis_title(f"{term}, percent, {attack}", directions(biases.groups))
+                for attack in (EXACT, biases.attack)
+            )
+            limit = 1.15 * symmetric_limit([row[end] for row in points for end in ("x", "y")])
+            spec = concept_scatter(
+                points, (titles[0], titles[1]), _group_colors([biases], associations, term),
+                {(-1, 1): r_text if r is not None else ""}, (limit, limit), LEGEND, diagonal=True,
+            )  # fmt: skip
+            summary = f"{biases.system}, {term}, {biases.attack} against exact over {len(points)} concepts: {r_text}."
+            panels.append(Panel(f"{biases.system}, {term}, {biases.attack}", summary, spec))
+    if panels:
+        explanation = (
+            "A dot is a concept: across its bias with the exact counterfactual image, upward with that of an attack; "
+            "on the dashed line both are equal, and r is Pearson's correlation over concepts."
+        )
+        undefined = _undefined_sentence(
+            [(biases.system, biases.attack, term, biases.undefined(term)) for biases, term in used]
+        )
+        yield Chart("Does the attack agree with exact images?", explanation + undefined, tuple(panels))
+
+
+def _scatter_rows(
+    x: Mapping[str, float], y: Mapping[str, float], associations: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    return [
+        {"concept": concept, "x": x[concept], "y": y[concept], "by": associations.get(concept, UNKNOWN)}
+        for concept in x
+        if concept in y
+    ]
+
+
+def _group_colors(
+    models: Sequence[ConceptBiases], associations: Mapping[str, str], *terms: str
+) -> tuple[Spec, Spec]:
+    """The color and shape scales of the groups that are shown. A group has the same color in every chart."""
+    shown = {
+        associations.get(concept, UNKNOWN)
+        for model in models
+        for term in terms
+        for concept in model.values(term)
+    }
+    groups = [*models[0].groups, *sorted(set(associations.values()) - set(models[0].groups))]
+    color, shape = color_scale([*groups, UNKNOWN], neutral=UNKNOWN)
+    kept = [n for n, name in enumerate([*groups, UNKNOWN]) if name in shown]
+    scales = [
+        {name: [values[n] for n in kept] for name, values in concept.items()} for concept in (color, shape)
+    ]
+    return scales[0], scales[1]
+
+
+def _sorted_concepts(values: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Concepts by bias in descending order; of very many, those farthest from 0."""
+    farthest = sorted(values.items(), key=lambda entry: -abs(entry[1]))[:MAX_CONCEPTS]
+    return sorted(farthest, key=lambda entry: -entry[1])
+
+
+def _undefined_note(models: Sequence[ConceptBiases], *terms: str) -> str:
+    """A sentence about concepts without a value in one of these terms, or an empty text."""
+    return _undefined_sentence([(biases.system, "", "", biases.undefined(*terms)) for biases in models])
+
+
+def _truncation_note(concepts: int) -> str:
+    """A sentence if a chart leaves out concepts, or an empty text."""
+    return (
+        f" Of {concepts} concepts those {MAX_CONCEPTS} farthest from 0 are drawn."
+        if concepts > MAX_CONCEPTS
+        else ""
+    )
+
+
+def _undefined_sentence(undefined: Iterable[tuple[str, str, str, Sequence[str]]]) -> str:
+    counts = [
+        f"{len(names)} of " + " ".join(filter(None, (system, attack, term)))
+        for system, attack, term, names in undefined
+        if names
+    ]
+    return f" Left out because undefined: {', '.join(dict.fromkeys(counts))}." if counts else ""

@@ -1,251 +1,238 @@
-"""The drawings of concepts in Vega-Lite's own words. Each is as wide as a phone; the page sets them side by side."""
+"""Vega-Lite specifications of the charts of concepts. Each is as wide as a phone; the page puts them side by side."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from portrayal.report.charts.label_placement import LETTER
+from portrayal.report.charts.label_placement import LETTER_WIDTH, Box, LabelStyle, Offset, place_labels
+from portrayal.report.charts.scatter import scatter
+from portrayal.report.charts.vega import (
+    Spec,
+    base_spec,
+    color_encoding,
+    drawable_text,
+    label_axis,
+    layer,
+    point_mark,
+    symmetric_axis,
+    tooltip,
+    zero_line,
+)
 
-Spec = dict[str, Any]
-
-WIDTH = 340
-_ROW = 16  # pixels between concepts
-_LANE = 17  # between the lanes of a strip
-_NEUTRAL = "#767676"
-# After Okabe and Ito, told apart with every kind of colour vision, and dark enough for light paper.
-_COLOURS = ("#0072B2", "#D55E00", "#008A64", "#AA4499", "#2E8BC0", "#9A7400", "#882255")
-# What each colour of a drawing is on dark paper.
-DARK = {
-    **dict(zip(_COLOURS, ("#5AB0F0", "#F28A3C", "#2DBE94", "#DE8AD0", "#9AD8FF", "#E6B93C", "#E8809C"), strict=True)),
-    _NEUTRAL: "#B4B0BE", "#444": "#D0CDD8", "#333": "#ECEAF0", "#9aa5b1": "#8B8896", "#ececec": "#3A3742",
-    "#d6d6d6": "#3A3742",
-}  # fmt: skip
-_DIAMOND, _SMALL = "M0,-1.3L1.3,0L0,1.3L-1.3,0Z", "M-.65,-.65H.65V.65H-.65Z"  # what is not known stands back
-_SHAPES = ("circle", _DIAMOND, "triangle-up", "square", "triangle-down", "cross")
-_UNREADABLE = re.compile("[^\t -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # no drawing may hold these
-
-
-def plain(text: str) -> str:
-    """A name as a drawing can hold it."""
-    return _UNREADABLE.sub("\ufffd", text)
-
-
-def scale(names: Sequence[str], neutral: str | None = None) -> tuple[Spec, Spec]:
-    """A colour and a shape for each name, however many there are: no two names have both in common for long."""
-    colours = [_COLOURS[n % len(_COLOURS)] for n in range(len(names))]
-    shapes = [_SHAPES[n % len(_SHAPES)] for n in range(len(names))]
-    for n, name in enumerate(names):
-        if name == neutral:
-            colours[n], shapes[n] = _NEUTRAL, _SMALL
-    domain = [plain(name) for name in names]
-    return {"domain": domain, "range": colours}, {"domain": domain, "range": shapes}
+_WIDTH = 340
+_ROW_HEIGHT = 16  # pixels of a concept
+_LANE_HEIGHT = 17  # pixels of a lane of a strip
+_SQUARE = 256  # pixels of a scatter's side
+_MAX_LABELS = 9  # labelled points of a scatter
+_MAX_LETTERS = 22  # of a label; longer ones are cut
+_LABELS = LabelStyle(
+    letter_width=LETTER_WIDTH,
+    ascent=6,
+    descent=6,
+    # Right, left, above, below.
+    offsets=(Offset("left", 7, 0), Offset("right", -7, 0), Offset("center", 0, -12), Offset("center", 0, 12)),
+)
 
 
-def widest(values: Sequence[float]) -> float:
-    """How far an axis reaches on both sides of 0."""
-    return 1.08 * max(map(abs, values), default=0) or 1.0
+def axis_title(measure: str, groups: tuple[str, str]) -> list[str]:
+    """Two lines: what is measured, and the group to which each end leans."""
+    return [measure, f"← {drawable_text(groups[1])}  ·  {drawable_text(groups[0])} →"]
 
 
-def axis_title(what: str, toward: tuple[str, str]) -> list[str]:
-    """Two lines: what it is, and toward whom each end leans."""
-    return [what, f"← {plain(toward[1])}  ·  {plain(toward[0])} →"]
-
-
-def dots(
+def dot_plot(
     rows: Sequence[Mapping[str, Any]],
     title: Sequence[str],
-    reach: float,
-    colours: tuple[Spec, Spec],
+    limit: float,
+    colors: tuple[Spec, Spec],
     legend: str,
 ) -> Spec:
-    """A line a concept, in the order of `rows`: its value, its interval, and a colour for `by`."""
+    """A line for each concept, in the order of `rows`: its value, its interval, and the color of `by`."""
     rows = [
-        {**row, "concept": plain(row["concept"]), "by": plain(row["by"]), "interval": _interval(row)}
+        {**row, "concept": drawable_text(row["concept"]), "by": drawable_text(row["by"]), "interval": _ci_text(row)}
         for row in rows
-    ]
+    ]  # fmt: skip
     order = list(dict.fromkeys(row["concept"] for row in rows))
     y: Spec = {"field": "concept", "type": "nominal", "sort": order, "title": None}
-    y["axis"] = {"grid": True, "ticks": False, "labelOverlap": False, **_room(order)}
-    lines = [
-        {**row, "low": max(row["low"], -reach), "high": min(row["high"], reach)}
+    y["axis"] = {"grid": True, "ticks": False, "labelOverlap": False, **label_axis(order)}
+    intervals = [
+        {**row, "low": max(row["low"], -limit), "high": min(row["high"], limit)}
         for row in rows
         if row.get("low") is not None and row.get("high") is not None
     ]
-    x = quantity("value", title, reach)
-    colour, shape = coloured(colours, legend)
+    x = symmetric_axis("value", title, limit)
+    color, shape = color_encoding(colors, legend)
+    interval_mark = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
+    interval = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": color}
+    point = {
+        "x": x,
+        "y": y,
+        "color": color,
+        "shape": shape,
+        "tooltip": tooltip(("concept", ""), ("value", ".2f"), ("interval", ""), ("by", legend)),
+    }
     return {
-        **base(WIDTH, _ROW * len(order)),
+        **base_spec(_WIDTH, _ROW_HEIGHT * len(order)),
         "data": {"values": rows},
         "layer": [
-            zero("x"),
-            {
-                "data": {"values": lines},
-                "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6},
-                "encoding": {
-                    "x": {**x, "field": "low"},
-                    "x2": {"field": "high"},
-                    "y": y,
-                    "color": colour,
-                },
-            },
-            {
-                "mark": point(48),
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": colour,
-                    "shape": shape,
-                    "tooltip": tooltip(("concept", ""), ("value", ".2f"), ("interval", ""), ("by", legend)),
-                },
-            },
+            zero_line("x"),
+            layer(intervals, interval_mark, interval),
+            {"mark": point_mark(48), "encoding": point},
         ],
     }
 
 
-def strips(
+def strip_plot(
     rows: Sequence[Mapping[str, Any]],
     title: Sequence[str],
-    reach: float,
-    colours: tuple[Spec, Spec],
+    limit: float,
+    colors: tuple[Spec, Spec],
     legend: str,
 ) -> Spec:
-    """A strip a model; its dots in a lane for each colour, so that none hides another one's."""
+    """A strip for each model. Each color has a lane of its own, so that its points do not hide others."""
     rows = [
-        {**row, "system": plain(row["system"]), "by": plain(row["by"]), "concept": plain(row["concept"])}
-        for row in rows
+        {**row, **{name: drawable_text(row[name]) for name in ("system", "by", "concept")}} for row in rows
     ]
     systems = list(dict.fromkeys(row["system"] for row in rows))
-    lanes = colours[0]["domain"]
+    lanes = colors[0]["domain"]
     y = {"field": "system", "type": "nominal", "sort": systems, "title": None, "scale": {"padding": 0.25}}
-    y["axis"] = {"ticks": False, "domain": False, "labelFontWeight": 600, **_room(systems)}
-    colour, shape = coloured(colours, legend)
-    mark = point(56) | {"opacity": 0.75}
-    offset = {"field": "by", "sort": lanes, "scale": {"domain": lanes}}
+    y["axis"] = {"ticks": False, "domain": False, "labelFontWeight": 600, **label_axis(systems)}
+    color, shape = color_encoding(colors, legend)
+    encoding = {
+        "x": symmetric_axis("value", title, limit),
+        "y": y,
+        "yOffset": {"field": "by", "sort": lanes, "scale": {"domain": lanes}},
+        "color": color,
+        "shape": shape,
+        "tooltip": tooltip(("system", ""), ("concept", ""), ("value", ".2f"), ("by", legend)),
+    }
     return {
-        **base(WIDTH, len(systems) * (_LANE * len(lanes) + 14)),
+        **base_spec(_WIDTH, len(systems) * (_LANE_HEIGHT * len(lanes) + 14)),
         "data": {"values": rows},
-        "layer": [
-            zero("x"),
-            {
-                "mark": mark,
-                "encoding": {
-                    "x": quantity("value", title, reach),
-                    "y": y,
-                    "yOffset": offset,
-                    "color": colour,
-                    "shape": shape,
-                    "tooltip": tooltip(("system", ""), ("concept", ""), ("value", ".2f"), ("by", legend)),
-                },
-            },
-        ],
+        "layer": [zero_line("x"), {"mark": point_mark(56) | {"opacity": 0.75}, "encoding": encoding}],
     }
 
 
-def bars(rows: Sequence[Mapping[str, Any]], title: str, colours: tuple[Spec, Spec]) -> Spec:
-    """A bar a model, with its number at the end."""
-    rows = [{**row, "system": plain(row["system"])} for row in rows]
-    y: Spec = {"field": "system", "type": "nominal", "sort": [row["system"] for row in rows], "title": None}
-    y["axis"] = {"ticks": False, **_room([row["system"] for row in rows])}
-    most = 1.22 * max(row["value"] for row in rows) or 1.0
+def bar_chart(rows: Sequence[Mapping[str, Any]], title: str, colors: tuple[Spec, Spec]) -> Spec:
+    """A bar for each model (`system`, `value`), with its `label` at the end."""
+    rows = [{**row, "system": drawable_text(row["system"])} for row in rows]
+    systems = [row["system"] for row in rows]
+    y: Spec = {"field": "system", "type": "nominal", "sort": systems, "title": None}
+    y["axis"] = {"ticks": False, **label_axis(systems)}
     x = {
         "field": "value",
         "type": "quantitative",
         "title": title,
-        "scale": {"domain": [0, most], "nice": False},
+        "scale": {"domain": [0, 1.22 * max(row["value"] for row in rows) or 1.0], "nice": False},
+        "axis": {"tickCount": 5},
     }
-    x["axis"] = {"tickCount": 5}
-    colour = {"field": "system", "type": "nominal", "scale": colours[0], "legend": None}
-    text = {"type": "text", "align": "left", "dx": 4, "fontSize": 12}
+    color = {"field": "system", "type": "nominal", "scale": colors[0], "legend": None}
+    bar = {"x": x, "y": y, "color": color, "tooltip": tooltip(("system", ""), ("label", "value"))}
+    label = {"x": x, "y": y, "text": {"field": "label", "type": "nominal"}}
     return {
-        **base(WIDTH, 30 * len(rows)),
+        **base_spec(_WIDTH, 30 * len(rows)),
         "data": {"values": rows},
         "layer": [
-            {
-                "mark": {"type": "bar", "size": 16},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": colour,
-                    "tooltip": tooltip(("system", ""), ("told", "value")),
-                },
-            },
-            {"mark": text, "encoding": {"x": x, "y": y, "text": {"field": "told", "type": "nominal"}}},
+            {"mark": {"type": "bar", "size": 16}, "encoding": bar},
+            {"mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 12}, "encoding": label},
         ],
     }
 
 
-def base(width: int, height: int) -> Spec:
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": width,
-        "height": height,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "background": "white",
-        "padding": 6,
-        "config": {
-            "aria": False,  # the page says in words what a drawing shows
-            "font": "system-ui, sans-serif",
-            "axis": {
-                "labelFontSize": 11,
-                "titleFontSize": 11,
-                "titleFontWeight": 500,
-                "gridColor": "#ececec",
-            },
-            "axisX": {"tickCount": 5, "labelFlush": False},
-            "legend": {"orient": "bottom", "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": 500},
-            "view": {"stroke": "#d6d6d6"},
-        },
+def concept_scatter(
+    rows: Sequence[Mapping[str, Any]],
+    titles: tuple[Sequence[str], Sequence[str]],
+    colors: tuple[Spec, Spec],
+    corners: Mapping[tuple[int, int], str],
+    limits: tuple[float, float],
+    legend: str,
+    diagonal: bool = False,
+) -> Spec:
+    """A point for each concept (`concept`, `x`, `y`, `by`), a text in each corner, and labels where there is space."""
+    x, y = symmetric_axis("x", titles[0], limits[0]), symmetric_axis("y", titles[1], limits[1])
+    color, shape = color_encoding(colors, legend)
+    background = [zero_line("x"), zero_line("y")]
+    if diagonal:
+        end = min(limits)
+        background.append(
+            layer(
+                [{"x": -end, "y": -end, "x2": end, "y2": end}],
+                {"type": "rule", "strokeDash": [4, 3], "color": "#9aa5b1"},
+                {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
+            )
+        )
+    encoding = {
+        "x": x,
+        "y": y,
+        "color": color,
+        "shape": shape,
+        "tooltip": tooltip(("concept", ""), ("x", ".2f"), ("y", ".2f"), ("by", legend)),
     }
+    return scatter(
+        [{**row, "concept": drawable_text(row["concept"]), "by": drawable_text(row["by"])} for row in rows],
+        (_SQUARE, _SQUARE),
+        point_mark(44) | {"opacity": 0.85},
+        encoding,
+        background=background,
+        labels=[
+            *_concept_labels(rows, corners, limits),
+            *(_corner(text, *at) for at, text in corners.items()),
+        ],
+        fit_width=False,
+    )
 
 
-def quantity(field: str, title: Sequence[str], reach: float) -> Spec:
-    scale = {"domain": [-reach, reach], "nice": False, "zero": False}
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": list(title),
-        "scale": scale,
-        "axis": {"tickCount": 5},
-    }
-
-
-def _room(labels: Sequence[str]) -> Spec:
-    """Room for labels as a browser writes them, which may be wider than where the drawing is made."""
-    return {"labelLimit": 120, "minExtent": min(126, LETTER * max(map(len, labels)) + 8)}
-
-
-def coloured(colours: tuple[Spec, Spec], title: str) -> tuple[Spec, Spec]:
-    legend = {"title": title, "columns": 3, "symbolOpacity": 1, "labelLimit": 90, "offset": 8}
-    made = [{"field": "by", "type": "nominal", "scale": one, "legend": legend} for one in colours]
-    return made[0], made[1]
-
-
-def tooltip(*fields: tuple[str, str]) -> list[Spec]:
-    """What a mark says when it is pointed at: fields, each with the format of a number or a name other than its own."""
+def _concept_labels(
+    rows: Sequence[Mapping[str, Any]], corners: Mapping[tuple[int, int], str], limits: tuple[float, float]
+) -> list[Spec]:
+    """Labels of the points farthest from the origin, where they cover nothing."""
+    farthest = sorted(rows, key=lambda row: -abs(row["x"]) / limits[0] - abs(row["y"]) / limits[1])
+    by_name = {
+        drawable_text(row["concept"]): (_pixel(row["x"], limits[0]), _pixel(-row["y"], limits[1])) for row in farthest
+    }  # fmt: skip
+    texts, points = [_cut(name) for name in by_name], list(by_name.values())
+    placed = place_labels(
+        texts, points, (_SQUARE, _SQUARE), _LABELS, obstacles=_corner_boxes(corners), max_labels=_MAX_LABELS
+    )
     return [
-        {"field": field, "type": "quantitative", "format": more, "title": field}
-        if more.startswith(".")
-        else {"field": field, "type": "nominal", "title": more or field}
-        for field, more in fields
+        _text(text, x + offset.dx, y + offset.dy, offset.align)
+        for text, (x, y), offset in zip(texts, points, placed, strict=True)
+        if offset is not None
     ]
 
 
-def _interval(row: Mapping[str, Any]) -> str:
+def _cut(name: str) -> str:
+    return name if len(name) <= _MAX_LETTERS else name[: _MAX_LETTERS - 1] + "…"
+
+
+def _pixel(value: float, limit: float) -> float:
+    return _SQUARE * (value + limit) / (2 * limit)
+
+
+def _corner_boxes(corners: Mapping[tuple[int, int], str]) -> list[Box]:
+    boxes = []
+    for (right, up), text in corners.items():
+        width = 7.5 * len(text) + 8
+        left, top = _SQUARE - width if right > 0 else 0, 0 if up > 0 else _SQUARE - 20
+        boxes.append(Box(left, top, left + width, top + 20))
+    return boxes
+
+
+def _corner(text: str, right: int, up: int) -> Spec:
+    x, y = (_SQUARE - 5 if right > 0 else 5), (11 if up > 0 else _SQUARE - 10)
+    corner = _text(text, x, y, "right" if right > 0 else "left")
+    corner["mark"] |= {"fontSize": 13, "fontWeight": 700, "color": "#333"}
+    return corner
+
+
+def _text(text: str, x: float, y: float, align: str) -> Spec:
+    """A text at a position in pixels. It is data, so that Vega does not evaluate it as an expression."""
+    mark = {"type": "text", "align": align, "baseline": "middle", "fontSize": 11, "color": "#333"}
+    encoding = {"x": {"value": x}, "y": {"value": y}, "text": {"field": "text", "type": "nominal"}}
+    return layer([{"text": text}], mark, encoding)
+
+
+def _ci_text(row: Mapping[str, Any]) -> str:
     if row.get("low") is None or row.get("high") is None:
         return "not known"
-    return f"{row['low']:.2f} to {row['high']:.2f}"
-
-
-def point(size: int) -> Spec:
-    return {"type": "point", "filled": True, "size": size, "opacity": 1}
-
-
-def zero(axis: str) -> Spec:
-    """The line that leans to nobody."""
-    return {
-        "data": {"values": [{}]},
-        "mark": {"type": "rule", "color": "#444", "strokeWidth": 1},
-        "encoding": {axis: {"datum": 0, "type": "quantitative"}},
-    }
+    return f"[{row['low']:.2f}, {row['high']:.2f}]"

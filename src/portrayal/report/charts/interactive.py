@@ -1,6 +1,6 @@
-"""What a page needs to draw its charts itself: the drawings, the library that draws them, and a script.
+"""The interactive charts of a page: their specifications, the Vega libraries, and the script that draws them.
 
-All of it stands in the page, compressed, so that nothing is fetched. The library evaluates no text as a program.
+All of it is embedded in the page, compressed, so that nothing is fetched. Vega runs without evaluating text as code.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 import vl_convert
 from markupsafe import Markup
 
-from portrayal.report.charts.counterbias_specs import DARK
-from portrayal.report.charts.forest import height
+from portrayal.report.charts.forest import chart_height
 from portrayal.report.charts.panel import Panel
-from portrayal.report.page.embedded import compressed, hash_of, packed, template_text
+from portrayal.report.charts.vega import DARK_COLORS
+from portrayal.report.page.embedded import compress, csp_hash, pack_json, read_template
 
 _LICENCES = (
     "The charts are drawn by Vega, Vega-Lite and Vega-Embed (BSD 3-Clause, University of Washington Interactive Data "
     "Lab) with D3 (ISC, Mike Bostock) inside them: https://vega.github.io."
 )
-_OWN = ("$schema", "background")  # the page has its own paper, and the library is of one version
+_DROPPED_KEYS = ("$schema", "background")  # set by the page
 
 
 @cache
-def library() -> str:
-    """Made once, since it takes seconds."""
-    made: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # all of it, where nothing is asked for
-    return compressed(made)
+def compressed_library() -> str:
+    """The JavaScript libraries as base64 of gzip. Cached, since bundling takes seconds."""
+    library: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # without arguments: all
+    return compress(library)
 
 
 class Plots:
-    """The drawings of one page, each with a place in it."""
+    """The charts of a page. Each has a placeholder, which the script replaces."""
 
     def __init__(self, panels: Iterable[Panel]) -> None:
         self._panels = list(panels)
@@ -42,25 +42,25 @@ class Plots:
         return bool(self._panels)
 
     @property
-    def sources(self) -> str:
-        """What the content security policy lets run for them: the one script, and the library that it unpacks."""
-        return f" '{hash_of(template_text('charts.js'))}' blob:" if self else ""
+    def csp_sources(self) -> str:
+        """The script sources of the content security policy: the script, and the library that it unpacks."""
+        return f" '{csp_hash(read_template('charts.js'))}' blob:" if self else ""
 
-    def place(self, panel: Panel) -> Markup:
-        """Where a drawing will stand, and what it shows in words."""
+    def placeholder(self, panel: Panel) -> Markup:
+        """The element where a chart will be drawn, labelled with its summary."""
         return Markup(
             '<div class="plot" role="img" data-chart="{}" data-height="{}" aria-label="{}"></div>'
-        ).format(self._places[id(panel)], height(panel.spec), panel.alt)
+        ).format(self._places[id(panel)], chart_height(panel.spec), panel.alt)
 
     def scripts(self) -> Markup:
-        """Nothing where a page has no chart."""
+        """The embedded data and scripts; empty if the page has no chart."""
         if not self:
             return Markup("")
-        specs = [{k: v for k, v in panel.spec.items() if k not in _OWN} for panel in self._panels]
-        data: dict[str, Any] = {"specs": specs, "dark": DARK}
+        specs = [{k: v for k, v in panel.spec.items() if k not in _DROPPED_KEYS} for panel in self._panels]
+        data: dict[str, Any] = {"specs": specs, "dark": DARK_COLORS}
         return Markup(
             "<!-- {} -->\n"
             '<script type="text/plain" id="charts-library">{}</script>\n'
             '<script type="text/plain" id="charts">{}</script>\n'
             "<script>{}</script>"
-        ).format(_LICENCES, library(), packed(data), Markup(template_text("charts.js")))
+        ).format(_LICENCES, compressed_library(), pack_json(data), Markup(read_template("charts.js")))

@@ -1,4 +1,4 @@
-"""A chart on its way to a page or a file: drawings with their main numbers in words, and how to read them."""
+"""A chart: panels with summaries in words, and an explanation of how to read them."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 
 import vl_convert
 
-from portrayal.report.charts.counterbias_specs import Spec
+from portrayal.report.charts.vega import Spec
 
-ON_PAGE = "The tables on this page have the strongest of these numbers, results.json has all."
+IN_PAGE_TABLES = "The tables on this page have the strongest of these numbers, results.json has all."
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One drawing: of one model or one term, or of several in one picture."""
+    """One plot of a chart, such as that of one model or one term."""
 
     name: str
-    about: str  # the main numbers, as a sentence or two
+    summary: str  # the main numbers in one or two sentences
     spec: Spec
-    elsewhere: str = ON_PAGE  # where the same numbers stand as text
+    data_note: str = IN_PAGE_TABLES  # where the same numbers are as text
 
     @property
     def alt(self) -> str:
-        return f"{self.about} {self.elsewhere}".strip()
+        return f"{self.summary} {self.data_note}".strip()
 
     def svg(self) -> str:
-        """A drawing without scripts. Names of models and concepts are text in it and nothing else."""
+        """The plot as SVG without scripts. Names are plain text in it."""
         made: str = vl_convert.vegalite_to_svg(self.spec)
         return made
 
@@ -33,5 +33,5 @@ class Panel:
 @dataclass(frozen=True)
 class Chart:
     title: str
-    reading: str  # how to read it, and what is left out
+    explanation: str  # how to read it, and what it leaves out
     panels: tuple[Panel, ...]

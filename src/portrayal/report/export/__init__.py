@@ -1,1 +1,1 @@
-"""What papers, model cards and other programs take from results: tables, charts and citations as files."""
+"""Exports for papers, model cards and programs: tables, charts and citations as files."""

@@ -1,4 +1,4 @@
-"""Every chart of the page as files: SVG and PNG to look at, and the drawing in Vega-Lite's own words."""
+"""Every chart of the page as files: SVG, PNG, and the Vega-Lite specification as JSON."""
 
 from __future__ import annotations
 
@@ -12,94 +12,96 @@ from typing import Any
 import vl_convert
 
 from portrayal.files import replacing, write_text
-from portrayal.report.charts.counterbias import charts
-from portrayal.report.charts.counterbias_specs import Spec, plain
-from portrayal.report.charts.forest import together
-from portrayal.report.charts.intervals import chart, systems
-from portrayal.report.charts.tradeoff import remedies, tradeoffs
-from portrayal.report.export.citation import cards_of
+from portrayal.report.charts.counterbias import counterbias_charts
+from portrayal.report.charts.forest import concatenate
+from portrayal.report.charts.intervals import interval_chart, system_names
+from portrayal.report.charts.tradeoff import mitigation_tradeoffs, tradeoffs
+from portrayal.report.charts.vega import Spec, drawable_text
+from portrayal.report.export.citation import metric_cards
 from portrayal.report.export.slugs import slugs
-from portrayal.report.export.table_files import caption
-from portrayal.report.page.page import shown_sections
+from portrayal.report.export.table_files import table_caption
+from portrayal.report.page.page import page_tables
 from portrayal.results import Results
 
-SCALE = 2  # pixels of a PNG for each point of the drawing
-_LINE = 50  # letters of a title
-_NOWHERE = ["https://nowhere.invalid/"]  # a drawing holds its data; it may fetch nothing
+SCALE = 2  # pixels of a PNG per pixel of the chart
+_TITLE_WIDTH = 50  # letters
+_NO_BASE_URL = ["https://nowhere.invalid/"]  # charts hold their data and must not fetch anything
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """A chart that stands alone: its title, what it shows in words, and how it is drawn."""
+class StandaloneChart:
+    """A chart with its title and a description in words."""
 
     title: str
-    about: str
+    description: str
     spec: Spec
 
     def svg(self) -> str:
-        made: str = vl_convert.vegalite_to_svg(self.spec, allowed_base_urls=_NOWHERE)
+        made: str = vl_convert.vegalite_to_svg(self.spec, allowed_base_urls=_NO_BASE_URL)
         return made
 
     def png(self) -> bytes:
-        made: bytes = vl_convert.vegalite_to_png(self.spec, scale=SCALE, allowed_base_urls=_NOWHERE)
+        made: bytes = vl_convert.vegalite_to_png(self.spec, scale=SCALE, allowed_base_urls=_NO_BASE_URL)
         return made
 
     def json(self) -> str:
-        return json.dumps({**self.spec, "description": self.about}, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps({**self.spec, "description": self.description}, indent=1, ensure_ascii=False) + "\n"
 
 
-def drawings(results: Results) -> list[Drawing]:
-    """All that the page has, in its order."""
-    return [*_sections(results), *_concepts(results), *_tradeoffs(results)]
+def standalone_charts(results: Results) -> list[StandaloneChart]:
+    """The charts of the page, in its order."""
+    return [*_table_charts(results), *_counterbias_charts(results), *_tradeoff_charts(results)]
 
 
 def write_charts(results: Results, folder: Path) -> list[Path]:
-    """NAME.svg, NAME.png and NAME.json for each chart."""
-    found = drawings(results)
+    """Write NAME.svg, NAME.png and NAME.json for each chart. Returns the paths."""
+    charts = standalone_charts(results)
     written = []
-    for name, one in zip(slugs([one.title for one in found]), found, strict=True):
+    for name, chart in zip(slugs([chart.title for chart in charts]), charts, strict=True):
         svg, png, spec = (folder / f"{name}.{kind}" for kind in ("svg", "png", "json"))
-        write_text(svg, one.svg())
+        write_text(svg, chart.svg())
         with replacing(png) as temporary:
-            temporary.write_bytes(one.png())
-        write_text(spec, one.json())
+            temporary.write_bytes(chart.png())
+        write_text(spec, chart.json())
         written += [svg, png, spec]
     return written
 
 
-def _sections(results: Results) -> Iterable[Drawing]:
-    everybody, cards = systems(results), cards_of(results)
-    for section in shown_sections(results):
-        made = chart(section, everybody, caption(section, cards))
-        if made is not None:
-            spec = together([(panel.name, panel.spec) for panel in made.panels])
-            told = " ".join(panel.about for panel in made.panels)
-            about = f"{made.title}. {made.reading} {told}"
-            yield Drawing(made.title, about, _titled(made.title, spec))
+def _table_charts(results: Results) -> Iterable[StandaloneChart]:
+    systems, cards = system_names(results), metric_cards(results)
+    for table in page_tables(results):
+        chart = interval_chart(table, systems, table_caption(table, cards))
+        if chart is not None:
+            spec = concatenate([(panel.name, panel.spec) for panel in chart.panels])
+            summaries = " ".join(panel.summary for panel in chart.panels)
+            description = f"{chart.title}. {chart.explanation} {summaries}"
+            yield StandaloneChart(chart.title, description, _with_title(chart.title, spec))
 
 
-def _concepts(results: Results) -> Iterable[Drawing]:
-    for part in charts(results):
-        for one in part.charts:
-            for panel in one.panels:
-                title = " · ".join(filter(None, (part.heading, one.title, panel.name)))
-                yield Drawing(title, f"{one.title} {one.reading} {panel.about}", _drawable(panel.spec))
+def _counterbias_charts(results: Results) -> Iterable[StandaloneChart]:
+    for group in counterbias_charts(results):
+        for chart in group.charts:
+            for panel in chart.panels:
+                title = " · ".join(filter(None, (group.heading, chart.title, panel.name)))
+                yield StandaloneChart(
+                    title, f"{chart.title} {chart.explanation} {panel.summary}", _drawable(panel.spec)
+                )
 
 
-def _tradeoffs(results: Results) -> Iterable[Drawing]:
-    for one in (*tradeoffs(results), *remedies(results)):
-        yield Drawing(one.title, one.about, _titled(one.title, one.spec))
+def _tradeoff_charts(results: Results) -> Iterable[StandaloneChart]:
+    for tradeoff in (*tradeoffs(results), *mitigation_tradeoffs(results)):
+        yield StandaloneChart(tradeoff.title, tradeoff.summary, _with_title(tradeoff.title, tradeoff.spec))
 
 
-def _titled(title: str, spec: Spec) -> Any:
-    """In lines that are no wider than a chart."""
-    return _drawable({"title": {"text": wrap(title, _LINE), "anchor": "start"}, **spec})
+def _with_title(title: str, spec: Spec) -> Any:
+    """The specification with its title, wrapped to the width of a chart."""
+    return _drawable({"title": {"text": wrap(title, _TITLE_WIDTH), "anchor": "start"}, **spec})
 
 
 def _drawable(value: Any) -> Any:
-    """The same with names that a drawing can hold."""
+    """The specification with texts that a chart can hold."""
     if isinstance(value, str):
-        return plain(value)
+        return drawable_text(value)
     if isinstance(value, dict):
         return {name: _drawable(inner) for name, inner in value.items()}
     return [_drawable(inner) for inner in value] if isinstance(value, list | tuple) else value

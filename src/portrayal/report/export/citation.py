@@ -1,4 +1,4 @@
-"""How to cite: BibTeX entries for this program and for the papers of the metrics that were used."""
+"""BibTeX entries for this program and for the papers of the metrics in use."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from portrayal.report.export.slugs import slugs
 from portrayal.report.tables.latex import escape
 from portrayal.results import Results
 
-# As in CITATION.cff, which an installed package does not have; a test holds them equal.
+# As in CITATION.cff, which an installed package does not have. A test compares them.
 TITLE = "Portrayal: auditing how captioners and vision-language models portray people"
 AUTHORS = ("The Portrayal authors",)
 
 
-def tool(version: str = __version__) -> str:
-    """The entry for the program, in the version that made the numbers."""
-    authors = " and ".join(f"{{{_text(name)}}}" for name in AUTHORS)  # a name in braces is not taken apart
+def software_entry(version: str = __version__) -> str:
+    """The entry of the program in this version."""
+    authors = " and ".join(f"{{{_text(name)}}}" for name in AUTHORS)  # BibTeX does not split a name in braces
     fields = {"title": f"{{{_text(TITLE)}}}", "author": authors, "note": f"Version {_text(version)}"}
     return _entry("portrayal", fields)
 
 
-def papers(cards: Mapping[str, Any]) -> list[str]:
-    """An entry for each paper that cards name, once; the text of a card is kept as it is, as a note."""
+def paper_entries(cards: Mapping[str, Any]) -> list[str]:
+    """An entry for each paper in the cards, with the text of the card as a note."""
     metrics: dict[str, str] = {}
     for name, card in cards.items():
         paper = card.get("paper") if isinstance(card, Mapping) else None
@@ -37,20 +37,20 @@ def papers(cards: Mapping[str, Any]) -> list[str]:
 
 
 def bibtex(results: Results, metrics: Mapping[str, Any] | None = None) -> str:
-    """Entries for what stands behind these results, or behind some of their metrics: the program comes first."""
-    cards = cards_of(results)
+    """The entries of the program and of the papers of all metrics in the results, or of those given."""
+    cards = metric_cards(results)
     used = dict.fromkeys(m.metric for m in results.measurements) if metrics is None else metrics
     version = results.provenance.get("version")
-    first = tool(version) if isinstance(version, str) and version else tool()
-    return "\n".join([first, *papers({name: cards[name] for name in used if name in cards})])
+    first = software_entry(version) if isinstance(version, str) and version else software_entry()
+    return "\n".join([first, *paper_entries({name: cards[name] for name in used if name in cards})])
 
 
-def cards_of(results: Results) -> dict[str, Any]:
-    """The cards of metrics that results carry; those from elsewhere may have none."""
-    found = results.provenance.get("cards")
+def metric_cards(results: Results) -> dict[str, Any]:
+    """The metrics' cards in the results; foreign results may have none."""
+    cards = results.provenance.get("cards")
     return (
-        {name: card for name, card in found.items() if isinstance(card, Mapping)}
-        if isinstance(found, Mapping)
+        {name: card for name, card in cards.items() if isinstance(card, Mapping)}
+        if isinstance(cards, Mapping)
         else {}
     )
 

@@ -1,4 +1,4 @@
-"""What a report can be exported as, for papers and model cards."""
+"""The formats in which a report can be exported, for papers and model cards."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ EXPORTS: dict[str, Export] = {
 }
 
 
-def exports(names: Iterable[str]) -> list[str]:
-    """The names of exports, each once, `all` for all; an unknown one is an error."""
-    found: dict[str, None] = {}
+def resolve_exports(names: Iterable[str]) -> list[str]:
+    """The names of exports without repetition; `all` means all of them. An unknown name is an error."""
+    resolved: dict[str, None] = {}
     for name in names:
         if name not in (*EXPORTS, ALL):
             raise unknown_name("export", name, (*EXPORTS, ALL))
-        found |= dict.fromkeys(EXPORTS if name == ALL else (name,))
-    return list(found)
+        resolved |= dict.fromkeys(EXPORTS if name == ALL else (name,))
+    return list(resolved)
 
 
 def write_exports(results: Results, folder: Path, names: Iterable[str]) -> dict[str, list[Path]]:
-    """By name of export, the files that were written."""
-    return {name: EXPORTS[name](results, folder) for name in exports(names)}
+    """Write exports. Returns the paths by name of export."""
+    return {name: EXPORTS[name](results, folder) for name in resolve_exports(names)}

@@ -1,4 +1,7 @@
-"""YAML as it stands above a model card: mappings, lists and plain values, written so that no text is read as more."""
+"""The YAML front matter of model cards: mappings, lists and scalars. All texts are quoted.
+
+Written by hand, since PyYAML is no dependency of the core.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 _PLAIN_KEY = re.compile("[a-z][a-z_-]*")
-_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # that YAML takes for something else
+_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # which YAML does not read as text
 _INDENT = "  "
 
 
 def front_matter(values: Mapping[str, object], flat: Sequence[str] = ()) -> str:
-    """What stands under a name in `flat` is written in one line."""
+    """The front matter. Values of keys in `flat` are written on one line."""
     return "\n".join(["---", *_mapping(values, "", flat), "---"]) + "\n"
 
 
@@ -63,13 +66,13 @@ def _scalar(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        # Without a point, readers of YAML 1.1 take 1e-07 for text.
+        # YAML 1.1 reads 1e-07 without a point as text.
         return re.sub(r"^(-?\d+)e", r"\1.0e", repr(value))
     return quoted(str(value))
 
 
 def quoted(text: str) -> str:
-    """In double quotes, with everything escaped that is not simply printed.
+    """The text in double quotes with all unprintable characters escaped.
 
     >>> quoted('a "b"\\n')
     '"a \\\\"b\\\\"\\\\x0a"'

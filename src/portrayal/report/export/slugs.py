@@ -1,4 +1,4 @@
-"""Names of files and labels made of titles: safe on every system, unique, and the same in every run."""
+"""File names and labels from titles: safe on every system, unique, and reproducible."""
 
 from __future__ import annotations
 
@@ -8,42 +8,44 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-LONGEST = 80
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # Windows opens a device where a file has such a name
+MAX_LENGTH = 80
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # device names on Windows
 
 
 def slug(title: str) -> str:
-    """Small letters, digits and single hyphens.
+    """The title as lower-case letters, digits and single hyphens.
 
     >>> slug("error · Género: <all>")
     'error-genero-all'
     """
     ascii_only = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    made = re.sub("[^a-z0-9]+", "-", ascii_only)[:LONGEST].strip("-")
-    return made if made and not _DEVICES.fullmatch(made) else f"x-{made}".strip("-")
+    text = re.sub("[^a-z0-9]+", "-", ascii_only)[:MAX_LENGTH].strip("-")
+    return text if text and not _DEVICES.fullmatch(text) else f"x-{text}".strip("-")
 
 
 def slugs(titles: Sequence[str], identities: Sequence[str] | None = None) -> list[str]:
-    """One for each title. Where several look alike, a digest of what tells them apart follows.
+    """A slug for each title, with a digest of title and identity where slugs would be equal.
 
-    The digest depends on the title and the identity alone, not on the order.
+    The digest does not depend on the order.
 
     >>> slugs(["lic", "error"], ["split a", "split b"])
     ['lic', 'error']
     """
-    told = titles if identities is None else [f"{a}\n{b}" for a, b in zip(titles, identities, strict=True)]
-    plain = [slug(title) for title in titles]
-    counts = Counter(plain)
-    made: list[str] = []
-    taken = {name for name in plain if counts[name] == 1}
-    for name, identity in zip(plain, told, strict=True):
+    identity_texts = (
+        titles if identities is None else [f"{a}\n{b}" for a, b in zip(titles, identities, strict=True)]
+    )
+    plain_slugs = [slug(title) for title in titles]
+    counts = Counter(plain_slugs)
+    unique: list[str] = []
+    taken = {name for name in plain_slugs if counts[name] == 1}
+    for name, identity in zip(plain_slugs, identity_texts, strict=True):
         if counts[name] > 1:
             digest = hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-            base, number = f"{name[: LONGEST - 9].rstrip('-')}-{digest}", 1
+            base, number = f"{name[: MAX_LENGTH - 9].rstrip('-')}-{digest}", 1
             name = base
-            while name in taken:  # the very same title and identity
+            while name in taken:  # equal titles and identities
                 number += 1
                 name = f"{base}-{number}"
             taken.add(name)
-        made.append(name)
-    return made
+        unique.append(name)
+    return unique

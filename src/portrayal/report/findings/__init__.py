@@ -1,1 +1,1 @@
-"""Findings: the sentences an audit or a comparison may say, and the comparisons behind them."""
+"""The sentences that an audit or a comparison concludes, and the tests behind them."""

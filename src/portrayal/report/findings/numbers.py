@@ -1,148 +1,159 @@
-"""The numbers in a sentence: both sides of a comparison, their difference, its interval, and what stands beside it."""
+"""The numbers in a sentence: both sides of a comparison, the difference with its interval, and related numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from portrayal.report.findings.comparisons import ALPHA, Compared
-from portrayal.report.findings.wording import interval, level, own_interval, signed
+from portrayal.report.findings.comparisons import ALPHA, ComparedStatement
+from portrayal.report.findings.wording import format_ci, format_level, format_own_ci, format_signed
 from portrayal.report.tables.layout import is_too_few, settings_text
-from portrayal.report.tables.table import probability
+from portrayal.report.tables.table import format_p
 from portrayal.results import Measurement
 from portrayal.statements import GROUPS, IDEAL, ZERO
 
 
-def numbers(compared: Compared) -> str:
-    """The numbers of a sentence: both sides of the comparison, their difference, and its interval."""
-    row, versus, gap = compared.row, compared.versus, compared.gap
-    if versus is None:  # against the ideal
+def numbers_text(comparison: ComparedStatement) -> str:
+    """The numbers of a sentence: both sides of the comparison, and the difference with its interval."""
+    row, reference, difference = comparison.row, comparison.reference, comparison.difference
+    if reference is None:  # compared with the ideal
         zero = not row.ideal
-        text = signed(row, row.value or 0.0) if zero else level(row, row.value)
-        text += bracket(_interval_text(compared) if zero else own_interval(row)) or ", without an interval"
-        if row.ideal not in (None, 0.0, 1.0):  # a level of chance, which is another in every study
-            text += f", where chance gives {level(row, row.ideal)}"
-        for human in compared.human:
-            own = signed(human, human.value or 0.0) if zero else level(human, human.value)
-            text += f"; human captions {own}{_beyond_human(compared)}"
+        text = format_signed(row, row.value or 0.0) if zero else format_level(row, row.value)
+        text += (
+            in_brackets(_interval_text(comparison) if zero else format_own_ci(row)) or ", without an interval"
+        )
+        if row.ideal not in (None, 0.0, 1.0):  # the chance level, which depends on the study
+            text += f", where chance gives {format_level(row, row.ideal)}"
+        for human in comparison.human_rows:
+            human_value = (
+                format_signed(human, human.value or 0.0) if zero else format_level(human, human.value)
+            )
+            text += f"; human captions {human_value}{_human_text(comparison)}"
     else:
         names = (
-            (f" for {row.group}", f"{{}} for {versus.group}")
-            if compared.statement.against == GROUPS
+            (f" for {row.group}", f"{{}} for {reference.group}")
+            if comparison.statement.against == GROUPS
             else ("", "human captions {}")
         )
-        text = f"{level(row, row.value)}{names[0]}, {names[1].format(level(versus, versus.value))}"
-        if gap is not None:
+        text = f"{format_level(row, row.value)}{names[0]}, {names[1].format(format_level(reference, reference.value))}"
+        if difference is not None:
             of_all = (
-                f", holding for all {compared.pairs} pairs of groups at once" if compared.pairs > 1 else ""
+                f", holding for all {comparison.n_pairs} pairs of groups at once"
+                if comparison.n_pairs > 1
+                else ""
             )
-            text += f"; difference {signed(row, gap.value)} ({interval(row, gap)}{of_all})"
-        text += _left_out(compared.left_out)
-        if compared.human:
-            first, second = (level(m, m.value) for m in compared.human)
-            text += f"; human captions {first} and {second}{_beyond_human(compared)}"
-    if compared.human_left_out:
-        few = any(map(is_too_few, compared.human_left_out))
-        why = "too few to compare" if few else "undefined"
+            text += (
+                f"; difference {format_signed(row, difference.value)} ({format_ci(row, difference)}{of_all})"
+            )
+        text += _excluded_text(comparison.excluded_groups)
+        if comparison.human_rows:
+            first, second = (format_level(m, m.value) for m in comparison.human_rows)
+            text += f"; human captions {first} and {second}{_human_text(comparison)}"
+    if comparison.excluded_human_rows:
+        too_few = any(map(is_too_few, comparison.excluded_human_rows))
+        why = "too few to compare" if too_few else "undefined"
         text += f"; human captions {why}"
-    return text + _own_p(compared) + _beside(compared) + _other_settings(compared)
+    return text + _p_text(comparison) + _related_terms_text(comparison) + _other_settings_text(comparison)
 
 
-def _left_out(rows: Sequence[Measurement]) -> str:
-    """Groups that are not compared: one of them may be worse off than those that are."""
-    few = [str(m.group) for m in rows if is_too_few(m)]
-    open_ = [str(m.group) for m in rows if not is_too_few(m)]
-    text = f"; {_listed(few)} left out, with too few images" if few else ""
-    return text + (f"; {_listed(open_)} left out, without an interval" if open_ else "")
+def _excluded_text(rows: Sequence[Measurement]) -> str:
+    """The groups that are not compared, which may be worse off than the others."""
+    too_few = [str(m.group) for m in rows if is_too_few(m)]
+    no_interval = [str(m.group) for m in rows if not is_too_few(m)]
+    text = f"; {_joined(too_few)} left out, with too few images" if too_few else ""
+    return text + (f"; {_joined(no_interval)} left out, without an interval" if no_interval else "")
 
 
-def _own_p(compared: Compared) -> str:
-    """The p of a test that the interval does not show: permutations may say what resamples do not."""
-    gap, p = compared.gap, compared.p_itself
-    hidden = gap is not None and (gap.low > 0 or gap.high < 0) and p is not None and p >= ALPHA
-    return f"; p {probability(p)}" if hidden else ""
+def _p_text(comparison: ComparedStatement) -> str:
+    """p if it contradicts the interval: permutations may not be significant where the bootstrap is."""
+    difference, p = comparison.difference, comparison.p_difference
+    not_shown_by_ci = (
+        difference is not None
+        and (difference.low > 0 or difference.high < 0)
+        and p is not None
+        and p >= ALPHA
+    )
+    return f"; p {format_p(p)}" if not_shown_by_ci else ""
 
 
-def _beyond_human(compared: Compared) -> str:
-    """How far it is from human captions, where one of both is clear: the difference itself, or that it is not theirs.
-
-    Where the two are as clear as they can be, the number would say nothing more.
-    """
-    gap, beyond = compared.gap, compared.beyond_human
-    if gap is None or beyond is None:
+def _human_text(comparison: ComparedStatement) -> str:
+    """The difference to human captions, if only one of it and the difference itself is clearly significant."""
+    difference, to_human = comparison.difference, comparison.difference_to_human
+    if difference is None or to_human is None:
         return ""
-    if gap.low > 0 or gap.high < 0:
-        informative = beyond.p() >= ALPHA / 100
+    if difference.low > 0 or difference.high < 0:
+        informative = to_human.p() >= ALPHA / 100
     else:
-        informative = beyond.p() < ALPHA
+        informative = to_human.p() < ALPHA
     if not informative:
         return ""
-    return f", {signed(compared.row, beyond.value)} beyond them ({interval(compared.row, beyond)})"
+    return f", {format_signed(comparison.row, to_human.value)} beyond them ({format_ci(comparison.row, to_human)})"
 
 
-def _interval_text(compared: Compared) -> str:
-    return "" if compared.gap is None else interval(compared.row, compared.gap)
+def _interval_text(comparison: ComparedStatement) -> str:
+    return "" if comparison.difference is None else format_ci(comparison.row, comparison.difference)
 
 
-def bracket(text: str) -> str:
+def in_brackets(text: str) -> str:
     return f" ({text})" if text else ""
 
 
-def _beside(compared: Compared) -> str:
-    """How the other terms of the same question stand to the first: which agree, and which are the other way."""
-    gap = compared.gap
-    lead = 0 if gap is None else 1 if gap.low > 0 else -1 if gap.high < 0 else 0
-    agree, parts, unsure = [], [], []
-    for m in compared.beside:
-        side = _side_of(m)
-        if side is None or m.value is None:
+def _related_terms_text(comparison: ComparedStatement) -> str:
+    """The related terms: those that agree, those in the other direction, and those that are not significant."""
+    difference = comparison.difference
+    sign = 0 if difference is None else 1 if difference.low > 0 else -1 if difference.high < 0 else 0
+    agreeing, parts, not_significant = [], [], []
+    for m in comparison.related:
+        term_sign = _sign(m)
+        if term_sign is None or m.value is None:
             continue
-        if side == 0:
-            unsure.append(m.term)
-        elif side == lead:
-            agree.append(m.term)
+        if term_sign == 0:
+            not_significant.append(m.term)
+        elif term_sign == sign:
+            agreeing.append(m.term)
         else:
-            what = f" ({compared.meanings[m.term]})" if m.term in compared.meanings else ""
-            way = " is the other way," if lead else ""
-            parts.append(f"{m.term}{what}{way} {signed(m, m.value)} ({own_points(m)})")
-    if agree:
-        parts.insert(0, f"{_listed(agree)} {'agrees' if len(agree) == 1 else 'agree'}")
-    if unsure:
-        parts.append(f"{_listed(unsure)} not significant")
+            what = f" ({comparison.meanings[m.term]})" if m.term in comparison.meanings else ""
+            way = " is the other way," if sign else ""
+            parts.append(f"{m.term}{what}{way} {format_signed(m, m.value)} ({format_points_ci(m)})")
+    if agreeing:
+        parts.insert(0, f"{_joined(agreeing)} {'agrees' if len(agreeing) == 1 else 'agree'}")
+    if not_significant:
+        parts.append(f"{_joined(not_significant)} not significant")
     return f"; {'; '.join(parts)}" if parts else ""
 
 
-def own_points(m: Measurement) -> str:
-    """The confidence interval of a number that is itself a difference."""
+def format_points_ci(m: Measurement) -> str:
+    """The confidence interval of a number that is a difference."""
     low, high = (
-        signed(m, bound).removeprefix("+").removesuffix(" points") for bound in (m.low or 0.0, m.high or 0.0)
+        format_signed(m, bound).removeprefix("+").removesuffix(" points")
+        for bound in (m.low or 0.0, m.high or 0.0)
     )
     return f"95 % CI [{low}, {high}]"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _other_settings(compared: Compared) -> str:
-    """The same number under other settings, where they put it on another side of the ideal."""
-    if compared.statement.against not in (IDEAL, ZERO):
+def _other_settings_text(comparison: ComparedStatement) -> str:
+    """The same number under other settings, if these put it on another side of the ideal."""
+    if comparison.statement.against not in (IDEAL, ZERO):
         return ""
-    row, own = compared.row, _side_of(compared.row)
+    row, own_sign = comparison.row, _sign(comparison.row)
     parts = []
-    for m in compared.others:
-        side = _side_of(m)
-        if m.value is None or side is None or side == own:
+    for m in comparison.other_rows:
+        sign = _sign(m)
+        if m.value is None or sign is None or sign == own_sign:
             continue
         differing = {name: value for name, value in m.settings.items() if row.settings.get(name) != value}
         shown = {name: value for name, value in differing.items() if isinstance(value, str | int | float)}
         parts.append(
-            f"{signed(m, m.value)} ({own_points(m)}) with {settings_text(shown) or 'other settings'}"
+            f"{format_signed(m, m.value)} ({format_points_ci(m)}) with {settings_text(shown) or 'other settings'}"
         )
-    return f"; {_listed(parts)}" if parts else ""
+    return f"; {_joined(parts)}" if parts else ""
 
 
-def _side_of(m: Measurement) -> int | None:
-    """1 where the interval lies above the ideal, -1 below, 0 across; None where nothing can be said."""
+def _sign(m: Measurement) -> int | None:
+    """1 if the interval is above the ideal, -1 if below, 0 if it contains it; None if there is no usable interval."""
     if m.value is None or m.low is None or m.high is None or is_too_few(m):
         return None
     ideal = m.ideal or 0.0

@@ -1,4 +1,4 @@
-"""The questions that an audit answers, and which metrics answer them: the order of the page."""
+"""The questions that an audit answers and their metrics, in the order of the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Question:
     name: str
     heading: str
-    asks: str
+    description: str
     metrics: tuple[str, ...]
 
 
@@ -19,8 +19,9 @@ QUESTIONS = (
     Question("leaks", "What do captions give away?",
              "Whether a classifier can predict the group of the person shown from a caption.", ("lic",)),
     Question("amplifies", "What is amplified?",
-             "Whether captions tie groups to objects more strongly than the images do.", ("amplification", "leakage")),
-    Question("ties", "Which words and things go with whom?",
+             "Whether captions associate groups with objects more strongly than the images do.",
+             ("amplification", "leakage")),
+    Question("associations", "Which words and things go with which group?",
              "Which words, objects and places in a list go with one group more than with others.",
              ("cooccurrence", "word-odds", "object-distance", "gender-score", "gender-estimation", "cloze",
               "retrieval-skew")),
@@ -29,10 +30,10 @@ QUESTIONS = (
     Question("harms", "Which words harm?",
              "Which captions deny, reify, erase, stereotype or demean people.", ("harms",)),
     Question("quality", "How good are captions, and for whom?",
-             "How like people's captions they are, what is made up, and whether that is so for every group.",
+             "How similar they are to human captions, what is made up, and whether that is so for every group.",
              ("quality", "retrieval-recall")),
-    Question("remedies", "Does a remedy work?",
-             "How much of a bias a remedy takes away, and what it costs.", ("mitigation", "remedy")),
+    Question("mitigation", "Does a mitigation work?",
+             "How much of a bias a mitigation removes, and what it costs.", ("mitigation", "remedy")),
 )  # fmt: skip
 OTHER = Question("other", "Further numbers", "What else was measured.", ())
 _OF = {metric: question for question in QUESTIONS for metric in question.metrics}

@@ -1,9 +1,9 @@
-"""Evidence page by page, read from its file as it is asked for.
+"""Pages of evidence, read from its file on request.
 
-What is kept in memory: for every measurement the first and last place of its rows and how many there are, and
-the order of rows of the last searches and sorts (4 bytes a row, at most MOST_KEPT rows in all, or one order if that
-alone is longer). The longest measurements are sorted at the start, in the background. The rest stays in the file: a
-page is read by its place, a search or a sort reads one column of the rows of its measurement and gives it back.
+Kept in memory: for every measurement the first and last index of its rows and their number, and the row orders of the
+latest searches and sorts (4 bytes per row, at most MAX_CACHED_ROWS rows in total, or a single longer order). The
+largest measurements are sorted at the start, in the background. Everything else stays in the file: a page is read by
+row index, and a search or sort reads one column of its measurement's rows and frees it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from portrayal.errors import InputError, PortrayalError, Problem, shown
 from portrayal.results import EVIDENCE_FILE, ResultsFile
 
 SORTS = {"": None, "image": "image_id", "caption": "caption"}
-MOST_KEPT = 8_000_000  # rows of which the order is kept: 32 MB
-LARGE = 100_000  # rows; of more than these the first pages are found without sorting all
+MAX_CACHED_ROWS = 8_000_000  # 32 MB
+LARGE = 100_000  # rows; of a larger measurement, the first pages are found without a full sort
 _ROW = "row"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which rows, and in which order; within equal ones, as they stand in the file."""
+class EvidenceQuery:
+    """Which rows, and in which order. Ties keep the order of the file."""
 
     id: str
     search: str = ""
@@ -37,40 +37,40 @@ class Wanted:
 
 @dataclass(frozen=True)
 class EvidencePage:
-    total: int  # rows that are wanted, on all pages
+    total: int  # matching rows on all pages
     rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class _Span:
+class _RowSpan:
     first: int
     last: int
     count: int
 
     @property
-    def unbroken(self) -> bool:
+    def contiguous(self) -> bool:
         return self.last - self.first + 1 == self.count
 
 
-class Evidence:
+class EvidenceStore:
     """The evidence of one results file."""
 
     def __init__(self, results: ResultsFile) -> None:
-        self._path = results.beside.get("evidence", results.path.parent / EVIDENCE_FILE)
+        self._path = results.files.get("evidence", results.path.parent / EVIDENCE_FILE)
         self._scan = results.scan("evidence")
         self._spans = self._find_spans()
-        self._kept: OrderedDict[Wanted, pl.Series] = OrderedDict()
+        self._cache: OrderedDict[EvidenceQuery, pl.Series] = OrderedDict()
         self._systems: dict[str, list[str]] = {}
         self._lock = threading.Lock()
-        self.ahead = threading.Thread(target=self._order_ahead, daemon=True)
-        self.ahead.start()
+        self.presort_thread = threading.Thread(target=self._presort, daemon=True)
+        self.presort_thread.start()
 
     def count(self, identifier: str) -> int:
         span = self._spans.get(identifier)
         return 0 if span is None else span.count
 
     def systems(self, identifier: str) -> list[str]:
-        """Whose captions stand behind a number."""
+        """The systems with captions behind a number."""
         if identifier not in self._systems:
             if identifier not in self._spans:
                 return []
@@ -78,39 +78,45 @@ class Evidence:
             self._systems[identifier] = sorted(found.get_column("system").drop_nulls())
         return self._systems[identifier]
 
-    def page(self, wanted: Wanted, number: int, size: int) -> EvidencePage:
-        """Rows of a page; the first page is 1, and behind the last one there are none."""
-        span = self._spans.get(wanted.id)
+    def page(self, query: EvidenceQuery, number: int, size: int) -> EvidencePage:
+        """The rows of a page, counted from 1; none after the last page."""
+        span = self._spans.get(query.id)
         start = (number - 1) * size
         if span is None:
             return EvidencePage(0, [])
-        if not (wanted.search or wanted.system is not None or wanted.sort) and span.unbroken:
+        if not (query.search or query.system is not None or query.sort) and span.contiguous:
             length = max(0, min(size, span.count - start))
-            found = self._collect(self._scan.slice(span.first + start, length)) if length else None
-            return EvidencePage(span.count, [] if found is None else found.to_dicts())
-        if _is_plain_sort(wanted) and span.count > LARGE and start + size <= LARGE and not self._has(wanted):
-            places = self._ordered(wanted, most=start + size)
-            return EvidencePage(span.count, self._read(places[start:].to_list()))
-        order = self._order(wanted)
-        return EvidencePage(order.len(), self._read(order.slice(start, size).to_list()))
+            rows = self._collect(self._scan.slice(span.first + start, length)) if length else None
+            return EvidencePage(span.count, [] if rows is None else rows.to_dicts())
+        if (
+            _is_plain_sort(query)
+            and span.count > LARGE
+            and start + size <= LARGE
+            and not self._is_cached(query)
+        ):
+            positions = self._sort_rows(query, limit=start + size)
+            return EvidencePage(span.count, self._read_rows(positions[start:].to_list()))
+        order = self._cached_order(query)
+        return EvidencePage(order.len(), self._read_rows(order.slice(start, size).to_list()))
 
-    def _order_ahead(self) -> None:
-        """Sorting a million rows takes longer than a reader should wait: the longest are sorted before they are asked
-        for, as far as orders are kept.
+    def _presort(self) -> None:
+        """Sort the largest measurements in advance, as far as the cache holds them.
+
+        Sorting a million rows takes longer than a reader should wait.
         """
-        room = MOST_KEPT
-        sorts = [name for name, column in SORTS.items() if column is not None]
+        room = MAX_CACHED_ROWS
+        sort_keys = [name for name, column in SORTS.items() if column is not None]
         for identifier, span in sorted(self._spans.items(), key=lambda item: -item[1].count):
-            room -= span.count * len(sorts)
+            room -= span.count * len(sort_keys)
             if span.count <= LARGE or room < 0:
                 return
-            for sort in sorts:
+            for sort in sort_keys:
                 try:
-                    self._order(Wanted(identifier, sort=sort))
-                except PortrayalError:  # said to whoever asks for it
+                    self._cached_order(EvidenceQuery(identifier, sort=sort))
+                except PortrayalError:  # the request that needs it reports the error
                     return
 
-    def _find_spans(self) -> dict[str, _Span]:
+    def _find_spans(self) -> dict[str, _RowSpan]:
         row = pl.col(_ROW)
         spans = (
             self._scan.select("id")
@@ -119,76 +125,80 @@ class Evidence:
             .group_by("id")
             .agg(row.min().alias("first"), row.max().alias("last"), pl.len().alias("count"))
         )
-        found = self._collect(spans, in_pieces=True)
-        return {identifier: _Span(*numbers) for identifier, *numbers in found.iter_rows()}
+        frame = self._collect(spans, streaming=True)
+        return {identifier: _RowSpan(*numbers) for identifier, *numbers in frame.iter_rows()}
 
     def _rows_of(self, identifier: str, *columns: str) -> pl.LazyFrame:
-        """The rows of a measurement with their places in the file. Mostly they stand together there; those that do
-        not are taken out first, so that a search is not made in everybody's.
+        """The rows of a measurement with their indices in the file.
+
+        They are usually contiguous; otherwise they are collected first, so that a search does not read other rows.
         """
         span = self._spans[identifier]
         rows = self._scan.slice(span.first, span.last - span.first + 1).with_row_index(
             _ROW, offset=span.first
         )
-        if span.unbroken:
+        if span.contiguous:
             return rows.select(_ROW, *columns)
         return self._collect(rows.filter(pl.col("id") == identifier).select(_ROW, *columns)).lazy()
 
-    def _has(self, wanted: Wanted) -> bool:
+    def _is_cached(self, query: EvidenceQuery) -> bool:
         with self._lock:
-            return wanted in self._kept
+            return query in self._cache
 
-    def _order(self, wanted: Wanted) -> pl.Series:
-        """The places of the wanted rows, from memory if they were asked for lately."""
+    def _cached_order(self, query: EvidenceQuery) -> pl.Series:
+        """The indices of the matching rows in their order, from the cache if they are there."""
         with self._lock:
-            if wanted in self._kept:
-                self._kept.move_to_end(wanted)
-                return self._kept[wanted]
-        order = self._ordered(wanted).rechunk()
+            if query in self._cache:
+                self._cache.move_to_end(query)
+                return self._cache[query]
+        order = self._sort_rows(query).rechunk()
         with self._lock:
-            self._kept[wanted] = order
-            while len(self._kept) > 1 and sum(kept.len() for kept in self._kept.values()) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._cache[query] = order
+            while (
+                len(self._cache) > 1
+                and sum(cached.len() for cached in self._cache.values()) > MAX_CACHED_ROWS
+            ):
+                self._cache.popitem(last=False)
         return order
 
-    def _ordered(self, wanted: Wanted, most: int | None = None) -> pl.Series:
-        column = SORTS[wanted.sort]
+    def _sort_rows(self, query: EvidenceQuery, limit: int | None = None) -> pl.Series:
+        column = SORTS[query.sort]
         used = {
-            "system": wanted.system is not None,
-            "caption": bool(wanted.search) or column == "caption",
+            "system": query.system is not None,
+            "caption": bool(query.search) or column == "caption",
             "image_id": column == "image_id",
         }
-        rows = self._rows_of(wanted.id, *(name for name, yes in used.items() if yes))
-        if wanted.system is not None:
-            rows = rows.filter(pl.col("system") == wanted.system)
-        if wanted.search:
-            pattern = "(?i)" + pl.escape_regex(wanted.search)
+        rows = self._rows_of(query.id, *(name for name, yes in used.items() if yes))
+        if query.system is not None:
+            rows = rows.filter(pl.col("system") == query.system)
+        if query.search:
+            pattern = "(?i)" + pl.escape_regex(query.search)
             rows = rows.filter(pl.col("caption").str.contains(pattern))
         if column is not None:
             rows = rows.select(_ROW, column).sort(column, _ROW)
-        if most is not None:
-            rows = rows.head(most)
-        return self._collect(rows.select(_ROW), in_pieces=column is not None).get_column(_ROW)
+        if limit is not None:
+            rows = rows.head(limit)
+        return self._collect(rows.select(_ROW), streaming=column is not None).get_column(_ROW)
 
-    def _read(self, places: Sequence[int]) -> list[dict[str, Any]]:
-        """The rows at these places, in this order."""
-        if not places:
+    def _read_rows(self, positions: Sequence[int]) -> list[dict[str, Any]]:
+        """The rows at these indices, in this order."""
+        if not positions:
             return []
-        first, last = min(places), max(places)
+        first, last = min(positions), max(positions)
         rows = self._scan.slice(first, last - first + 1).with_row_index(_ROW, offset=first)
-        found = self._collect(rows.filter(pl.col(_ROW).is_in(places)))
-        by_place = {row.pop(_ROW): row for row in found.to_dicts()}
-        return [by_place[place] for place in places]
+        frame = self._collect(rows.filter(pl.col(_ROW).is_in(positions)))
+        by_position = {row.pop(_ROW): row for row in frame.to_dicts()}
+        return [by_position[position] for position in positions]
 
-    def _collect(self, rows: pl.LazyFrame, in_pieces: bool = False) -> pl.DataFrame:
-        """In pieces it takes less memory; that suits whole columns and sorting. Reading some rows is faster at once."""
+    def _collect(self, rows: pl.LazyFrame, streaming: bool = False) -> pl.DataFrame:
+        """Streaming needs less memory for whole columns and sorts; collecting a few rows at once is faster."""
         try:
-            return rows.collect(engine="streaming" if in_pieces else "in-memory")
+            return rows.collect(engine="streaming" if streaming else "in-memory")
         except FileNotFoundError:
-            raise PortrayalError(f"{self._path.name} is gone; start the command again.") from None
+            raise PortrayalError(f"{self._path.name} is gone; restart the command.") from None
         except (pl.exceptions.PolarsError, OSError) as error:
             raise InputError([Problem(str(self._path), "a Parquet file", shown(str(error)))]) from None
 
 
-def _is_plain_sort(wanted: Wanted) -> bool:
-    return bool(wanted.sort) and not wanted.search and wanted.system is None
+def _is_plain_sort(query: EvidenceQuery) -> bool:
+    return bool(query.sort) and not query.search and query.system is None

@@ -1,4 +1,4 @@
-"""All measurements as a list that can be searched, filtered and sorted."""
+"""An index of all measurements for search, filters and sorting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from portrayal.report.tables.layout import facts, is_too_few, number, settings_text
+from portrayal.report.tables.layout import format_number, is_too_few, settings_text, statistics_text
 from portrayal.results import Measurement
 
 FILTERS = ("metric", "attribute", "system", "group", "term")
@@ -17,15 +17,15 @@ SORTS = ("", *NAMED_SORTS, *NUMBER_SORTS)
 
 
 @dataclass(frozen=True)
-class Found:
-    """The measurements that were asked for, and what each filter could be set to, with how many would be left."""
+class Matches:
+    """The matching measurements, and the choices of each filter with the number of measurements that each leaves."""
 
     measurements: list[Measurement]
     choices: dict[str, list[tuple[str | None, int]]]
 
 
-class Listing:
-    """The measurements of one results file; `count` says how many rows of evidence one has."""
+class MeasurementIndex:
+    """The measurements of one results file; `count` returns the number of evidence rows of an id."""
 
     def __init__(self, measurements: Sequence[Measurement], count: Callable[[str], int]) -> None:
         self._measurements = list(measurements)
@@ -48,44 +48,48 @@ class Listing:
         search: str = "",
         sort: str = "",
         descending: bool = False,
-    ) -> Found:
-        """Those that have every word of `search` and every filter's value. A filter of None asks for rows about
-        no particular one, such as all people.
+    ) -> Matches:
+        """The measurements that hold every word of `search` and every filter's value.
+
+        A filter of None matches rows without a value, such as a group of None: all people.
         """
         words = search.casefold().split()
-        kept: list[Measurement] = []
+        matching: list[Measurement] = []
         counts: dict[str, dict[str | None, int]] = {name: {} for name in FILTERS}
         for m in self._measurements:
             if words and not all(word in self._text[m.id] for word in words):
                 continue
-            wrong = [name for name, value in filters.items() if getattr(m, name) != value]
-            if not wrong:
-                kept.append(m)
-            # A filter's choices are those that its own setting does not hide.
-            for name in FILTERS if not wrong else wrong if len(wrong) == 1 else ():
+            failed = [name for name, value in filters.items() if getattr(m, name) != value]
+            if not failed:
+                matching.append(m)
+            # A filter's choices ignore its own value.
+            for name in FILTERS if not failed else failed if len(failed) == 1 else ():
                 value = getattr(m, name)
                 counts[name][value] = counts[name].get(value, 0) + 1
-        choices = {name: sorted(of.items(), key=lambda one: one[0] or "") for name, of in counts.items()}
-        return Found(self._sorted(kept, sort, descending), choices)
+        choices = {
+            name: sorted(counts_of.items(), key=lambda choice: choice[0] or "")
+            for name, counts_of in counts.items()
+        }
+        return Matches(self._sorted(matching, sort, descending), choices)
 
-    def told(self, m: Measurement) -> dict[str, Any]:
-        """A measurement with what a reader wants written out."""
+    def as_row(self, m: Measurement) -> dict[str, Any]:
+        """A measurement as a JSON row, with formatted texts."""
         return m.as_dict() | {
-            "shown": number(m.value, m.unit) + ("†" if is_too_few(m) else ""),
+            "shown": format_number(m.value, m.unit) + ("†" if is_too_few(m) else ""),
             "interval": ""
             if m.low is None or m.high is None
-            else f"{number(m.low, m.unit)} to {number(m.high, m.unit)}",
-            "facts": facts(m),
+            else f"95 % CI [{format_number(m.low, m.unit)}, {format_number(m.high, m.unit)}]",
+            "facts": statistics_text(m),
             "settings": settings_text(dict(m.settings)),
             "evidence": self._count(m.id),
         }
 
-    def _sorted(self, found: list[Measurement], sort: str, descending: bool) -> list[Measurement]:
-        """Those without a value come last whichever way the others go."""
+    def _sorted(self, measurements: list[Measurement], sort: str, descending: bool) -> list[Measurement]:
+        """Sorted measurements. Those without a value come last in both directions."""
         if not sort:
-            return found[::-1] if descending else found
-        of: Callable[[Measurement], Any] = (
+            return measurements[::-1] if descending else measurements
+        key: Callable[[Measurement], Any] = (
             (lambda m: self._count(m.id)) if sort == "evidence" else lambda m: getattr(m, sort)
         )
-        known = [m for m in found if of(m) is not None]
-        return [*sorted(known, key=of, reverse=descending), *(m for m in found if of(m) is None)]
+        defined = [m for m in measurements if key(m) is not None]
+        return [*sorted(defined, key=key, reverse=descending), *(m for m in measurements if key(m) is None)]

@@ -1,4 +1,4 @@
-"""The page of a comparison: what changed from one audit to another, in sentences, charts and tables."""
+"""The page of a comparison of two audits: the changes in sentences, charts and tables."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import jinja2
 from markupsafe import Markup
 
 from portrayal.files import write_text
-from portrayal.report.charts.counterbias_specs import scale
-from portrayal.report.charts.forest import Line, ends, forest, room_for
+from portrayal.report.charts.forest import ForestRow, axis_limits, forest_plot, label_width
 from portrayal.report.charts.interactive import Plots
 from portrayal.report.charts.panel import Panel
+from portrayal.report.charts.vega import color_scale
 from portrayal.report.findings.changes import (
-    cautions,
-    counts,
-    difference,
-    labels,
-    moved,
-    notes,
-    sentences,
+    caution_notes,
+    change_sentences,
+    changed_rows,
+    count_changes,
+    format_difference,
+    reason_notes,
+    row_labels,
     verdict,
 )
 from portrayal.report.findings.questions import OTHER, QUESTIONS, Question, question_of
-from portrayal.report.page.embedded import hash_of, packed, template_text
+from portrayal.report.page.embedded import csp_hash, pack_json, read_template
 from portrayal.report.page.page import PAGE_FILE
-from portrayal.report.tables.layout import DETECTABLE, is_too_few, number
-from portrayal.report.tables.table import probability
+from portrayal.report.tables.layout import MDE_FACTOR, format_number, is_too_few
+from portrayal.report.tables.table import format_p
 from portrayal.results import Measurement, Results
 
-_WIDTH = 310  # pixels of a chart, where a page does not say how wide it is
+_WIDTH = 310  # pixels of a chart, if the page does not set the width
 
-__all__ = ["moved", "render", "sentences", "write_comparison"]
+__all__ = ["change_sentences", "changed_rows", "render", "write_comparison"]
 
 
 @dataclass(frozen=True)
-class Part:
-    """The rows of one metric and attribute."""
+class ComparedMetric:
+    """The differences of one metric and attribute."""
 
     metric: str
     attribute: str | None
@@ -49,65 +49,70 @@ class Part:
 
     @cached_property
     def panels(self) -> list[Panel]:
-        """One for each unit that headlines have: how far each number moved, with its interval and a line at 0."""
-        whole = [m for m in self.rows if m.group is None and m.value is not None and m.low is not None]
-        units = {unit: [m for m in whole if m.unit == unit] for unit in dict.fromkeys(m.unit for m in whole)}
-        return [_panel(some, str(unit or "")) for unit, some in units.items() if len(some) > 1]
+        """A forest plot of the overall differences for each unit."""
+        overall = [m for m in self.rows if m.group is None and m.value is not None and m.low is not None]
+        units = {
+            unit: [m for m in overall if m.unit == unit] for unit in dict.fromkeys(m.unit for m in overall)
+        }
+        return [_panel(unit_rows, str(unit or "")) for unit, unit_rows in units.items() if len(unit_rows) > 1]
 
 
 def write_comparison(differences: Results, folder: Path) -> Path:
+    """Write the page as index.html into a folder. Returns its path."""
     path = folder / PAGE_FILE
     write_text(path, render(differences))
     return path
 
 
 def render(differences: Results) -> str:
-    """Names are strangers' text: they enter through autoescaping, and as data of charts."""
+    """The HTML of the page. Names are untrusted: they enter through autoescaping and as data of charts."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["number"] = number
-    environment.filters["probability"] = probability
+    environment.filters["number"] = format_number
+    environment.filters["format_p"] = format_p
     environment.tests["too_few"] = is_too_few
-    style = template_text("page.css")
-    names = differences.provenance.get("compared")
-    first, second = names if isinstance(names, list | tuple) and len(names) == 2 else ("first", "second")
+    style = read_template("page.css")
+    compared = differences.provenance.get("compared")
+    first, second = (
+        compared if isinstance(compared, list | tuple) and len(compared) == 2 else ("first", "second")
+    )
     first, second = (str(name).rstrip("/").rpartition("/")[2] for name in (first, second))
     questions = _by_question(differences)
-    plots = Plots([panel for _, parts in questions for part in parts for panel in part.panels])
-    return environment.from_string(template_text("comparison.html")).render(
+    plots = Plots([panel for _, metrics in questions for metric in metrics for panel in metric.panels])
+    return environment.from_string(read_template("comparison.html")).render(
         first=first,
         second=second,
         origin=differences.provenance,
-        sentences=sentences(differences),
-        counts=counts(differences),
+        sentences=change_sentences(differences),
+        counts=count_changes(differences),
         verdict=verdict,
-        names=labels(differences.measurements),
-        cautions=cautions,
-        notes=notes,
+        names=row_labels(differences.measurements),
+        cautions=caution_notes,
+        notes=reason_notes,
         questions=questions,
         plots=plots,
-        detectable=lambda m: number(DETECTABLE * m.se_data if m.se_data else None, m.unit),
-        measurements=packed(differences.as_dict()),
+        mde=lambda m: format_number(MDE_FACTOR * m.se_data if m.se_data else None, m.unit),
+        measurements=pack_json(differences.as_dict()),
         style=Markup(style),
-        style_hash=hash_of(style),
+        style_hash=csp_hash(style),
     )
 
 
-def _by_question(differences: Results) -> list[tuple[Question, list[Part]]]:
+def _by_question(differences: Results) -> list[tuple[Question, list[ComparedMetric]]]:
     cards = differences.provenance.get("cards")
-    known: dict[str, Any] = cards if isinstance(cards, dict) else {}
-    parts: dict[tuple[str, str | None], list[Measurement]] = {}
+    card_by_metric: dict[str, Any] = cards if isinstance(cards, dict) else {}
+    rows_by_metric: dict[tuple[str, str | None], list[Measurement]] = {}
     for m in differences.measurements:
-        parts.setdefault((m.metric, m.attribute), []).append(m)
-    made = [
-        Part(metric, attribute, _title(known.get(metric), metric), tuple(rows))
-        for (metric, attribute), rows in parts.items()
+        rows_by_metric.setdefault((m.metric, m.attribute), []).append(m)
+    sections = [
+        ComparedMetric(metric, attribute, _title(card_by_metric.get(metric), metric), tuple(rows))
+        for (metric, attribute), rows in rows_by_metric.items()
     ]
     return [
-        (question, some)
+        (question, own)
         for question in (*QUESTIONS, OTHER)
-        if (some := [part for part in made if question_of(part.metric) == question])
+        if (own := [part for part in sections if question_of(part.metric) == question])
     ]
 
 
@@ -116,11 +121,11 @@ def _title(card: Any, metric: str) -> str:
 
 
 def _panel(rows: Sequence[Measurement], unit: str) -> Panel:
-    """A point and its interval for each headline, and a line where nothing changed."""
-    everybody = list(dict.fromkeys(m.system or "" for m in rows))
-    names = labels(rows)
-    lines = [
-        Line(
+    """A forest plot with a line at 0, where nothing changed."""
+    systems = list(dict.fromkeys(m.system or "" for m in rows))
+    names = row_labels(rows)
+    forest_rows = [
+        ForestRow(
             names[m.id],
             m.value or 0.0,
             m.low,
@@ -128,20 +133,22 @@ def _panel(rows: Sequence[Measurement], unit: str) -> Panel:
             0.0,
             m.system or "",
             is_too_few(m),
-            _tip(m, names[m.id]),
+            _tooltip(m, names[m.id]),
             m.system,
         )
-        for name in everybody
+        for name in systems
         for m in rows
         if (m.system or "") == name
     ]
-    about = "; ".join(f"{m.system} {names[m.id]} {difference(m)}" for m in rows)
+    summary = "; ".join(f"{m.system} {names[m.id]} {format_difference(m)}" for m in rows)
     title = [f"second less first, {unit}"]
-    spec = forest(lines, title, ends(lines), scale(everybody), room_for(lines), _WIDTH)
-    return Panel(unit, about, spec, "The table of this section holds the same numbers.")
+    spec = forest_plot(
+        forest_rows, title, axis_limits(forest_rows), color_scale(systems), label_width(forest_rows), _WIDTH
+    )
+    return Panel(unit, summary, spec, "The table of this section holds the same numbers.")
 
 
-def _tip(m: Measurement, name: str) -> dict[str, str]:
-    """What a point says when it is pointed at."""
-    moved_from = {name: number(m.settings.get(name), m.unit) for name in ("first", "second")}
-    return {"system": m.system or "", "term": name, **moved_from, "difference": difference(m)}
+def _tooltip(m: Measurement, name: str) -> dict[str, str]:
+    """The names and texts of a point's tooltip."""
+    values = {name: format_number(m.settings.get(name), m.unit) for name in ("first", "second")}
+    return {"system": m.system or "", "term": name, **values, "difference": format_difference(m)}

@@ -1,4 +1,4 @@
-"""What a page carries inside itself: data, styles and scripts, so that it needs nothing from elsewhere."""
+"""Data, styles and scripts embedded in a page, so that it loads nothing."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from markupsafe import Markup
 
 
 def json_for_html(value: Any) -> Markup:
-    """JSON that can stand inside a script element: nothing in it can end the element or open another."""
+    """JSON for a script element: nothing in it can end the element or open another."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     for mark in ("<", ">", "&", "\u2028", "\u2029"):
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return Markup(text)
 
 
-def compressed(text: str) -> str:
-    """In letters that need no escaping."""
+def compress(text: str) -> str:
+    """The text as base64 of gzip."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def packed(value: Any) -> str:
-    """JSON, compressed, in letters that need no escaping: a tenth of its size, and nothing of anybody's in the open."""
-    return compressed(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+def pack_json(value: Any) -> str:
+    """JSON as base64 of gzip: a tenth of its size, and without characters to escape."""
+    return compress(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
-def unpacked(text: str) -> Any:
-    """
-    >>> unpacked(packed({"caption": "<b>"}))
+def unpack_json(text: str) -> Any:
+    """The inverse of `pack_json`.
+
+    >>> unpack_json(pack_json({"caption": "<b>"}))
     {'caption': '<b>'}
     """
     return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
-def template_text(name: str) -> str:
+def read_template(name: str) -> str:
     return (resources.files("portrayal.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def hash_of(text: str) -> str:
-    """The content security policy lets this one script and this one style run, and nothing else."""
+def csp_hash(text: str) -> str:
+    """The hash by which a content security policy allows one script or style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

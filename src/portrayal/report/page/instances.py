@@ -1,4 +1,4 @@
-"""One person changed at a time: the picture, the picture a model takes for somebody else, and what it then says."""
+"""Counterfactual examples: an image, the image with the person changed, and a model's probabilities for both."""
 
 from __future__ import annotations
 
@@ -11,138 +11,141 @@ from typing import Any
 import polars as pl
 
 from portrayal.documents import json_object
-from portrayal.report.charts.counterbias_data import BOTH, LANGUAGE, METRIC, VISUAL, groups_of, sides
+from portrayal.report.charts.counterbias_data import BOTH, LANGUAGE, METRIC, VISUAL, directions, groups_of
 from portrayal.results import EVIDENCE_SCHEMA, Results
 
-MOST = 24
-COUNTERFACTUAL, DIFFERENCE = "counterfactual", "difference"  # how the names of such pictures end
+MAX_EXAMPLES = 24
+COUNTERFACTUAL, DIFFERENCE = "counterfactual", "difference"  # suffixes of generated images' ids
 
 
 @dataclass(frozen=True)
-class Instance:
-    """An image, what a model says before and after, and the pictures. What is None was not measured."""
+class CounterfactualExample:
+    """An image with its counterfactual. None is a value that was not measured."""
 
     image: str
     system: str
-    attack: str  # how its counterfactual was made
-    toward: str  # the group to which a positive bias leans
+    attack: str  # how the counterfactual was generated
+    positive_group: str  # a positive bias leans to it
     concept: str
     group: str
     text: str
-    target: tuple[float | None, float | None]  # P(T) before and after
-    placebo: float | None  # P(T) after an attack of the same size at something else
-    present: tuple[float | None, float | None]  # P(B) before and after
+    p_concept: tuple[float | None, float | None]  # P(T) before and after
+    p_placebo: float | None  # P(T) after a perturbation of the same size that attacks something else
+    p_person: tuple[float | None, float | None]  # P(B) before and after
     biases: Mapping[str, float | None]  # percent
     defined: bool
     counterfactual: str
     difference: str | None
 
     @property
-    def size(self) -> float:
-        """How far it leans, whichever way; what is undefined leans least."""
+    def magnitude(self) -> float:
+        """The absolute bias; -1 if it is undefined."""
         value = self.biases[BOTH]
         return -1.0 if value is None else abs(value)
 
 
-def instances(results: Results) -> list[Instance]:
-    """Some of those that have a counterfactual picture, spread over concepts, groups and models.
+def counterfactual_examples(results: Results) -> list[CounterfactualExample]:
+    """At most `MAX_EXAMPLES` examples with a counterfactual image, balanced over concepts, groups and models.
 
-    Within a concept the largest biases come first: they are there to be looked at, not to stand for the others.
+    Within a concept the largest biases come first, so the examples are not representative.
     """
-    drawn = _drawn(results)
-    told = [
+    images = _generated_images(results)
+    measured = [
         m for m in results.measurements
         if m.metric == METRIC and m.term == BOTH and m.item is not None and m.group is None
     ]  # fmt: skip
-    toward = {m.id: sides(groups_of(m))[0] for m in told}
-    attack = {m.id: str(m.settings.get("attack")) for m in told}
-    if not drawn or not toward:
+    positive_groups = {m.id: directions(groups_of(m))[0] for m in measured}
+    attacks = {m.id: str(m.settings.get("attack")) for m in measured}
+    if not images or not positive_groups:
         return []
     key = pl.format("{}#{}#{}", "image_id", "system", "attack")
     rows = (
-        results.evidence.filter(pl.col("id").is_in(list(toward)))
-        .with_columns(attack=pl.col("id").replace_strict(attack, return_dtype=pl.String))
-        .filter(pl.format("{}#" + COUNTERFACTUAL, key).is_in(list(drawn)))
+        results.evidence.filter(pl.col("id").is_in(list(positive_groups)))
+        .with_columns(attack=pl.col("id").replace_strict(attacks, return_dtype=pl.String))
+        .filter(pl.format("{}#" + COUNTERFACTUAL, key).is_in(list(images)))
         .unique(["image_id", "system", "attack"], keep="first", maintain_order=True)
     )
-    found = []
+    examples = []
     for identifier, image, system, text, detail in rows.select(list(EVIDENCE_SCHEMA)).iter_rows():
-        about = json_object(detail)
-        if about:
-            of = (image, system, attack[identifier], toward[identifier])
-            found.append(_instance(of, text or "", about, drawn))
-    return _spread(found)
+        values = json_object(detail)
+        if values:
+            identity = (image, system, attacks[identifier], positive_groups[identifier])
+            examples.append(_example(identity, text or "", values, images))
+    return _select(examples)
 
 
-def is_made() -> pl.Expr:
-    """Whether a picture is one that an attack made, not one that captions are about."""
+def is_generated() -> pl.Expr:
+    """Whether an image was generated by an attack."""
     return pl.col("image_id").str.contains(f"#({COUNTERFACTUAL}|{DIFFERENCE})$")
 
 
-def _drawn(results: Results) -> dict[str, bytes]:
-    return dict(results.pictures.drop_nulls().filter(is_made()).iter_rows())
+def _generated_images(results: Results) -> dict[str, bytes]:
+    return dict(results.pictures.drop_nulls().filter(is_generated()).iter_rows())
 
 
-def _instance(
-    of: tuple[str, str, str, str], text: str, about: Mapping[str, Any], drawn: Mapping[str, bytes]
-) -> Instance:
-    key = "#".join(of[:3])
-    target, present = _inner(about, "target"), _inner(about, "present")
-    difference = drawn.get(f"{key}#{DIFFERENCE}")
-    return Instance(
-        *of,
-        str(about.get("concept") or ""),
-        str(about.get("group") or ""),
+def _example(
+    identity: tuple[str, str, str, str], text: str, values: Mapping[str, Any], images: Mapping[str, bytes]
+) -> CounterfactualExample:
+    key = "#".join(identity[:3])
+    p_concept, p_person = _mapping(values, "target"), _mapping(values, "present")
+    difference = images.get(f"{key}#{DIFFERENCE}")
+    return CounterfactualExample(
+        *identity,
+        str(values.get("concept") or ""),
+        str(values.get("group") or ""),
         text,
-        (_number(target.get("factual")), _number(target.get("counterfactual"))),
-        _number(target.get("placebo")),
-        (_number(present.get("factual")), _number(present.get("counterfactual"))),
-        {term: _number(about.get(term)) for term in (BOTH, VISUAL, LANGUAGE)},
-        about.get("defined") is not False,
-        base64.b64encode(drawn[f"{key}#{COUNTERFACTUAL}"]).decode(),
+        (_number(p_concept.get("factual")), _number(p_concept.get("counterfactual"))),
+        _number(p_concept.get("placebo")),
+        (_number(p_person.get("factual")), _number(p_person.get("counterfactual"))),
+        {term: _number(values.get(term)) for term in (BOTH, VISUAL, LANGUAGE)},
+        values.get("defined") is not False,
+        base64.b64encode(images[f"{key}#{COUNTERFACTUAL}"]).decode(),
         None if difference is None else base64.b64encode(difference).decode(),
     )
 
 
-def _spread(found: Sequence[Instance]) -> list[Instance]:
-    """Turn by turn one of each concept, each time of another group and model."""
-    names = sorted({one.concept for one in found})
-    step = max(1, len(names) // MOST)
-    lanes = sorted({(one.group, one.system, one.attack) for one in found})
+def _select(examples: Sequence[CounterfactualExample]) -> list[CounterfactualExample]:
+    """One example of each concept in turn, each time of another group and model."""
+    concepts = sorted({example.concept for example in examples})
+    step = max(1, len(concepts) // MAX_EXAMPLES)
+    lanes = sorted({(example.group, example.system, example.attack) for example in examples})
     queues = [
-        _queue([one for one in found if one.concept == name], lanes, n)
-        for n, name in enumerate(names[step // 2 :: step][:MOST])
+        _queue([example for example in examples if example.concept == name], lanes, n)
+        for n, name in enumerate(concepts[step // 2 :: step][:MAX_EXAMPLES])
     ]
-    turns = [
+    selected = [
         queue[turn]
         for turn in range(max(map(len, queues), default=0))
         for queue in queues
         if turn < len(queue)
     ]
-    return sorted(turns[:MOST], key=lambda one: (one.concept, -one.size))
+    return sorted(selected[:MAX_EXAMPLES], key=lambda example: (example.concept, -example.magnitude))
 
 
-def _queue(found: Sequence[Instance], lanes: Sequence[tuple[str, str, str]], start: int) -> list[Instance]:
-    """Those of one concept, lane by lane from the one at `start`, the largest of each lane first."""
+def _queue(
+    examples: Sequence[CounterfactualExample], lanes: Sequence[tuple[str, str, str]], start: int
+) -> list[CounterfactualExample]:
+    """The examples of one concept, alternating over lanes from the one at `start`, the largest of each lane first."""
     by_lane = [
         sorted(
-            (one for one in found if (one.group, one.system, one.attack) == lane), key=lambda one: -one.size
+            (example for example in examples if (example.group, example.system, example.attack) == lane),
+            key=lambda example: -example.magnitude,
         )
         for lane in [*lanes[start % len(lanes) :], *lanes[: start % len(lanes)]]
     ]
     return [lane[turn] for turn in range(max(map(len, by_lane))) for lane in by_lane if turn < len(lane)]
 
 
-def _inner(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    inner = about.get(name)
-    return inner if isinstance(inner, dict) else {}
+def _mapping(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = values.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _number(value: object) -> float | None:
-    """Evidence may come from elsewhere: only a finite number is one."""
+    """A finite number, or None: foreign evidence may hold anything."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         return float(value) if math.isfinite(value) else None
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer too large for a float
         return None

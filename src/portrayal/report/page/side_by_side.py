@@ -1,4 +1,4 @@
-"""One image at a time: what a system says of it beside what people say, and what a classifier makes of both."""
+"""Images with the captions of a system and of humans side by side, and what a classifier predicts from each."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from typing import Any
 from portrayal.documents import json_object
 from portrayal.results import HUMAN, Measurement, Results
 
-IMAGES = 6  # shown for each system
-_PEOPLE = 5  # captions of people shown for each image
+MAX_IMAGES = 6  # of a system
+_MAX_HUMAN_CAPTIONS = 5  # of an image
 
 
-def beside(results: Results) -> list[dict[str, Any]]:
-    """For each system and setting: images with the captions of both and what was guessed from them.
+def side_by_side(results: Results) -> list[dict[str, Any]]:
+    """For each system and setting, images with both sources' captions and the predictions from them.
 
-    Which terms those are, a metric's card says. Images come by their names, not by what is told of them.
+    The terms come from metrics' cards. Images are sampled in the order of their ids, not by their content.
     """
-    made = []
+    groups = []
     for metric, pair in compared_terms(results).items():
-        mine, theirs = (_headlines(results, metric, term) for term in pair)
-        for key, m in mine.items():
-            if key in theirs:
-                images = _images(_told(results, m), _told(results, theirs[key]), m.system or "")
+        own, human = (_headlines(results, metric, term) for term in pair)
+        for key, m in own.items():
+            if key in human:
+                images = _images(
+                    _explained_captions(results, m), _explained_captions(results, human[key]), m.system or ""
+                )
                 if images:
-                    made.append({"system": m.system, "about": _about(m), "images": images})
-    return made
+                    groups.append({"system": m.system, "about": _title(m), "images": images})
+    return groups
 
 
 def compared_terms(results: Results) -> dict[str, tuple[str, str]]:
-    """Of metrics whose cards say so: the term about a system's captions, and that about people's of the same images."""
+    """By metric the terms about a system's captions and about human captions of the same images, from the cards."""
     cards = results.provenance.get("cards")
     pairs = {
-        metric: card.get("beside")
+        metric: card.get("side_by_side")
         for metric, card in (cards if isinstance(cards, Mapping) else {}).items()
         if isinstance(card, Mapping)
     }
@@ -45,40 +47,42 @@ def compared_terms(results: Results) -> dict[str, tuple[str, str]]:
 
 
 def _headlines(results: Results, metric: str, term: str) -> dict[str, Measurement]:
-    found = [
+    matching = [
         m for m in results.measurements if (m.metric, m.term, m.group, m.item) == (metric, term, None, None)
     ]
-    return {json.dumps([m.system, m.attribute, m.settings], sort_keys=True): m for m in found}
+    return {json.dumps([m.system, m.attribute, m.settings], sort_keys=True): m for m in matching}
 
 
-def _about(m: Measurement) -> str:
-    told = [m.attribute, *(m.settings.get(name) for name in ("classifier", "split"))]
-    return ", ".join(str(one) for one in told if one)
+def _title(m: Measurement) -> str:
+    parts = [m.attribute, *(m.settings.get(name) for name in ("classifier", "split"))]
+    return ", ".join(str(part) for part in parts if part)
 
 
-def _told(results: Results, m: Measurement) -> dict[str, list[dict[str, Any]]]:
-    """By image: captions with what was guessed from each, where it is told what its words add."""
-    found: dict[str, list[dict[str, Any]]] = {}
+def _explained_captions(results: Results, m: Measurement) -> dict[str, list[dict[str, Any]]]:
+    """By image, captions with the prediction and the contribution of each word."""
+    by_image: dict[str, list[dict[str, Any]]] = {}
     for image, caption, detail in results.evidence_of(m).select("image_id", "caption", "detail").iter_rows():
-        about = json_object(detail)
-        if about is not None and isinstance(about.get("parts"), list) and "guessed" in about:
-            kept = {name: about.get(name) for name in ("labelled", "guessed", "sure", "total", "parts")}
-            found.setdefault(image, []).append({"caption": caption, **kept})
-    return found
+        values = json_object(detail)
+        if values is not None and isinstance(values.get("parts"), list) and "predicted" in values:
+            shown = {
+                name: values.get(name) for name in ("labelled", "predicted", "confidence", "total", "parts")
+            }
+            by_image.setdefault(image, []).append({"caption": caption, **shown})
+    return by_image
 
 
 def _images(
-    mine: Mapping[str, list[dict[str, Any]]], theirs: Mapping[str, list[dict[str, Any]]], system: str
+    own: Mapping[str, list[dict[str, Any]]], human: Mapping[str, list[dict[str, Any]]], system: str
 ) -> list[dict[str, Any]]:
-    both = sorted(set(mine) & set(theirs))
-    step = max(1, len(both) // IMAGES)
+    both = sorted(set(own) & set(human))
+    step = max(1, len(both) // MAX_IMAGES)
     return [
         {
             "image": image,
-            "said": [
-                *({"source": system, **one} for one in mine[image][:1]),
-                *({"source": HUMAN, **one} for one in theirs[image][:_PEOPLE]),
+            "captions": [
+                *({"source": system, **caption} for caption in own[image][:1]),
+                *({"source": HUMAN, **caption} for caption in human[image][:_MAX_HUMAN_CAPTIONS]),
             ],
         }
-        for image in both[step // 2 :: step][:IMAGES]
+        for image in both[step // 2 :: step][:MAX_IMAGES]
     ]

@@ -1,7 +1,7 @@
-"""Tables of a metric with many terms: a line per term and a column per system, then a table of each term's parts, or
-one of groups where terms have no other parts.
+"""Tables of metrics with many terms: a row per term and a column per system, then a table for each term's items, or
+one of groups if no term has items.
 
-A metric's card says whether it is laid out so. A term that comes as a count and as a share has both in one cell.
+A metric's card declares this layout. A term with a count and a share has both in one cell.
 """
 
 from __future__ import annotations
@@ -9,30 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from portrayal.report.tables.table import SUMMARY, Row, Section
+from portrayal.report.tables.table import SUMMARY, Table, TableRow
 from portrayal.results import Measurement, Results
 
 STAGE = "stage"
 GROUPS = "by group"
 
 
-def split(results: Results) -> tuple[list[Measurement], list[Section]]:
-    """The measurements that are laid out as others are, and the sections of those that are not."""
+def split_by_term(results: Results) -> tuple[list[Measurement], list[Table]]:
+    """The measurements of metrics with the usual layout, and the tables of the others."""
     cards = results.provenance.get("cards")
     cards = cards if isinstance(cards, dict) else {}
-    turned = {name for name, card in cards.items() if isinstance(card, dict) and card.get("by_term") is True}
-    rest = [m for m in results.measurements if m.metric not in turned]
-    folded: dict[str, list[Measurement]] = {}
+    by_term = {name for name, card in cards.items() if isinstance(card, dict) and card.get("by_term") is True}
+    others = [m for m in results.measurements if m.metric not in by_term]
+    by_settings: dict[str, list[Measurement]] = {}
     for m in results.measurements:
-        if m.metric in turned:
+        if m.metric in by_term:
             settings = {name: value for name, value in m.settings.items() if name != STAGE}
-            folded.setdefault(f"{m.metric}|{m.attribute}|{sorted(settings.items(), key=str)}", []).append(m)
-    return rest, [section for several in folded.values() for section in _sections(several)]
+            by_settings.setdefault(
+                f"{m.metric}|{m.attribute}|{sorted(settings.items(), key=str)}", []
+            ).append(m)
+    return others, [section for measurements in by_settings.values() for section in _tables(measurements)]
 
 
-def _sections(several: Sequence[Measurement]) -> list[Section]:
-    stages = list(dict.fromkeys(m.settings.get(STAGE) for m in several))
-    first = several[0]
+def _tables(measurements: Sequence[Measurement]) -> list[Table]:
+    stages = list(dict.fromkeys(m.settings.get(STAGE) for m in measurements))
+    first = measurements[0]
     settings = {name: value for name, value in first.settings.items() if name != STAGE or len(stages) == 1}
 
     def column(m: Measurement) -> str:
@@ -40,52 +42,54 @@ def _sections(several: Sequence[Measurement]) -> list[Section]:
         return m.system or "" if len(stages) == 1 else f"{m.system} ({stage})"
 
     ordered = sorted(
-        several, key=lambda m: str(m.settings.get(STAGE))
-    )  # stable: systems as they were measured
+        measurements, key=lambda m: str(m.settings.get(STAGE))
+    )  # stable: keeps the order of systems
     columns = list(dict.fromkeys(column(m) for m in ordered))
-    summary = Section(first.metric, first.attribute, settings, columns, part=SUMMARY, first="measurement")
-    parts: dict[str, Section] = {}
-    rows: dict[tuple[Any, ...], Row] = {}
-    apart = any(m.item is not None for m in several)  # else groups are all there is, and fit into one table
-    for m in several:
-        whole = m.group is None and m.item is None
-        section, label = summary, m.term
-        if not whole:
-            part = m.term if apart else GROUPS
-            if part not in parts:
-                about = "unit" if apart else summary.first
-                parts[part] = Section(
-                    first.metric, first.attribute, settings, columns, part=part, first=about
+    summary = Table(
+        first.metric, first.attribute, settings, columns, subtitle=SUMMARY, first_column="measurement"
+    )
+    tables: dict[str, Table] = {}
+    rows: dict[tuple[Any, ...], TableRow] = {}
+    has_items = any(m.item is not None for m in measurements)  # else one table holds all groups
+    for m in measurements:
+        overall = m.group is None and m.item is None
+        table, label = summary, m.term
+        if not overall:
+            part = m.term if has_items else GROUPS
+            if part not in tables:
+                about = "unit" if has_items else summary.first_column
+                tables[part] = Table(
+                    first.metric, first.attribute, settings, columns, subtitle=part, first_column=about
                 )
-            section = parts[part]
-            if apart:
+            table = tables[part]
+            if has_items:
                 label = "share" if m.unit == "count" else m.unit or ""
-        key = (section.part, label, m.group, m.item)
+        key = (table.subtitle, label, m.group, m.item)
         if key not in rows:
-            rows[key] = Row(label, m.group, m.item, {})
-            section.rows.append(rows[key])
-        # A count stands beside the share it belongs to.
-        place = rows[key].beside if m.unit == "count" else rows[key].cells
-        place[column(m)] = m
-    for row in rows.values():  # where there is a count alone
-        for name, m in row.beside.items():
+            rows[key] = TableRow(label, m.group, m.item, {})
+            table.rows.append(rows[key])
+        # A count stands in the cell of its share.
+        cells = rows[key].counts if m.unit == "count" else rows[key].cells
+        cells[column(m)] = m
+    for row in rows.values():  # counts without a share
+        for name, m in row.counts.items():
             row.cells.setdefault(name, m)
-    return [summary, *parts.values()]
+    return [summary, *tables.values()]
 
 
-def limited(section: Section, most: int) -> Section:
-    """The section with the first items of each kind ("gender: man" is of the kind gender); they come ranked."""
-    seen: dict[tuple[Any, ...], int] = {}
+def limit_items(table: Table, limit: int) -> Table:
+    """The table with the first `limit` items of each kind ("gender: man" is of the kind gender). Items are ranked."""
+    counts: dict[tuple[Any, ...], int] = {}
     kept = []
-    for row in section.rows:
+    for row in table.rows:
         if row.item is not None:
             kind, colon, _ = row.item.partition(": ")
             key = (row.system, row.group, kind if colon else None)
-            seen[key] = seen.get(key, 0) + 1
-            if seen[key] > most:
+            counts[key] = counts.get(key, 0) + 1
+            if counts[key] > limit:
                 continue
         kept.append(row)
-    return Section(
-        section.metric, section.attribute, section.settings, section.terms, kept, len(section.rows) - len(kept),
-        section.part, section.second, section.notes, section.first,
+    return Table(
+        table.metric, table.attribute, table.settings, table.columns, kept, len(table.rows) - len(kept),
+        table.subtitle, table.second_column, table.notes, table.first_column,
     )  # fmt: skip

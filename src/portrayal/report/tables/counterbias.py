@@ -1,7 +1,7 @@
-"""Tables of CounterBias: what is said of models, of concepts, of templates and of the attack, each in one table.
+"""Tables of CounterBias: one of models, one of concepts, one of templates and one of the attack.
 
-Its numbers are many: for every kind of concepts, way to change a picture, template and bias. Laid out like those of
-other metrics they would fill a table for each combination.
+It has numbers for every kind of concepts, attack, template and bias. The usual layout would make a table for each
+combination.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from portrayal.report.charts.counterbias_data import BOTH, METRIC
-from portrayal.report.tables.table import Row, Section
+from portrayal.report.tables.table import Table, TableRow
 from portrayal.results import Measurement
 
 ALL = "all"
@@ -18,78 +18,84 @@ _CONCEPTS = ("b@v-l", "b@v", "b@l", "corrected", "placebo", "observed")
 _TEMPLATES = ("b@v-l", "b@v", "b@l", "b@text")
 _FURTHER = ("floor", "excess", "pooled", "placebo", "corrected", "agreement")
 _ATTACK = ("attack-success", "p-before", "p-after", "drift", "moved", "undefined")
-Told = Callable[[Measurement], str | None]
+RowLabel = Callable[[Measurement], str | None]
 
 
-def counterfactual_sections(measurements: Sequence[Measurement]) -> list[Section]:
-    made: list[Section] = []
-    for about in dict.fromkeys((m.attribute, _pair(m)) for m in measurements):
-        made += _of_pair([m for m in measurements if (m.attribute, _pair(m)) == about])
-    return [section for section in made if section.rows]
+def counterbias_tables(measurements: Sequence[Measurement]) -> list[Table]:
+    tables: list[Table] = []
+    for key in dict.fromkeys((m.attribute, _pair(m)) for m in measurements):
+        tables += _of_pair([m for m in measurements if (m.attribute, _pair(m)) == key])
+    return [table for table in tables if table.rows]
 
 
-def _of_pair(here: Sequence[Measurement]) -> list[Section]:
-    whole = [m for m in here if m.group is None and m.item is None]
-    headlines = [m for m in whole if _template(m) == ALL and m.settings.get("of", BOTH) == BOTH]
-    without = [m for m in headlines if m.term == "b@text"]
-    made = [
+def _of_pair(measurements: Sequence[Measurement]) -> list[Table]:
+    overall = [m for m in measurements if m.group is None and m.item is None]
+    headlines = [m for m in overall if _template(m) == ALL and m.settings.get("of", BOTH) == BOTH]
+    text_only = [m for m in headlines if m.term == "b@text"]
+    tables = [
         _table(headlines, _HEADLINES, "means over concepts", "of", _case),
-        _table(without, ("b@text",), "texts alone, means over concepts", "of", _case),
+        _table(text_only, ("b@text",), "texts alone, means over concepts", "of", _case),
     ]
-    for case in dict.fromkeys(_case(m) for m in here if "kind" in m.settings):
-        own = [m for m in here if _case(m) == case and _template(m) == ALL and m.group is None]
-        items = [m for m in own if m.item is not None and m.settings.get("of", BOTH) == BOTH]
+    for case in dict.fromkeys(_case(m) for m in measurements if "kind" in m.settings):
+        case_rows = [m for m in measurements if _case(m) == case and _template(m) == ALL and m.group is None]
+        items = [m for m in case_rows if m.item is not None and m.settings.get("of", BOTH) == BOTH]
         terms = _CONCEPTS if any(m.term in _CONCEPTS for m in items) else ("b@text",)
-        made.append(_table(items, terms, f"each concept: {case}", "", lambda _: None))
-    told = [m for m in whole if _template(m) != ALL]
-    made.append(
-        _table(told, _TEMPLATES, "each template", "template", lambda m: f"{_case(m)}: {_template(m)}")
+        tables.append(_table(items, terms, f"each concept: {case}", "", lambda _: None))
+    per_template = [m for m in overall if _template(m) != ALL]
+    tables.append(
+        _table(per_template, _TEMPLATES, "each template", "template", lambda m: f"{_case(m)}: {_template(m)}")
     )
-    attacks = [m for m in here if m.term in _ATTACK]
-    made.append(
+    attacks = [m for m in measurements if m.term in _ATTACK]
+    tables.append(
         _table(
             attacks,
             _ATTACK,
-            "the changed pictures",
-            "picture, group",
+            "the counterfactual images",
+            "attack, group",
             lambda m: f"{_way(m)}, {m.group or ALL}",
         )
     )
-    further = [m for m in whole if "of" in m.settings]
-    made.append(
+    further = [m for m in overall if "of" in m.settings]
+    tables.append(
         _table(
             further, _FURTHER, "floors and pooled means", "of", lambda m: f"{m.settings['of']}, {_case(m)}"
         )
     )
-    return made
+    return tables
 
 
-def _table(some: Iterable[Measurement], terms: Sequence[str], part: str, second: str, told: Told) -> Section:
-    """A line for each system, item and what `told` says."""
-    kept = [m for m in some if m.term in terms]
-    first = kept[0] if kept else None
+def _table(
+    measurements: Iterable[Measurement],
+    terms: Sequence[str],
+    subtitle: str,
+    second_column: str,
+    row_label: RowLabel,
+) -> Table:
+    """A row for each system, item and result of `row_label`."""
+    selected = [m for m in measurements if m.term in terms]
+    first = selected[0] if selected else None
     pair = _pair(first) if first is not None else ""
     settings = (
         {} if first is None else {name: first.settings[name] for name in first.settings if name not in _VARY}
     )
-    section = Section(
+    table = Table(
         METRIC,
         first.attribute if first else None,
         settings,
-        whole=True,
-        part=f"{part} ({pair})",
-        second=second,
+        show_all_items=True,
+        subtitle=f"{subtitle} ({pair})",
+        second_column=second_column,
     )
-    rows: dict[tuple[str | None, str | None, str | None], Row] = {}
-    for m in kept:
-        key = (m.system, told(m), m.item)
+    rows: dict[tuple[str | None, str | None, str | None], TableRow] = {}
+    for m in selected:
+        key = (m.system, row_label(m), m.item)
         if key not in rows:
-            rows[key] = Row(*key, {})
-            section.rows.append(rows[key])
+            rows[key] = TableRow(*key, {})
+            table.rows.append(rows[key])
         rows[key].cells[m.term] = m
-    found = {term for row in section.rows for term in row.cells}
-    section.terms = [term for term in terms if term in found]
-    return section
+    present = {term for row in table.rows for term in row.cells}
+    table.columns = [term for term in terms if term in present]
+    return table
 
 
 _VARY = ("kind", "template", "of", "attack")
@@ -105,7 +111,7 @@ def _template(m: Measurement) -> str:
 
 
 def _way(m: Measurement) -> str:
-    return str(m.settings.get("attack", "no picture"))
+    return str(m.settings.get("attack", "no image"))
 
 
 def _case(m: Measurement) -> str:

@@ -1,4 +1,4 @@
-"""Tables in LaTeX, with booktabs. What is written is ASCII, so that every engine reads it alike."""
+"""Tables in LaTeX, with booktabs. The output is ASCII, so that every engine reads it the same way."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-# No macro here takes an argument from the text, and braces come in pairs, which BibTeX needs too.
-_MARKS = {
+from portrayal.report.tables.layout import text_grid
+from portrayal.report.tables.table import Table
+
+# No macro here takes an argument from the text. Braces come in pairs, which BibTeX needs too.
+_COMMANDS = {
     "\\": "\\textbackslash{}",
     "{": "\\textbraceleft{}",
     "}": "\\textbraceright{}",
@@ -64,34 +67,37 @@ _ACCENTS = {
     "\u030c": "v",
     "\u0327": "c",
 }
-_LIGATURES = ("-–—", "'’", ",")  # side by side they would become another sign
-# Letters that the older engines have no sign for stand there as their number.
-_OTHERS = '\\providecommand{\\portrayalchar}[1]{\\ifdefined\\Umathchar\\char"#1\\relax\\else{[U+#1]}\\fi}'
+# Neighbouring characters that TeX would join into another one.
+_LIGATURES = ("-–—", "'’", ",")
+# Prints the code point of a character where an older engine lacks its glyph.
+_CHARACTER_MACRO = (
+    '\\providecommand{\\portrayalchar}[1]{\\ifdefined\\Umathchar\\char"#1\\relax\\else{[U+#1]}\\fi}'
+)
 _MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")
 PACKAGES = "% Needs \\usepackage{booktabs} and \\usepackage{graphicx}."
 
 
 def escape(text: str, keep: bool = False) -> str:
-    """Other people's text as LaTeX that prints it and does nothing else.
+    """Untrusted text as LaTeX that prints it and does nothing else.
 
-    Letters that no command makes are written as `\\portrayalchar`, which `table` defines, unless they are kept.
+    Characters without a command are written as `\\portrayalchar`, which `table_to_latex` defines, unless `keep` is set.
 
     >>> print(escape("50 % of R&D_x, café"))
     50 \\% of R\\&D\\_x, caf\\'{e}
     """
     text = "".join(letter if letter.isprintable() else " " for letter in text)
-    made, before = [], ""
+    parts, previous = [], ""
     for letter in unicodedata.normalize("NFC", text):
-        if before and any(letter in alike and before in alike for alike in _LIGATURES):
-            made.append("{}")
-        made.append(_letter(letter, keep))
-        before = letter
-    return "".join(made)
+        if previous and any(letter in alike and previous in alike for alike in _LIGATURES):
+            parts.append("{}")
+        parts.append(_letter(letter, keep))
+        previous = letter
+    return "".join(parts)
 
 
 def _letter(letter: str, keep: bool) -> str:
-    if letter in _MARKS:
-        return _MARKS[letter]
+    if letter in _COMMANDS:
+        return _COMMANDS[letter]
     if letter.isascii():
         return letter
     base, *accents = list(unicodedata.normalize("NFD", letter))
@@ -100,50 +106,43 @@ def _letter(letter: str, keep: bool) -> str:
     return letter if keep else f"\\portrayalchar{{{ord(letter):04X}}}"
 
 
-def table(
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    texts: int,
-    caption: str,
-    label: str,
-    notes: Sequence[str] = (),
-) -> str:
-    """A float with a caption above and notes below. The first `texts` columns hold names, the others numbers."""
-    columns = "l" * texts + "r" * (len(head) - texts)
+def table_to_latex(table: Table, caption: str, label: str, notes: Sequence[str] = ()) -> str:
+    """A float with the caption above the table and the notes below it."""
+    head, rows = text_grid(table, keep_second_column=False)
+    n_text_columns = 1 + table.has_second_column + table.has_items
+    alignment = "l" * n_text_columns + "r" * (len(head) - n_text_columns)
     body = [
         "\\begin{table}[t]",
         "\\centering",
         f"\\caption{{{escape(caption)}}}",
         f"\\label{{tab:{label}}}",
-        # As wide as the line at most.
+        # No wider than the text.
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
-        f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+        f"\\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
         "\\toprule",
-        _line([_cell(name) for name in head]),
+        _row([_cell(name) for name in head]),
         "\\midrule",
+        *(_row([*map(_cell, row[:n_text_columns]), *map(_number, row[n_text_columns:])]) for row in rows),
+        "\\bottomrule",
+        "\\end{tabular}%",
+        "}",
     ]
-    for row in rows:
-        body.append(
-            _line([_cell(told) if place < texts else _number(told) for place, told in enumerate(row)])
-        )
-    body += ["\\bottomrule", "\\end{tabular}%", "}"]
     if notes:
         lines = [f"{_cell(note)}\\par" for note in notes]
         body += ["\\par\\smallskip", "{\\footnotesize\\raggedright", *lines, "}"]
     body.append("\\end{table}")
-    needed = [_OTHERS] if any("\\portrayalchar" in line for line in body) else []
-    return "\n".join([PACKAGES, *needed, *body]) + "\n"
+    macro = [_CHARACTER_MACRO] if any("\\portrayalchar" in line for line in body) else []
+    return "\n".join([PACKAGES, *macro, *body]) + "\n"
 
 
-def _line(cells: Sequence[str]) -> str:
+def _row(cells: Sequence[str]) -> str:
     return " & ".join(cells) + " \\\\"
 
 
 def _cell(text: str) -> str:
-    """At the start of a line these would be read as an option of the line before."""
-    made = escape(text)
-    return "{}" + made if made.lstrip().startswith(("[", "*")) else made
+    """An escaped cell. At the start of a line, "[" and "*" would be read as an argument of the `\\\\` before."""
+    escaped = escape(text)
+    return "{}" + escaped if escaped.lstrip().startswith(("[", "*")) else escaped
 
 
 def _number(text: str) -> str:

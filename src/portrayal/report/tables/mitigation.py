@@ -1,10 +1,10 @@
-"""Tables of what remedies change in a model: the bias that is gone, and what else changed."""
+"""Tables of mitigations: how much bias they remove from a model, and what else they change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from portrayal.report.tables.table import Row, Section
+from portrayal.report.tables.table import Table, TableRow
 from portrayal.results import Measurement, Results
 
 MITIGATION = "mitigation"
@@ -23,52 +23,52 @@ _OWN = (
 )
 
 
-def remedy_sections(measurements: Sequence[Measurement]) -> list[Section]:
-    made = []
+def mitigation_tables(measurements: Sequence[Measurement]) -> list[Table]:
+    tables = []
     for attribute in dict.fromkeys(m.attribute for m in measurements):
-        here = [m for m in measurements if m.attribute == attribute]
-        made += [
-            _table(here, ("drop", "drop-share"), "bias that is gone, against vanilla", "of", _about_bias),
+        own = [m for m in measurements if m.attribute == attribute]
+        tables += [
+            _table(own, ("drop", "drop-share"), "bias removed, against vanilla", "of", _about_bias),
             _table(
-                here, ("words-right", "words-lost"), "words filled in", "texts", lambda m: m.settings["texts"]
+                own, ("words-right", "words-lost"), "masked words", "texts", lambda m: m.settings["texts"]
             ),
-            _table(here, ("group-right",), "whom the model sees", "", lambda _: None),
-            _table(here, ("change",), "what else changed, against vanilla", "of", _about_change),
+            _table(own, ("group-right",), "perceived group", "", lambda _: None),
+            _table(own, ("change",), "what else changed, against vanilla", "of", _about_change),
         ]
-    return [section for section in made if section.rows]
+    return [table for table in tables if table.rows]
 
 
 def _table(
-    some: Iterable[Measurement],
+    measurements: Iterable[Measurement],
     terms: Sequence[str],
-    part: str,
-    second: str,
-    told: Callable[[Measurement], str | None],
-) -> Section:
-    kept = [m for m in some if m.term in terms]
-    first = kept[0] if kept else None
+    subtitle: str,
+    second_column: str,
+    row_label: Callable[[Measurement], str | None],
+) -> Table:
+    selected = [m for m in measurements if m.term in terms]
+    first = selected[0] if selected else None
     settings = (
         {} if first is None else {name: value for name, value in first.settings.items() if name not in _OWN}
     )
-    section = Section(
+    table = Table(
         MITIGATION,
         first.attribute if first else None,
         settings,
         list(terms),
-        part=part,
-        second=second,
-        whole=True,
+        subtitle=subtitle,
+        second_column=second_column,
+        show_all_items=True,
     )
-    rows: dict[tuple[str | None, str | None], Row] = {}
-    for m in kept:
-        key = (m.system, told(m))
+    rows: dict[tuple[str | None, str | None], TableRow] = {}
+    for m in selected:
+        key = (m.system, row_label(m))
         if key not in rows:
-            rows[key] = Row(*key, None, {})
-            section.rows.append(rows[key])
+            rows[key] = TableRow(*key, None, {})
+            table.rows.append(rows[key])
         rows[key].cells[m.term] = m
-    order = list(dict.fromkeys(row.group for row in section.rows))
-    section.rows.sort(key=lambda row: order.index(row.group))
-    return section
+    order = list(dict.fromkeys(row.group for row in table.rows))
+    table.rows.sort(key=lambda row: order.index(row.group))
+    return table
 
 
 def _about_bias(m: Measurement) -> str:
@@ -80,63 +80,63 @@ def _about_change(m: Measurement) -> str:
     return f"{m.settings['of']}, {where}" if where else str(m.settings["of"])
 
 
-Table = tuple[str, list[str], list[list[str]]]  # its title, its columns, and a line for each method
+SummaryTable = tuple[str, list[str], list[list[str]]]  # title, columns, and a row for each method
 _BIASES = ("b@v-l", "b@v", "b@l")
 _SEARCHES = ("tr@1", "tr@5", "tr@10", "ir@1", "ir@5", "ir@10")
 
 
-def tables(results: Results) -> list[Table]:
-    """As the paper has them: bias by method (Table 4), what is found in a search (Table 5); and what else it costs."""
+def summary_tables(results: Results) -> list[SummaryTable]:
+    """The paper's tables of bias by method (Table 4) and retrieval recall (Table 5), and a table of costs."""
     rows = [m for m in results.measurements if m.group is None and m.item is None]
     methods = list(dict.fromkeys(str(m.system) for m in rows))
 
-    def table(title: str, columns: dict[str, dict[str, str]]) -> Table:
-        found = {name: {m.system: m for m in rows if _is(m, told)} for name, told in columns.items()}
+    def table(title: str, columns: dict[str, dict[str, str]]) -> SummaryTable:
+        found = {name: {m.system: m for m in rows if _is(m, wanted)} for name, wanted in columns.items()}
         found = {name: cells for name, cells in found.items() if cells}
         lines = [[method, *(_cell(cells.get(method)) for cells in found.values())] for method in methods]
         return title, ["method", *found], lines if found else []
 
-    asked = [m for m in rows if m.metric == "counterbias"]
-    ways = _values(asked, "attack")
-    made = [
+    counterbias = [m for m in rows if m.metric == "counterbias"]
+    attacks = _values(counterbias, "attack")
+    summaries = [
         table(
-            f"Bias left, {kind}: excess over the floor, in percent",
+            f"Remaining bias, {kind}: excess over the noise floor, in percent",
             {
-                f"{of}, {way}": {
+                f"{of}, {attack}": {
                     "metric": "counterbias",
                     "term": "excess",
                     "of": of,
                     "kind": kind,
-                    "attack": way,
+                    "attack": attack,
                 }
-                for way in ways
+                for attack in attacks
                 for of in _BIASES
             },
         )
-        for kind in _values(asked, "kind")
+        for kind in _values(counterbias, "kind")
     ]
-    for when in _values(rows, "fitted"):
-        columns = {term: {"metric": "retrieval-recall", "term": term, "fitted": when} for term in _SEARCHES}
-        made.append(table(f"Searching, {when}: share found", columns))
+    for fitted in _values(rows, "fitted"):
+        columns = {term: {"metric": "retrieval-recall", "term": term, "fitted": fitted} for term in _SEARCHES}
+        summaries.append(table(f"Retrieval recall, {fitted}", columns))
     costs = {
-        f"{said}, {texts}": {"term": term, "texts": texts}
+        f"{label}, {texts}": {"term": term, "texts": texts}
         for texts in _values(rows, "texts")
-        for term, said in (("words-right", "words right"), ("words-lost", "-log P"))
+        for term, label in (("words-right", "words right"), ("words-lost", "-log P"))
     }
-    if ways:
-        costs["P(group | V), percent"] = {"term": "p-before", "attack": ways[-1]}
+    if attacks:
+        costs["P(group | V), percent"] = {"term": "p-before", "attack": attacks[-1]}
     costs["group right"] = {"term": "group-right"}
-    made.append(table("What it costs", costs))
-    return [one for one in made if one[2]]
+    summaries.append(table("Costs", costs))
+    return [summary for summary in summaries if summary[2]]
 
 
 def _values(rows: Iterable[Measurement], name: str) -> list[str]:
     return list(dict.fromkeys(str(m.settings[name]) for m in rows if name in m.settings))
 
 
-def _is(m: Measurement, told: dict[str, str]) -> bool:
-    own = {"metric": m.metric, "term": m.term}
-    return all(own.get(name, m.settings.get(name)) == value for name, value in told.items())
+def _is(m: Measurement, wanted: dict[str, str]) -> bool:
+    fields = {"metric": m.metric, "term": m.term}
+    return all(fields.get(name, m.settings.get(name)) == value for name, value in wanted.items())
 
 
 def _cell(m: Measurement | None) -> str:

@@ -1,4 +1,4 @@
-"""A table on its way to a reader: lines of numbers, each with what it is about."""
+"""The table that all outputs share: rows of measurements under columns."""
 
 from __future__ import annotations
 
@@ -7,65 +7,75 @@ from typing import Any
 
 from portrayal.results import Measurement
 
-_COLUMNS = 5  # beside names and n
-SUMMARY = "summary"  # the part that shows the headlines of a metric with many terms
+_MAX_NARROW_COLUMNS = 5  # besides names and n
+SUMMARY = "summary"  # the subtitle of the table with the overall numbers of a metric with many terms
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of a table: what its numbers are about, and the numbers by term."""
+class TableRow:
+    """A row of a table: its names, and its measurements by column. `counts` are the counts of cells that are shares."""
 
     system: str | None
     group: str | None
     item: str | None
     cells: dict[str, Measurement]
-    beside: dict[str, Measurement] = field(
-        default_factory=dict
-    )  # the same as a count, where cells have shares
+    counts: dict[str, Measurement] = field(default_factory=dict)
 
     @property
-    def chance(self) -> tuple[str, str]:
-        """p and q of the first number that has them, for scans over words or objects."""
+    def p_and_q(self) -> tuple[str, str]:
+        """p and q of the first measurement that has them, for scans over words or objects."""
         first = next((m for m in self.cells.values() if m.p is not None), None)
         p, q = (first.p, first.q) if first is not None else (None, None)
-        return probability(p), probability(q)
+        return format_p(p), format_p(q)
 
     @property
     def n(self) -> str:
-        """How much the row rests on: the n of its first number that has one."""
+        """n of the first measurement that has one."""
         first = next((m for m in self.cells.values() if m.n), next(iter(self.cells.values())))
         return "" if first.n is None else f"{first.n:,}"
 
 
 @dataclass
-class Section:
-    """One metric, one attribute, one set of settings; or several sets side by side."""
+class Table:
+    """The measurements of one metric and attribute, under one set of settings or several side by side.
+
+    `subtitle` distinguishes the tables of one metric. `first_column` and `second_column` name the columns of row names;
+    an empty `second_column` is left out. `n_hidden` counts rows that are not shown. With `show_all_items`, all words or
+    objects are shown, not the strongest alone.
+    """
 
     metric: str
     attribute: str | None
     settings: dict[str, Any]
-    terms: list[str] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    hidden: int = 0  # rows that are not shown
-    part: str | None = None  # what tells it from the metric's other sections
-    second: str = "group"  # what the second column holds
+    columns: list[str] = field(default_factory=list)
+    rows: list[TableRow] = field(default_factory=list)
+    n_hidden: int = 0
+    subtitle: str | None = None
+    second_column: str = "group"
     notes: list[str] = field(default_factory=list)
-    first: str = "system"  # what the first column holds
-    whole: bool = False  # whether all of its items are shown, and not the strongest alone
+    first_column: str = "system"
+    show_all_items: bool = False
+
+    @property
+    def heading(self) -> str:
+        """What the table is about, in a few words."""
+        return " · ".join(filter(None, (self.metric, self.attribute, self.subtitle)))
 
     @property
     def by_term(self) -> bool:
-        """Whether its columns are systems, and its lines terms or their parts."""
-        return self.first != "system"
+        """Whether its columns are systems and its rows terms."""
+        return self.first_column != "system"
 
     @property
-    def grouped(self) -> bool:
-        """Whether it has a column for groups, or whatever the second column holds; "" where it holds nothing."""
-        return bool(self.second) and (not self.by_term or any(row.group is not None for row in self.rows))
+    def has_second_column(self) -> bool:
+        """Whether it has a second column of names, such as groups."""
+        return bool(self.second_column) and (
+            not self.by_term or any(row.group is not None for row in self.rows)
+        )
 
     @property
-    def tests(self) -> bool:
-        """Whether it has columns for p and q: scans over words or objects of one system a line do."""
+    def has_p_values(self) -> bool:
+        """Whether it has columns for p and q, as scans over words or objects have."""
         return self.has_items and not self.by_term
 
     @property
@@ -74,23 +84,24 @@ class Section:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it has more columns than fit between the margins of a page."""
-        return len(self.terms) + self.has_items + 2 * self.tests > _COLUMNS
+        """Whether it has more columns than fit into the text width of a page."""
+        return len(self.columns) + self.has_items + 2 * self.has_p_values > _MAX_NARROW_COLUMNS
 
     @property
     def side_by_side(self) -> bool:
-        return self.second != "group"
+        """Whether rows differ in something other than the group, such as settings."""
+        return self.second_column != "group"
 
     @property
-    def is_first(self) -> bool:
-        """Whether it is where a metric is explained."""
-        return not self.side_by_side and (not self.by_term or self.part == SUMMARY)
+    def explains_metric(self) -> bool:
+        """Whether the metric is explained below this table."""
+        return not self.side_by_side and (not self.by_term or self.subtitle == SUMMARY)
 
 
-def probability(value: float | None) -> str:
-    """A p or q as papers print it: without the leading zero, and "< .0001" where it is smaller than that.
+def format_p(value: float | None) -> str:
+    """A p or q as papers print it: without a leading zero, and "< .0001" below that.
 
-    >>> [probability(p) for p in (1.0, 0.0471, 0.00032, 1e-187, None)]
+    >>> [format_p(p) for p in (1.0, 0.0471, 0.00032, 1e-187, None)]
     ['1.000', '.047', '.0003', '< .0001', '']
     """
     if value is None:

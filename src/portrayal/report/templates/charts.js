@@ -1,22 +1,22 @@
 "use strict";
-// Charts are drawn from data that stand in the page, when they come near the part that is seen, and all for print.
+// Draws the charts from data in the page: each when it comes near the visible part, and all of them for print.
 (() => {
   const root = document.documentElement;
-  const places = [...document.querySelectorAll(".plot")];
-  const drawn = new Map(); // place -> what ends its drawing, and the width and colours it was drawn with
-  const waiting = new Set();
-  let ready = null;
-  let known = null; // the drawings, once the library is there
-  let busy = false;
+  const plots = [...document.querySelectorAll(".plot")];
+  const drawings = new Map(); // plot -> finalize(), and the width and theme that it was drawn with
+  const queue = new Set();
+  let preparation = null;
+  let charts = null; // the specifications and dark colors, once the library is loaded
+  let isDrawing = false;
 
-  async function unpacked(name) {
+  async function unpack(name) {
     const bytes = Uint8Array.from(atob(document.getElementById(name).textContent), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   }
 
-  // The library is a module that puts its functions on the window.
+  // The library is a module that adds its functions to the window.
   async function prepare() {
-    const [text, data] = await Promise.all([unpacked("charts-library"), unpacked("charts")]);
+    const [text, data] = await Promise.all([unpack("charts-library"), unpack("charts")]);
     const script = document.createElement("script");
     const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
     const loaded = new Promise((resolve, reject) => { script.onload = resolve; script.onerror = reject; });
@@ -25,32 +25,32 @@
     document.head.append(script);
     await loaded;
     URL.revokeObjectURL(address);
-    known = JSON.parse(data);
+    charts = JSON.parse(data);
     root.dataset.library = "yes";
   }
-  const prepared = () => (ready ??= prepare());
+  const prepareOnce = () => (preparation ??= prepare());
 
   function isDark() {
     const chosen = root.dataset.theme;
     return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
-  // Only colours change: names and numbers are never looked at.
-  const PAINTS = new Set(["color", "fill", "stroke", "range", "gridColor", "labelColor", "titleColor"]);
-  function painted(value, colours, key) {
-    if (typeof value === "string") return PAINTS.has(key) && Object.hasOwn(colours, value) ? colours[value] : value;
-    if (Array.isArray(value)) return value.map((one) => painted(one, colours, key));
+  // Replaces colors only, never names and numbers.
+  const COLOR_KEYS = new Set(["color", "fill", "stroke", "range", "gridColor", "labelColor", "titleColor"]);
+  function recolored(value, colors, key) {
+    if (typeof value === "string") return COLOR_KEYS.has(key) && Object.hasOwn(colors, value) ? colors[value] : value;
+    if (Array.isArray(value)) return value.map((item) => recolored(item, colors, key));
     if (!value || typeof value !== "object") return value;
     return Object.fromEntries(Object.entries(value).map(([name, inner]) =>
-      [name, name === "data" || name === "domain" ? inner : painted(inner, colours, name)]));
+      [name, name === "data" || name === "domain" ? inner : recolored(inner, colors, name)]));
   }
 
-  function dressed(spec, place, dark) {
-    const made = painted(spec, dark ? known.dark : {}, "");
+  function themed(spec, plot, dark) {
+    const copy = recolored(spec, dark ? charts.dark : {}, "");
     const style = getComputedStyle(root);
     const [ink, soft, line] = ["--ink", "--soft", "--line"].map((name) => style.getPropertyValue(name).trim());
-    const config = made.config || {};
-    made.config = {
+    const config = copy.config || {};
+    copy.config = {
       ...config, background: "transparent", aria: false,
       axis: { ...config.axis, labelColor: ink, titleColor: soft, gridColor: line, domainColor: soft, tickColor: soft },
       legend: { ...config.legend, labelColor: ink, titleColor: soft },
@@ -58,79 +58,79 @@
       text: { ...config.text, fill: ink },
       view: { ...config.view, stroke: line },
     };
-    if (made.autosize && made.autosize.type === "fit-x") made.width = Math.floor(place.clientWidth);
-    return made;
+    if (copy.autosize && copy.autosize.type === "fit-x") copy.width = Math.floor(plot.clientWidth);
+    return copy;
   }
 
   const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
-  async function draw(place) {
+  async function draw(plot) {
     const dark = isDark();
-    const width = place.clientWidth;
-    const before = drawn.get(place);
-    if (before && before.dark === dark && before.width === width) return;
-    if (before) before.finalize();
-    const made = { dark, width, finalize: () => {} };
-    drawn.set(place, made);
-    const picture = document.createElement("div");
-    picture.setAttribute("aria-hidden", "true"); // the place has words of its own
-    const result = await window.vegaEmbed(picture, dressed(known.specs[Number(place.dataset.chart)], place, dark), OPTIONS);
-    made.finalize = () => result.finalize();
-    place.replaceChildren(picture);
-    place.style.minHeight = "";
+    const width = plot.clientWidth;
+    const previous = drawings.get(plot);
+    if (previous && previous.dark === dark && previous.width === width) return;
+    if (previous) previous.finalize();
+    const drawing = { dark, width, finalize: () => {} };
+    drawings.set(plot, drawing);
+    const container = document.createElement("div");
+    container.setAttribute("aria-hidden", "true"); // the plot has a label of its own
+    const result = await window.vegaEmbed(container, themed(charts.specs[Number(plot.dataset.chart)], plot, dark), OPTIONS);
+    drawing.finalize = () => result.finalize();
+    plot.replaceChildren(container);
+    plot.style.minHeight = "";
   }
 
   const pause = () => new Promise((resolve) => setTimeout(resolve));
-  async function work() {
-    if (busy) return;
-    busy = true;
-    try { await prepared(); } catch (error) { // the page says so
+  async function drawQueue() {
+    if (isDrawing) return;
+    isDrawing = true;
+    try { await prepareOnce(); } catch (error) { // the tables hold the numbers
       console.warn(error);
-      for (const place of places) place.style.minHeight = "";
+      for (const plot of plots) plot.style.minHeight = "";
       return;
     }
-    while (waiting.size) {
-      const [place] = waiting;
-      waiting.delete(place);
-      try { await draw(place); } catch (error) { console.error(error); }
-      await pause(); // the reader's scrolling comes first
+    while (queue.size) {
+      const [plot] = queue;
+      queue.delete(plot);
+      try { await draw(plot); } catch (error) { console.error(error); }
+      await pause(); // lets scrolling go on between charts
     }
-    busy = false;
+    isDrawing = false;
     root.dataset.charts = "yes";
   }
-  function want(some) {
-    for (const place of some) waiting.add(place);
-    if (waiting.size) { delete root.dataset.charts; work(); } else if (!busy) root.dataset.charts = "yes";
+  function enqueue(requested) {
+    for (const plot of requested) queue.add(plot);
+    if (queue.size) { delete root.dataset.charts; drawQueue(); } else if (!isDrawing) root.dataset.charts = "yes";
   }
 
-  const near = new Set();
-  const watching = new IntersectionObserver((entries) => {
+  const near = new Set(); // plots near the visible part
+  const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) if (isIntersecting) near.add(target); else near.delete(target);
-    want([...near].filter((place) => !drawn.has(place) || stale(place)));
+    enqueue([...near].filter((plot) => !drawings.has(plot) || isStale(plot)));
   }, { rootMargin: "600px 0px" });
-  function stale(place) {
-    const before = drawn.get(place);
-    return before.dark !== isDark() || before.width !== place.clientWidth;
+  function isStale(plot) {
+    const previous = drawings.get(plot);
+    return previous.dark !== isDark() || previous.width !== plot.clientWidth;
   }
-  const again = () => want([...near].filter((place) => drawn.has(place) && stale(place)));
+  const redrawStale = () => enqueue([...near].filter((plot) => drawings.has(plot) && isStale(plot)));
 
-  for (const place of places) {
-    place.style.minHeight = `${Number(place.dataset.height)}px`; // so that nothing moves when it is drawn
-    watching.observe(place);
+  for (const plot of plots) {
+    plot.style.minHeight = `${Number(plot.dataset.height)}px`; // so that the page does not move when it is drawn
+    observer.observe(plot);
   }
-  new MutationObserver(again).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-  let later = 0;
-  addEventListener("resize", () => { clearTimeout(later); later = setTimeout(again, 200); });
-  // Printing does not wait, so that the library is there before anybody asks for it.
-  addEventListener("load", () => setTimeout(() => prepared().catch(() => {}), 1000));
-  // Paper is light, whatever the screen is.
-  let before;
+  new MutationObserver(redrawStale).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawStale);
+  let resizeTimer = 0;
+  addEventListener("resize", () => { clearTimeout(resizeTimer); resizeTimer = setTimeout(redrawStale, 200); });
+  // Printing does not wait, so the library is loaded before.
+  addEventListener("load", () => setTimeout(() => prepareOnce().catch(() => {}), 1000));
+  // Prints in the light theme.
+  let themeBefore;
   addEventListener("beforeprint", () => {
-    before = root.dataset.theme;
+    themeBefore = root.dataset.theme;
     root.dataset.theme = "light";
-    if (known) for (const place of places) draw(place);
+    if (charts) for (const plot of plots) draw(plot);
   });
   addEventListener("afterprint", () => {
-    if (before) root.dataset.theme = before; else delete root.dataset.theme;
+    if (themeBefore) root.dataset.theme = themeBefore; else delete root.dataset.theme;
   });
 })();

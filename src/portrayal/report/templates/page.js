@@ -1,16 +1,16 @@
 "use strict";
-// Captions are shown through textContent only, so that nothing in them is ever read as markup.
-const pictures = JSON.parse(document.getElementById("pictures").textContent);
+// Captions are shown through textContent only, so that nothing in them is parsed as markup.
+const thumbnails = JSON.parse(document.getElementById("thumbnails").textContent);
 const dialog = document.getElementById("evidence");
 
 function element(tag, text, className) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
+  const created = document.createElement(tag);
+  created.textContent = text;
+  if (className) created.className = className;
+  return created;
 }
 
-function marked(caption, words) {
+function captionLine(caption, words) {
   const line = element("p", "", "caption");
   const escaped = [...words].sort((a, b) => b.length - a.length)
     .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/ /g, "\\s+"));
@@ -19,68 +19,67 @@ function marked(caption, words) {
   return line;
 }
 
-// The caption as a classifier reads it: what gives the true group away is warm, what points elsewhere is cold.
-function coloured(parts) {
+// The caption as the classifier sees it: warm words speak for the labelled group, cold words for another one.
+function contributionLine(contributions) {
   const line = element("p", "", "parts");
-  const most = Math.max(0.5, ...parts.map(([, part]) => Math.abs(Number(part) || 0)));
-  for (const [word, part] of parts) {
+  const most = Math.max(0.5, ...contributions.map(([, value]) => Math.abs(Number(value) || 0)));
+  for (const [word, value] of contributions) {
     const piece = element("span", String(word));
-    const strength = Math.min(1, Math.abs(Number(part) || 0) / most);
-    piece.style.backgroundColor = `rgb(${part > 0 ? "217 119 6" : "14 116 144"} / ${(0.45 * strength).toFixed(2)})`;
-    piece.title = Number(part).toFixed(2);
+    const strength = Math.min(1, Math.abs(Number(value) || 0) / most);
+    piece.style.backgroundColor = `rgb(${value > 0 ? "217 119 6" : "14 116 144"} / ${(0.45 * strength).toFixed(2)})`;
+    piece.title = Number(value).toFixed(2);
     line.append(piece, " ");
   }
   return line;
 }
 
-function pictured(image) {
-  if (!Object.hasOwn(pictures, image)) return [];
-  const picture = document.createElement("img");
-  picture.src = "data:image/webp;base64," + pictures[image];
-  picture.alt = "";
-  return [picture];
+function thumbnailOf(image) {
+  if (!Object.hasOwn(thumbnails, image)) return [];
+  const img = document.createElement("img");
+  img.src = "data:image/webp;base64," + thumbnails[image];
+  img.alt = "";
+  return [img];
 }
 
-// Each picture is in the page once: those of the instances are the ones that the evidence shows.
-for (const image of document.querySelectorAll("img[data-image]")) image.src = pictured(image.dataset.image)[0].src;
+// Each thumbnail is in the page once: counterfactual examples use those of the evidence.
+for (const image of document.querySelectorAll("img[data-image]")) image.src = thumbnailOf(image.dataset.image)[0].src;
 
-// One image: each source's caption as the classifier reads it, with the guess and how sure it is.
-function compared({ image, said }) {
-  const item = element("div", "", "beside");
-  item.tabIndex = 0; // it scrolls sideways where the page is narrow, and keys must reach it
+// One image: each source's caption as the classifier sees it, with the predicted group and its probability.
+function sideBySide({ image, captions }) {
+  const item = element("div", "", "side-by-side");
+  item.tabIndex = 0; // it scrolls sideways on a narrow page, which must work with keys too
   item.setAttribute("role", "group");
   item.setAttribute("aria-label", `image ${image}`);
-  item.append(...pictured(image), element("h3", `image ${image}, labelled ${said[0].labelled}`));
+  item.append(...thumbnailOf(image), element("h3", `image ${image}, labelled ${captions[0].labelled}`));
   const table = element("table", "");
-  for (const one of said) {
+  for (const caption of captions) {
     const row = table.insertRow();
-    row.append(element("th", one.source));
-    const caption = row.insertCell();
-    caption.append(coloured(one.parts));
-    const sure = `${one.guessed} ${Math.round(100 * Number(one.sure))} %`;
-    row.append(element("td", sure, one.guessed === one.labelled ? "right n" : "wrong n"));
-    row.append(element("td", Number(one.total).toFixed(2), "n"));
+    row.append(element("th", caption.source));
+    row.insertCell().append(contributionLine(caption.parts));
+    const prediction = `${caption.predicted} ${Math.round(100 * Number(caption.confidence))} %`;
+    row.append(element("td", prediction, caption.predicted === caption.labelled ? "right n" : "wrong n"));
+    row.append(element("td", Number(caption.total).toFixed(2), "n"));
   }
   const head = table.createTHead().insertRow();
-  for (const name of ["source", "caption as it is read", "guess", "total"]) head.append(element("th", name, name === "guess" || name === "total" ? "n" : ""));
+  for (const name of ["source", "caption as the classifier sees it", "prediction", "total"]) head.append(element("th", name, name === "prediction" || name === "total" ? "n" : ""));
   item.append(table);
   return item;
 }
 
-// What is large is compressed. It is text of this page, so that nothing is fetched.
-async function unpacked(name) {
+// Large data are compressed in the page, so that nothing is fetched.
+async function unpack(name) {
   const bytes = Uint8Array.from(atob(document.getElementById(name).textContent), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
 async function load() {
-  evidence = decoded(JSON.parse(await unpacked("data")));
-  for (const { system, about, images } of JSON.parse(await unpacked("compared"))) {
-    const part = document.createElement("details");
-    part.append(element("summary", `${system} (${about})`), ...images.map(compared));
-    document.getElementById("beside-list").append(part);
+  evidence = decoded(JSON.parse(await unpack("data")));
+  for (const { system, about, images } of JSON.parse(await unpack("compared"))) {
+    const details = document.createElement("details");
+    details.append(element("summary", `${system} (${about})`), ...images.map(sideBySide));
+    document.getElementById("side-by-side-list").append(details);
   }
-  document.querySelector("#beside-list details")?.setAttribute("open", "");
+  document.querySelector("#side-by-side-list details")?.setAttribute("open", "");
   document.documentElement.dataset.loaded = "yes";
 }
 const loading = load().then(() => true, (error) => {
@@ -90,13 +89,13 @@ const loading = load().then(() => true, (error) => {
   return false;
 });
 
-// The results as they were: measurements are kept by column, but where that would round a number.
+// results.json. Its measurements are stored by column, unless that would round a number.
 async function results() {
-  const text = await unpacked("results"), found = JSON.parse(text);
-  if (Array.isArray(found.measurements)) return text;
-  const columns = Object.entries(found.measurements);
-  found.measurements = columns[0][1].map((_, n) => Object.fromEntries(columns.map(([name, values]) => [name, values[n]])));
-  return JSON.stringify(found, null, 1);
+  const text = await unpack("results"), data = JSON.parse(text);
+  if (Array.isArray(data.measurements)) return text;
+  const columns = Object.entries(data.measurements);
+  data.measurements = columns[0][1].map((_, n) => Object.fromEntries(columns.map(([name, values]) => [name, values[n]])));
+  return JSON.stringify(data, null, 1);
 }
 
 const save = document.getElementById("save");
@@ -109,7 +108,7 @@ save.addEventListener("click", async () => {
   URL.revokeObjectURL(link.href);
 });
 
-// Light or dark as the reader's system has it, until the reader says otherwise.
+// The system's light or dark theme, until the reader chooses another.
 const theme = document.getElementById("theme");
 function isDark() {
   const chosen = document.documentElement.dataset.theme;

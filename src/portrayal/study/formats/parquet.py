@@ -1,4 +1,4 @@
-"""Parquet files and frames that are already in memory."""
+"""Parquet files and in-memory frames."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def read(path: Path, problems: Problems) -> RawTable:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise problems.stop(path, "a Parquet file", shown(str(error).splitlines()[0])) from None
-    return of_frame(frame, path)
+    return from_frame(frame, path)
 
 
-def of_frame(frame: Any, path: Path) -> RawTable:
-    """A polars or pandas frame; `path` is the name that error sentences give it."""
+def from_frame(frame: Any, path: Path) -> RawTable:
+    """Convert a polars or pandas frame. `path` is its name in error messages."""
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, pl.DataFrame):
         columns = frame.to_dict(as_series=False)
-    else:  # pandas: its missing values are NaN, None or NA, which its own isna knows
+    else:  # pandas: isna finds its missing values NaN, None and NA
         columns = {
             str(name): [
-                None if gone is True else _plain(value)
-                for value, gone in zip(frame[name].tolist(), frame[name].isna().tolist(), strict=True)
+                None if missing is True else _plain(value)
+                for value, missing in zip(frame[name].tolist(), frame[name].isna().tolist(), strict=True)
             ]
             for name in frame.columns
         }
@@ -37,5 +37,5 @@ def of_frame(frame: Any, path: Path) -> RawTable:
 
 
 def _plain(value: Any) -> Any:
-    """numpy's numbers and arrays, which a pandas column of objects may hold, as Python's."""
+    """Convert numpy scalars and arrays in object columns of pandas to Python values."""
     return value.tolist() if hasattr(value, "tolist") else value

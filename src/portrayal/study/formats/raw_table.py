@@ -1,4 +1,4 @@
-"""What every reader gives: columns of plain values, and the line or row each came from."""
+"""The output of all readers: columns of plain values with their line or row numbers."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ from typing import Any
 
 from portrayal.errors import Problems
 
-NOTHING = "none"  # the kind of a row without a label: its source annotated the image and found no object
-VALUES = "values"  # the column that holds the values of a JSON object {id: values}
+NO_LABEL = "none"  # kind of a row without a label: its source annotated the image and found no object
+VALUES_COLUMN = "values"  # the column that holds the values of a JSON object {id: values}
 
 
 @dataclass(frozen=True)
 class RawTable:
-    """Rows as they stood in a file. A value that is missing is None."""
+    """The rows of a file. Missing values are None."""
 
     path: Path
-    unit: str  # "line" or "row": what `where` counts
-    where: Sequence[int]
+    unit: str  # "line" or "row": what `row_numbers` counts
+    row_numbers: Sequence[int]
     columns: dict[str, list[Any]]
 
-    def place(self, index: int) -> str:
-        return f"{self.unit} {self.where[index]:,}"
+    def location(self, index: int) -> str:
+        return f"{self.unit} {self.row_numbers[index]:,}"
 
     @classmethod
-    def of_rows(cls, path: Path, unit: str, where: Sequence[int], rows: Sequence[dict[str, Any]]) -> RawTable:
+    def of_rows(
+        cls, path: Path, unit: str, row_numbers: Sequence[int], rows: Sequence[dict[str, Any]]
+    ) -> RawTable:
         names: dict[str, None] = {}
         for row in rows:
             names.update(dict.fromkeys(row))
         columns = {str(name): [row.get(name) for row in rows] for name in names}
-        return cls(path, unit, where, columns)
+        return cls(path, unit, row_numbers, columns)
 
 
 def read_text(path: Path, problems: Problems) -> str:
-    """A text file in UTF-8, with or without a byte order mark."""
+    """Read a UTF-8 text file, with or without a byte order mark."""
     data = _bytes(path, problems)
     try:
         return data.decode("utf-8-sig")
@@ -46,7 +48,7 @@ def read_text(path: Path, problems: Problems) -> str:
 
 
 def read_lines(path: Path, problems: Problems) -> str:
-    """Like `read_text` for formats of one row a line: a line in another encoding is noted and left blank."""
+    """Like `read_text` for formats with one row per line: a line in another encoding is reported and left blank."""
     data = _bytes(path, problems)
     try:
         return data.decode("utf-8-sig")

@@ -1,4 +1,4 @@
-"""Importers: what people already have, made into a study."""
+"""Importers: convert users' files into a study."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from portrayal.study.study import Study
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the user asked an importer to read."""
+class ImportRequest:
+    """The files and options of an import."""
 
     sources: Sequence[str]
     references: Path | None = None
     attributes: Path | None = None
     objects: Path | None = None
-    objects_source: str | None = None  # who labelled them, where their file does not say
+    objects_source: str | None = None  # labeller of a file without that column
     rankings: Sequence[str] = ()  # files, folders of them, or NAME=FILE, as for captions
     images: Path | None = None
     attribute_names: Sequence[str] = ()
-    meaning: GroupNames = field(default_factory=GroupNames)  # of columns of labels and their values
+    group_names: GroupNames = field(default_factory=GroupNames)  # maps label columns and values
     name: str = "study"
 
-    def named(self, columns: Collection[str]) -> list[str]:
-        """Which columns `attribute_names` means, each once."""
-        return list(dict.fromkeys(self.meaning.column(name, columns) for name in self.attribute_names))
+    def attribute_columns(self, columns: Collection[str]) -> list[str]:
+        """The distinct columns that `attribute_names` refers to."""
+        return list(
+            dict.fromkeys(self.group_names.find_column(name, columns) for name in self.attribute_names)
+        )
 
 
 @dataclass
-class Imported:
-    """The study an importer made, and what it left out, in sentences."""
+class ImportResult:
+    """An imported study, and notes about what was left out."""
 
     study: Study
     notes: list[str] = field(default_factory=list)
@@ -60,11 +62,11 @@ IMPORTERS = {
 }
 
 
-def run(kind: str, request: Request, problems: Problems) -> Imported:
-    """Import with the importer of that name; problems are noted, and the caller settles them."""
+def run_importer(kind: str, request: ImportRequest, problems: Problems) -> ImportResult:
+    """Run the importer of that name, collecting problems for the caller to settle."""
     if kind not in IMPORTERS:
         raise unknown_name("importer", kind, IMPORTERS)
     module = importlib.import_module(IMPORTERS[kind][0])
-    made: Imported = module.build(request, problems)
-    request.meaning.check_used((*made.study.attribute_names, *made.study.ranked_attributes))
-    return replace(made, study=replace(made.study, mapped=request.meaning.mapped))
+    result: ImportResult = module.build(request, problems)
+    request.group_names.check_used((*result.study.attribute_names, *result.study.ranked_attributes))
+    return replace(result, study=replace(result.study, mapped=request.group_names.mapped))

@@ -1,4 +1,4 @@
-"""Putting a study together: the side tables are cut to the images the study is about, and it is said."""
+"""Assemble a study: filter all tables to its images, and note what was left out."""
 
 from __future__ import annotations
 
@@ -9,90 +9,98 @@ import polars as pl
 
 from portrayal.errors import Problems
 from portrayal.study import consistency, tables
-from portrayal.study.formats import ENDINGS, read_raw
-from portrayal.study.importers import Imported, Request
+from portrayal.study.formats import SUFFIXES, read_raw
+from portrayal.study.importers import ImportRequest, ImportResult
 from portrayal.study.importers.sources import system_files
 from portrayal.study.study import Study
 
-_CHOOSE = "name the columns that are labels with --attribute NAME, which can be repeated"
+_SUGGESTION = "name the columns that are labels with --attribute NAME, which can be repeated"
 
 
 def assemble(
-    request: Request,
+    request: ImportRequest,
     problems: Problems,
     captions: pl.DataFrame,
     *,
     attributes: pl.DataFrame | None = None,
     references: pl.DataFrame | None = None,
     vocabularies: Mapping[str, tuple[str, ...]] | None = None,
-) -> Imported:
-    """A study about the images that were captioned or ranked.
+) -> ImportResult:
+    """Assemble a study of the images that were captioned or ranked.
 
-    `attributes` and `references` are what the sources themselves held. Where the user names a file of references, it
-    goes first, and the sources speak only of the images on which it is silent.
+    `attributes` and `references` are from the caption files. If the user names a file of references, it takes
+    precedence, and references of the caption files are used for its missing images only.
     """
     notes: list[str] = []
     rankings = _rankings(request, problems)
-    about = [frame.select("image_id") for frame in (captions, rankings) if frame is not None]
-    images = pl.concat(about).get_column("image_id").unique(maintain_order=True)
+    image_columns = [frame.select("image_id") for frame in (captions, rankings) if frame is not None]
+    images = pl.concat(image_columns).get_column("image_id").unique(maintain_order=True)
     if request.attributes is not None:
         raw = read_raw(request.attributes, problems)
-        read = tables.attributes(raw, problems, request.named(raw.columns), request.meaning)
-        matching = _matching(read, images, request.attributes, "attributes", problems, notes)
+        parsed = tables.parse_attributes(
+            raw, problems, request.attribute_columns(raw.columns), request.group_names
+        )
+        matching = _rows_of_images(parsed, images, request.attributes, "attributes", problems, notes)
         chosen = bool(request.attribute_names)
-        attributes = tables.without_singletons(
+        attributes = tables.drop_singleton_groups(
             matching,
             images,
             raw,
             request.attributes,
             problems,
-            way_out="leave it out of those that --attribute names" if chosen else _CHOOSE,
-            most=None if chosen else tables.MOST_GROUPS,
+            suggestion="leave it out of those that --attribute names" if chosen else _SUGGESTION,
+            max_groups=None if chosen else tables.MAX_GROUPS,
         )
     if request.references is not None:
-        read = tables.references(read_raw(request.references, problems), problems)
-        named = _matching(read, images, request.references, "references", problems, notes)
+        parsed = tables.parse_references(read_raw(request.references, problems), problems)
+        listed = _rows_of_images(parsed, images, request.references, "references", problems, notes)
         if references is not None:
             references = pl.concat(
-                [named, references.join(named, on="image_id", how="anti", maintain_order="left")]
+                [listed, references.join(listed, on="image_id", how="anti", maintain_order="left")]
             )
         else:
-            references = named
-    made: dict[str, Any] = {"captions": captions}
+            references = listed
+    frames: dict[str, Any] = {"captions": captions}
     if attributes is not None:
-        made["attributes"] = attributes
+        frames["attributes"] = attributes
     if references is not None:
-        made["references"] = references
+        frames["references"] = references
     if request.objects is not None:
-        read = tables.objects(read_raw(request.objects, problems), problems, request.objects_source)
-        made["objects"] = _matching(read, images, request.objects, "objects", problems, notes)
+        parsed = tables.parse_objects(read_raw(request.objects, problems), problems, request.objects_source)
+        frames["objects"] = _rows_of_images(parsed, images, request.objects, "objects", problems, notes)
     if rankings is not None:
-        made["rankings"] = consistency.one_label_an_item(
+        frames["rankings"] = consistency.drop_conflicting_labels(
             rankings, attributes, ", ".join(request.rankings), problems
         )
-    study = Study(name=request.name, vocabularies=vocabularies or {}, images=request.images, **made)
-    return Imported(study, notes)
+    study = Study(name=request.name, vocabularies=vocabularies or {}, images=request.images, **frames)
+    return ImportResult(study, notes)
 
 
-def _rankings(request: Request, problems: Problems) -> pl.DataFrame | None:
-    """The lists of every system whose file was named."""
+def _rankings(request: ImportRequest, problems: Problems) -> pl.DataFrame | None:
+    """The rankings of all named files."""
     if not request.rankings:
         return None
     parts = []
-    files = system_files(request.rankings, ENDINGS)
+    files = system_files(request.rankings, SUFFIXES)
     for system, path in files:
         raw = read_raw(path, problems)
-        parts.append(tables.rankings(raw, system, problems, request.named(raw.columns), request.meaning))
-    joined = pl.concat(consistency.one_spelling(parts, [path for _, path in files], problems), how="diagonal")
-    consistency.refuse_repeats(joined, ", ".join(request.rankings), problems)
+        parts.append(
+            tables.parse_rankings(
+                raw, system, problems, request.attribute_columns(raw.columns), request.group_names
+            )
+        )
+    joined = pl.concat(
+        consistency.drop_inconsistent_spellings(parts, [path for _, path in files], problems), how="diagonal"
+    )
+    consistency.refuse_duplicates(joined, ", ".join(request.rankings), problems)
     return joined
 
 
-def _matching(
+def _rows_of_images(
     frame: pl.DataFrame, images: pl.Series, path: object, what: str, problems: Problems, notes: list[str]
 ) -> pl.DataFrame:
-    """The rows about the study's images."""
-    consistency.must_share_images(frame, images, path, what, problems)
+    """The rows about the study's images. Adds a note about the others."""
+    consistency.require_shared_images(frame, images, path, what, problems)
     kept = frame.filter(pl.col("image_id").is_in(images.implode()))
     others = frame["image_id"].n_unique() - kept["image_id"].n_unique()
     if others:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from portrayal.errors import Problems
-from portrayal.study.importers import Imported, Request
+from portrayal.study.importers import ImportRequest, ImportResult
 from portrayal.study.importers.table import build_from
 
 
-def build(request: Request, problems: Problems) -> Imported:
+def build(request: ImportRequest, problems: Problems) -> ImportResult:
     return build_from(request, problems, (".json",))

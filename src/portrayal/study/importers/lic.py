@@ -17,7 +17,7 @@ from portrayal.study import tables
 from portrayal.study.formats import read_raw
 from portrayal.study.group_names import GroupNames
 from portrayal.study.image_ids import image_id
-from portrayal.study.importers import Imported, Request, safe_pickle
+from portrayal.study.importers import ImportRequest, ImportResult, safe_pickle
 from portrayal.study.importers.assemble import assemble
 
 _ENTRIES = re.compile(r"(gender|race)_val_(.+)_cap(?:_mw)?_entries\.pkl")
@@ -45,20 +45,20 @@ _AGE_SYSTEMS = {
 
 
 @dataclass
-class _Gathered:
-    """What the files held, so far."""
+class LicData:
+    """Contents of the LIC files read so far."""
 
     captions: dict[str, dict[str, str]] = field(default_factory=dict)  # system -> image -> caption, in order
     labels: dict[str, dict[str, str]] = field(default_factory=dict)  # attribute -> image -> group
-    references: dict[str, list[str]] = field(default_factory=dict)  # image -> people's captions
+    references: dict[str, list[str]] = field(default_factory=dict)  # image -> human captions
     vocabularies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by the name in the file
     unlabelled: dict[str, int] = field(default_factory=dict)  # file -> rows with no usable label
     ignored: list[str] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)  # attributes that had a file
+    attributes_with_file: set[str] = field(default_factory=set)  # attributes that had a file
 
 
-def build(request: Request, problems: Problems) -> Imported:
-    wanted = request.named(_GROUPS)
+def build(request: ImportRequest, problems: Problems) -> ImportResult:
+    wanted = request.attribute_columns(_GROUPS)
     for attribute in wanted:
         if attribute not in _GROUPS:
             raise unknown_name("attribute of the LIC data", attribute, _GROUPS)
@@ -66,13 +66,13 @@ def build(request: Request, problems: Problems) -> Imported:
         raise PortrayalError(
             "Say which labels to import: --attribute gender, race or age (it can be repeated)."
         )
-    gathered = _Gathered()
+    data = LicData()
     for path in _all_files(request.sources):
-        _gather(path, wanted, gathered, problems)
+        _read_file(path, wanted, data, problems)
     for attribute in wanted:
-        if attribute not in gathered.labels:
-            problems.settle()  # the reason may be that every row was bad
-            if attribute in gathered.seen:
+        if attribute not in data.labels:
+            problems.settle()  # report bad rows first: they may be the reason
+            if attribute in data.attributes_with_file:
                 raise PortrayalError(
                     f"{', '.join(request.sources)}: no entry has a usable label for '{attribute}'."
                 )
@@ -87,22 +87,22 @@ def build(request: Request, problems: Problems) -> Imported:
     imported = assemble(
         request,
         problems,
-        _captions_frame(gathered.captions),
-        attributes=_labels_frame(gathered.labels, request.meaning),
-        references=_references_frame(gathered.references) if gathered.references else None,
-        vocabularies=_vocabularies(gathered.vocabularies, gathered.captions),
+        _captions_frame(data.captions),
+        attributes=_labels_frame(data.labels, request.group_names),
+        references=_references_frame(data.references) if data.references else None,
+        vocabularies=_vocabularies(data.vocabularies, data.captions),
     )
     imported.notes += [
         f"{file}: {count:,} entries without a usable label were left out."
-        for file, count in gathered.unlabelled.items()
+        for file, count in data.unlabelled.items()
     ]
-    if gathered.ignored:
-        imported.notes.append(f"Not LIC data, left alone: {', '.join(gathered.ignored)}.")
+    if data.ignored:
+        imported.notes.append(f"Not LIC data, left alone: {', '.join(data.ignored)}.")
     return imported
 
 
 def system_name(key: str) -> str | None:
-    """The system a file's key stands for, or None for a key that is not known.
+    """The system of a file's key; None for an unknown key.
 
     >>> system_name("st10_th10"), system_name("cider_oscar"), system_name("sat_masked_person"), system_name("x")
     ('nic-th10', 'oscar', 'sat-masked-person', None)
@@ -113,36 +113,36 @@ def system_name(key: str) -> str | None:
     return f"{system}-masked-{part}" if system and masked else system
 
 
-def _base(system: str) -> str:
-    """The model that a system is a variant of: nic-th10 and sat-masked-person are nic and sat."""
+def _base_system(system: str) -> str:
+    """The base model of a system variant: nic for nic-th10, sat for sat-masked-person."""
     return re.sub(r"-th\d+$", "", system.partition("-masked-")[0])
 
 
 def _all_files(sources: Iterable[str]) -> list[Path]:
-    found: list[Path] = []
+    files: list[Path] = []
     for source in map(Path, sources):
         if source.is_dir():
-            found += sorted(
+            files += sorted(
                 path for path in source.rglob("*") if path.is_file() and not path.name.startswith(".")
             )
         elif source.exists():
-            found.append(source)
+            files.append(source)
         else:
             raise PortrayalError(f"There is no file or folder {source}.")
-    # The age table last: it lists images by number, and must not reorder what the split of a pickle rests on.
-    return sorted(found, key=lambda path: path.suffix == ".csv")
+    # The age table is last: it lists images by number and must not change the order on which a pickle's split depends.
+    return sorted(files, key=lambda path: path.suffix == ".csv")
 
 
-def _gather(path: Path, wanted: Sequence[str], gathered: _Gathered, problems: Problems) -> None:
+def _read_file(path: Path, wanted: Sequence[str], data: LicData, problems: Problems) -> None:
     entries = _ENTRIES.fullmatch(path.name)
     vocabulary = _VOCABULARY.fullmatch(path.name)
     if entries:
         attribute, key = entries.groups()
         system = system_name(key)
         if system is None:
-            gathered.ignored.append(path.name)
+            data.ignored.append(path.name)
         elif attribute in wanted:
-            _gather_entries(path, attribute, system, gathered, problems)
+            _read_entries(path, attribute, system, data, problems)
     elif vocabulary:
         words = safe_pickle.load(path, problems)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -150,41 +150,41 @@ def _gather(path: Path, wanted: Sequence[str], gathered: _Gathered, problems: Pr
         for word in words:
             if not is_unicode(word):
                 raise problems.stop(path, "words in Unicode", f"half of a character in {shown(word)}")
-        gathered.vocabularies[vocabulary.group(1)] = tuple(words)
+        data.vocabularies[vocabulary.group(1)] = tuple(words)
     elif path.suffix == ".csv" and _is_age_table(path):
         if "age" in wanted:
-            _gather_age(path, gathered, problems)
+            _read_age_table(path, data, problems)
     else:
-        gathered.ignored.append(path.name)
+        data.ignored.append(path.name)
 
 
-def _gather_entries(path: Path, attribute: str, system: str, gathered: _Gathered, problems: Problems) -> None:
+def _read_entries(path: Path, attribute: str, system: str, data: LicData, problems: Problems) -> None:
     entries = safe_pickle.load(path, problems)
     if not isinstance(entries, list):
         raise problems.stop(path, "a list of entries", type(entries).__name__)
-    gathered.seen.add(attribute)
+    data.attributes_with_file.add(attribute)
     label_key = _LABEL_KEYS[attribute]
     captions: dict[str, str] = {}
     for number, entry in enumerate(entries, start=1):
-        place = f"entry {number:,}"
+        location = f"entry {number:,}"
         if not isinstance(entry, dict):
-            problems.note(path, "a dict", shown(entry), place)
+            problems.note(path, "a dict", shown(entry), location)
             continue
         identifier, caption, label = image_id(entry.get("img_id")), entry.get("pred"), entry.get(label_key)
         if identifier is None:
-            problems.note(path, "an image id under 'img_id'", shown(entry.get("img_id")), place)
+            problems.note(path, "an image id under 'img_id'", shown(entry.get("img_id")), location)
         elif not isinstance(caption, str) or not is_unicode(caption):
-            problems.note(path, "a caption under 'pred'", shown(caption), place)
+            problems.note(path, "a caption under 'pred'", shown(caption), location)
         elif not isinstance(label, str):
-            problems.note(path, f"a label under '{label_key}'", shown(label), place)
+            problems.note(path, f"a label under '{label_key}'", shown(label), location)
         elif label.lower() not in _GROUPS[attribute]:
-            gathered.unlabelled[path.name] = gathered.unlabelled.get(path.name, 0) + 1
+            data.unlabelled[path.name] = data.unlabelled.get(path.name, 0) + 1
         elif identifier in captions:
-            problems.note(path, "each image once", f"image {identifier} again", place)
+            problems.note(path, "each image once", f"image {identifier} again", location)
         else:
             captions[identifier] = caption
-            _add_label(gathered, attribute, identifier, label.lower(), problems, path, place)
-    _add_captions(gathered, system, captions, problems, path)
+            _add_label(data, attribute, identifier, label.lower(), problems, path, location)
+    _add_captions(data, system, captions, problems, path)
 
 
 def _is_age_table(path: Path) -> bool:
@@ -192,94 +192,96 @@ def _is_age_table(path: Path) -> bool:
         return {"img_id", "caption_list", "bb_age"} <= set(lines.readline().strip().split(","))
 
 
-def _gather_age(path: Path, gathered: _Gathered, problems: Problems) -> None:
-    gathered.seen.add("age")
+def _read_age_table(path: Path, data: LicData, problems: Problems) -> None:
+    data.attributes_with_file.add("age")
     raw = read_raw(path, problems)
     systems = {column: _AGE_SYSTEMS[column] for column in raw.columns if column in _AGE_SYSTEMS}
     captions: dict[str, dict[str, str]] = {system: {} for system in systems.values()}
     for index, value in enumerate(raw.columns["img_id"]):
-        place = raw.place(index)
+        location = raw.location(index)
         identifier = image_id(value)
         label = (raw.columns["bb_age"][index] or "").lower()
-        people = _list_literal(raw.columns["caption_list"][index])
-        said = {system: raw.columns[column][index] for column, system in systems.items()}
+        references = _parse_list_literal(raw.columns["caption_list"][index])
+        row_captions = {system: raw.columns[column][index] for column, system in systems.items()}
         if identifier is None:
-            problems.note(path, "an image id under 'img_id'", shown(value), place)
-        elif identifier in gathered.labels.get("age", {}):
-            problems.note(path, "each image once", f"image {identifier} again", place)
+            problems.note(path, "an image id under 'img_id'", shown(value), location)
+        elif identifier in data.labels.get("age", {}):
+            problems.note(path, "each image once", f"image {identifier} again", location)
         elif label not in _GROUPS["age"]:
-            gathered.unlabelled[path.name] = gathered.unlabelled.get(path.name, 0) + 1
-        elif people is None:
+            data.unlabelled[path.name] = data.unlabelled.get(path.name, 0) + 1
+        elif references is None:
             problems.note(
                 path,
                 "a list of captions under 'caption_list'",
                 shown(raw.columns["caption_list"][index]),
-                place,
+                location,
             )
-        elif not all(said.values()):
-            problems.note(path, "a caption of every captioner", shown(said), place)
+        elif not all(row_captions.values()):
+            problems.note(path, "a caption of every captioner", shown(row_captions), location)
         else:
-            _add_label(gathered, "age", identifier, label, problems, path, place)
-            gathered.references[identifier] = people
-            for system, caption in said.items():
+            _add_label(data, "age", identifier, label, problems, path, location)
+            data.references[identifier] = references
+            for system, caption in row_captions.items():
                 captions[system][identifier] = caption
-    for system, said_of in captions.items():
-        _add_captions(gathered, system, said_of, problems, path)
+    for system, system_captions in captions.items():
+        _add_captions(data, system, system_captions, problems, path)
 
 
-def _list_literal(text: Any) -> list[str] | None:
-    """The list that a Python literal spells, without running anything; None where it spells no captions."""
+def _parse_list_literal(text: Any) -> list[str] | None:
+    """Parse a Python literal of a list of captions without executing code; None if it is not one."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-    sound = (
+    valid = (
         isinstance(value, list)
         and value
         and all(isinstance(item, str) and item.strip() and is_unicode(item) for item in value)
     )
-    return value if sound else None
+    return value if valid else None
 
 
 def _add_label(
-    gathered: _Gathered,
+    data: LicData,
     attribute: str,
     identifier: str,
     group: str,
     problems: Problems,
     path: Path,
-    place: str,
+    location: str,
 ) -> None:
-    before = gathered.labels.setdefault(attribute, {}).setdefault(identifier, group)
+    before = data.labels.setdefault(attribute, {}).setdefault(identifier, group)
     if before != group:
-        problems.note(path, f"image {identifier} as '{before}', as another file has it", f"'{group}'", place)
+        problems.note(
+            path, f"image {identifier} as '{before}', as another file has it", f"'{group}'", location
+        )
 
 
 def _add_captions(
-    gathered: _Gathered, system: str, captions: dict[str, str], problems: Problems, path: Path
+    data: LicData, system: str, captions: dict[str, str], problems: Problems, path: Path
 ) -> None:
-    """A system may stand in several files, one per attribute; they must agree where they overlap."""
-    known = gathered.captions.get(system)
+    """Add captions of a system. It may be in several files, one per attribute, which must agree where they overlap."""
+    known = data.captions.get(system)
     if known is None:
-        gathered.captions[system] = captions
+        data.captions[system] = captions
         return
     for identifier, caption in captions.items():
         if known.get(identifier, caption) != caption:
             problems.note(
                 path, f"for image {identifier} the caption {shown(known[identifier])}", shown(caption)
             )
-    gathered.captions[system] = {
-        i: known.get(i) or captions[i] for i in merged_order(list(known), list(captions))
+    data.captions[system] = {
+        i: known.get(i) or captions[i] for i in merge_orders(list(known), list(captions))
     }
 
 
-def merged_order(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Both lists in one that keeps the order of each, where they order what they share alike.
+def merge_orders(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Merge two lists and keep the order of each, if their shared items are in the same order.
 
-    The published splits draw by a row's place in its file, so a study of several attributes should not
-    shuffle any of them. Where the two disagree, the first goes first and the rest follows.
+    The published splits sample by row index, so a study of several attributes must not reorder any of them. If the
+    orders disagree, the second list's other items follow the first list.
 
-    >>> merged_order(["a", "b", "d"], ["b", "c", "d", "e"])
+    >>> merge_orders(["a", "b", "d"], ["b", "c", "d", "e"])
     ['a', 'b', 'c', 'd', 'e']
     """
     in_first, in_second = set(first), set(second)
@@ -301,17 +303,17 @@ def merged_order(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 def _captions_frame(captions: dict[str, dict[str, str]]) -> pl.DataFrame:
     order = [*_SYSTEMS.values()]
-    systems = sorted(captions, key=lambda system: (order.index(_base(system)), system))
+    systems = sorted(captions, key=lambda system: (order.index(_base_system(system)), system))
     rows = [(i, system, 0, text) for system in systems for i, text in captions[system].items()]
     return pl.DataFrame(rows, schema=tables.CAPTIONS, orient="row")
 
 
-def _labels_frame(labels: dict[str, dict[str, str]], meaning: GroupNames) -> pl.DataFrame:
+def _labels_frame(labels: dict[str, dict[str, str]], group_names: GroupNames) -> pl.DataFrame:
     labels = {attribute: labels[attribute] for attribute in _GROUPS if attribute in labels}
-    images = list(dict.fromkeys(i for of_image in labels.values() for i in of_image))
+    images = list(dict.fromkeys(i for group_of_image in labels.values() for i in group_of_image))
     columns = {"image_id": images} | {
-        attribute: meaning.apply(attribute, [of_image.get(i) for i in images], labels)
-        for attribute, of_image in labels.items()
+        attribute: group_names.apply(attribute, [group_of_image.get(i) for i in images], labels)
+        for attribute, group_of_image in labels.items()
     }
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String()))
 
@@ -322,10 +324,10 @@ def _references_frame(references: dict[str, list[str]]) -> pl.DataFrame:
 
 
 def _vocabularies(named: dict[str, tuple[str, ...]], systems: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Each system's vocabulary: its own file, or that of the model it is a variant of."""
-    found = {}
+    """The vocabulary of each system, from its own file or that of its base model."""
+    vocabularies = {}
     for system in systems:
-        words = named.get(_base(system).removesuffix("-xe").replace("-", "_"))
+        words = named.get(_base_system(system).removesuffix("-xe").replace("-", "_"))
         if words is not None:
-            found[system] = words
-    return found
+            vocabularies[system] = words
+    return vocabularies

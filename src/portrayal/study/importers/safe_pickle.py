@@ -1,9 +1,9 @@
-"""Reading a pickle that may come from anyone.
+"""Read untrusted pickles safely.
 
-A pickle is a program: it can name any function and call it, build keys that take without end to compare, or nest them
-until the interpreter crashes. The public LIC files hold plain lists and dicts. So Python's unpickler is not used at
-all: here are the few instructions that build such data, and every other one is refused. Keys are short texts, whose
-hashes nobody can foresee; all else is a loop over the instructions, whose number is limited.
+A pickle is a program: it can call any function, build keys that take very long to compare, or nest values until the
+interpreter crashes. The public LIC files contain plain lists and dicts. Therefore Python's unpickler is not used. This
+module implements the few opcodes that build such data and refuses all others. Keys are short strings, whose hashes are
+randomised; the rest is a loop over a limited number of opcodes.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from typing import Any
 
 from portrayal.errors import Problems, shown
 
-MOST_BYTES = 256 * 2**20  # of a file; the public ones have 2 MB
-MOST_INSTRUCTIONS = 20_000_000  # the public files have 300,000
-LONGEST_KEY = 1_000  # characters
+MAX_BYTES = 256 * 2**20  # per file; the public ones have 2 MB
+MAX_INSTRUCTIONS = 20_000_000  # the public files have 300,000
+MAX_KEY_LENGTH = 1_000  # characters
 _EXPECTED = "a pickle of lists, dicts, text and numbers only"
-_NAMING = {"GLOBAL", "INST", "STACK_GLOBAL"}
+_IMPORT_OPCODES = {"GLOBAL", "INST", "STACK_GLOBAL"}
 
 
 def load(path: Path, problems: Problems) -> Any:
-    """The plain data in a pickle; one that names a class or function is refused with its name."""
-    if path.stat().st_size > MOST_BYTES:
+    """Load the plain data of a pickle. A pickle that names a class or function is refused with that name."""
+    if path.stat().st_size > MAX_BYTES:
         found = f"one of {path.stat().st_size:,} bytes"
-        raise problems.stop(path, f"a pickle of at most {MOST_BYTES:,} bytes", found)
+        raise problems.stop(path, f"a pickle of at most {MAX_BYTES:,} bytes", found)
     data = path.read_bytes()
-    machine = _Machine(len(data))
+    machine = PickleMachine(len(data))
     try:
         for number, (opcode, argument, _) in enumerate(pickletools.genops(data)):
             act = _INSTRUCTIONS.get(opcode.name)
             if act is None:
-                raise _Refused(machine.refusal(opcode.name, argument))
-            if number >= MOST_INSTRUCTIONS:
-                raise _Refused(f"more than {MOST_INSTRUCTIONS:,} instructions")
+                raise _RefusedPickle(machine.refusal(opcode.name, argument))
+            if number >= MAX_INSTRUCTIONS:
+                raise _RefusedPickle(f"more than {MAX_INSTRUCTIONS:,} instructions")
             act(machine, argument)
         return machine.pop()
-    except _Refused as refused:
+    except _RefusedPickle as refused:
         raise problems.stop(path, _EXPECTED, str(refused)) from None
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, AssertionError) as error:
-        # pickletools says with these what is no pickle, and so does a machine that runs out of values.
+        # pickletools raises these for invalid data, and the machine for a missing value.
         found = f"one that is cut short or is none ({shown(str(error))})"
         raise problems.stop(path, "a pickle", found) from None
 
 
-class _Refused(Exception):
+class _RefusedPickle(Exception):
     pass
 
 
-class _Machine:
-    """Values that are being built: a stack with marks, and those that can be fetched again by number."""
+class PickleMachine:
+    """State of the pickle machine: a stack with marks, and the memo."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -68,7 +68,7 @@ class _Machine:
         return self.stack.pop()
 
     def popped_mark(self) -> list[Any]:
-        """All that was pushed since the last mark."""
+        """Pop all values since the last mark."""
         start = self.marks.pop()
         values = self.stack[start:]
         del self.stack[start:]
@@ -81,8 +81,8 @@ class _Machine:
         return value
 
     def put(self, number: int) -> None:
-        if number > self.size:  # no program of this size has so many values
-            raise _Refused(f"a memo number of {number}")
+        if number > self.size:  # a pickle of this size cannot have so many values
+            raise _RefusedPickle(f"a memo number of {number}")
         self.memo[number] = self.stack[-1]
 
     def drop(self) -> None:
@@ -92,68 +92,72 @@ class _Machine:
             self.pop()
 
     def refusal(self, name: str, argument: Any) -> str:
-        if name not in _NAMING:
+        if name not in _IMPORT_OPCODES:
             return f"the instruction {name} (it was not run)"
-        parts = str(argument).split(" ") if argument is not None else [str(one) for one in self.stack[-2:]]
-        return f"one that names '{'.'.join(parts)[:LONGEST_KEY]}' (it was not run)"
+        parts = (
+            str(argument).split(" ") if argument is not None else [str(value) for value in self.stack[-2:]]
+        )
+        return f"one that names '{'.'.join(parts)[:MAX_KEY_LENGTH]}' (it was not run)"
 
 
 def _key(value: Any) -> str:
-    if type(value) is not str or len(value) > LONGEST_KEY:
-        raise _Refused(f"a key that is no text of at most {LONGEST_KEY:,} characters: {shown(value)}")
+    if type(value) is not str or len(value) > MAX_KEY_LENGTH:
+        raise _RefusedPickle(
+            f"a key that is no text of at most {MAX_KEY_LENGTH:,} characters: {shown(value)}"
+        )
     return value
 
 
-def _filled(pairs: list[Any], into: dict[str, Any]) -> dict[str, Any]:
+def _fill_dict(pairs: list[Any], target: dict[str, Any]) -> dict[str, Any]:
     if len(pairs) % 2:
         raise IndexError("a key without a value")
-    for place in range(0, len(pairs), 2):
-        into[_key(pairs[place])] = pairs[place + 1]
-    return into
+    for index in range(0, len(pairs), 2):
+        target[_key(pairs[index])] = pairs[index + 1]
+    return target
 
 
-def _append(machine: _Machine, _: Any) -> None:
+def _append(machine: PickleMachine, _: Any) -> None:
     value = machine.pop()
     machine.top(list).append(value)
 
 
-def _appends(machine: _Machine, _: Any) -> None:
+def _appends(machine: PickleMachine, _: Any) -> None:
     values = machine.popped_mark()
     machine.top(list).extend(values)
 
 
-def _set_item(machine: _Machine, _: Any) -> None:
+def _set_item(machine: PickleMachine, _: Any) -> None:
     value, key = machine.pop(), machine.pop()
     machine.top(dict)[_key(key)] = value
 
 
-def _set_items(machine: _Machine, _: Any) -> None:
+def _set_items(machine: PickleMachine, _: Any) -> None:
     pairs = machine.popped_mark()
-    _filled(pairs, machine.top(dict))
+    _fill_dict(pairs, machine.top(dict))
 
 
-def _add_items(machine: _Machine, _: Any) -> None:
+def _add_items(machine: PickleMachine, _: Any) -> None:
     values = machine.popped_mark()
     machine.top(set).update(map(_key, values))
 
 
-def _short_tuple(length: int) -> Callable[[_Machine, Any], None]:
-    def build(machine: _Machine, _: Any) -> None:
+def _short_tuple(length: int) -> Callable[[PickleMachine, Any], None]:
+    def build(machine: PickleMachine, _: Any) -> None:
         machine.push(tuple(reversed([machine.pop() for _ in range(length)])))
 
     return build
 
 
-def _bytes_as_text(machine: _Machine, argument: str) -> None:
-    """Text of Python 2, whose bytes pickletools gives as Latin-1."""
+def _bytes_as_text(machine: PickleMachine, argument: str) -> None:
+    """Push a Python 2 string, whose bytes pickletools decodes as Latin-1."""
     machine.push(argument.encode("latin-1").decode("utf-8"))
 
 
-def _nothing(_: _Machine, __: Any) -> None:
+def _nothing(_: PickleMachine, __: Any) -> None:
     pass
 
 
-_INSTRUCTIONS: dict[str, Callable[[_Machine, Any], object]] = {
+_INSTRUCTIONS: dict[str, Callable[[PickleMachine, Any], object]] = {
     **dict.fromkeys(("PROTO", "FRAME", "STOP"), _nothing),
     **dict.fromkeys(
         (
@@ -185,7 +189,7 @@ _INSTRUCTIONS: dict[str, Callable[[_Machine, Any], object]] = {
     "TUPLE2": _short_tuple(2),
     "TUPLE3": _short_tuple(3),
     "EMPTY_DICT": lambda machine, _: machine.push({}),
-    "DICT": lambda machine, _: machine.push(_filled(machine.popped_mark(), {})),
+    "DICT": lambda machine, _: machine.push(_fill_dict(machine.popped_mark(), {})),
     "SETITEM": _set_item,
     "SETITEMS": _set_items,
     "EMPTY_SET": lambda machine, _: machine.push(set()),

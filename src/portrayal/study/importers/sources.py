@@ -1,4 +1,4 @@
-"""Sources as a user names them: a file of each system, a folder of such files, or NAME=FILE."""
+"""Caption files as named by the user: a file per system, a folder of such files, or NAME=FILE."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from portrayal.errors import PortrayalError
 
 
 def system_files(sources: Sequence[str], endings: Sequence[str]) -> list[tuple[str, Path]]:
-    """(system, file) for sources that are files, folders, or NAME=FILE."""
-    found: list[tuple[str, Path]] = []
+    """(system, file) pairs for files, folders and NAME=FILE."""
+    files: list[tuple[str, Path]] = []
     for source in sources:
         name, equals, rest = source.partition("=")
         if equals and not Path(source).exists():
-            found.append((name, Path(rest)))
+            files.append((name, Path(rest)))
         elif Path(source).is_dir():
             inside = [path for path in sorted(Path(source).iterdir()) if path.suffix.lower() in endings]
             if not inside:
                 raise PortrayalError(f"The folder {source} holds no file ending in {', '.join(endings)}.")
-            found.extend((path.stem, path) for path in inside)
+            files.extend((path.stem, path) for path in inside)
         else:
-            found.append((Path(source).stem, Path(source)))
-    if not found:
+            files.append((Path(source).stem, Path(source)))
+    if not files:
         raise PortrayalError("Name at least one file with captions.")
-    for _, path in found:
+    for _, path in files:
         if path.suffix.lower() not in endings:
             raise PortrayalError(f"{path}: expected a file ending in {', '.join(endings)}.")
-    return found
+    return files

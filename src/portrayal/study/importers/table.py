@@ -8,23 +8,23 @@ import polars as pl
 
 from portrayal.errors import Problems
 from portrayal.study import consistency, tables
-from portrayal.study.formats import ENDINGS, read_raw
-from portrayal.study.importers import Imported, Request
+from portrayal.study.formats import SUFFIXES, read_raw
+from portrayal.study.importers import ImportRequest, ImportResult
 from portrayal.study.importers.assemble import assemble
 from portrayal.study.importers.sources import system_files
 
 
-def build(request: Request, problems: Problems) -> Imported:
-    return build_from(request, problems, ENDINGS)
+def build(request: ImportRequest, problems: Problems) -> ImportResult:
+    return build_from(request, problems, SUFFIXES)
 
 
-def build_from(request: Request, problems: Problems, endings: Sequence[str]) -> Imported:
+def build_from(request: ImportRequest, problems: Problems, endings: Sequence[str]) -> ImportResult:
     parts = [pl.DataFrame(schema=tables.CAPTIONS)]
-    # Rankings may come alone: a search writes no captions.
+    # Rankings may be imported without captions.
     for system, path in (
         system_files(request.sources, endings) if request.sources or not request.rankings else ()
     ):
-        parts.append(tables.captions(read_raw(path, problems), system, problems))
+        parts.append(tables.parse_captions(read_raw(path, problems), system, problems))
     captions = pl.concat(parts)
-    consistency.refuse_repeats(captions, ", ".join(request.sources), problems)
+    consistency.refuse_duplicates(captions, ", ".join(request.sources), problems)
     return assemble(request, problems, captions)

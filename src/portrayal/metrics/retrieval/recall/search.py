@@ -1,6 +1,6 @@
-"""A study as a vision-language model searches it.
+"""Searching a study with a vision-language model.
 
-PyTorch is imported when a model is asked, not before.
+PyTorch is imported only when a model runs.
 """
 
 from __future__ import annotations
@@ -16,103 +16,111 @@ import numpy as np
 
 from portrayal.engine import available_cores, report_progress
 from portrayal.errors import InputError, Problem, Undefined, need
-from portrayal.models.masked_vlm.retrieval import Model
-from portrayal.models.masked_vlm.retrieval.recall import Whole
-from portrayal.models.vision.images import read_picture
+from portrayal.models.masked_vlm.retrieval import RetrievalModel
+from portrayal.models.masked_vlm.retrieval.recall import IntArray
+from portrayal.models.vision.images import read_image
 from portrayal.study import Study
 
 if TYPE_CHECKING:
-    from portrayal.models.masked_vlm.retrieval.search import Found
+    from portrayal.models.masked_vlm.retrieval.search import RetrievalResult
 
 
 @dataclass(frozen=True)
-class Pool:
-    """What is searched: pictures, and the captions that people gave them."""
+class SearchedStudy:
+    """The images and human captions that are searched."""
 
     images: tuple[str, ...]  # sorted
     files: tuple[Path, ...]
     captions: tuple[str, ...]  # image by image
-    owner: Whole  # of each caption: the place of its image
+    owner: IntArray  # the image index of each caption
     unreadable: int = 0
     without_file: int = 0
 
     @classmethod
-    def of(cls, study: Study, captions: int, pictures: int, skip_bad: bool) -> Pool:
-        """Of `captions` and `pictures` 0 means all. Which pictures is told by their names, not by their order."""
-        check_pool(study)
-        said: dict[str, list[str]] = {}
+    def of(cls, study: Study, captions_per_image: int, n_images: int, skip_bad: bool) -> SearchedStudy:
+        """The images and captions of a study; 0 means all. Images are sampled by a hash of their names."""
+        check_searchable(study)
+        references: dict[str, list[str]] = {}
         for image, caption in study.references.select("image_id", "caption").iter_rows():
-            said.setdefault(image, []).append(caption)
-        there = sorted(said.keys() & study.pictures.keys())
-        if pictures:
-            there = sorted(sorted(there, key=_by_lot)[:pictures])
-        bad = _unreadable([study.pictures[image] for image in there])
+            references.setdefault(image, []).append(caption)
+        candidates = sorted(references.keys() & study.image_files.keys())
+        if n_images:
+            candidates = sorted(sorted(candidates, key=_hashed)[:n_images])
+        bad = _unreadable_files([study.image_files[image] for image in candidates])
         if bad and not skip_bad:
             raise InputError(bad.values())
-        images = [image for image in there if study.pictures[image] not in bad]
+        images = [image for image in candidates if study.image_files[image] not in bad]
         if not images:
-            raise Undefined("None of the study's pictures can be read.")
-        chosen = [said[image][: captions or None] for image in images]
+            raise Undefined("None of the study's images can be read.")
+        chosen = [references[image][: captions_per_image or None] for image in images]
         return cls(
             tuple(images),
-            tuple(study.pictures[image] for image in images),
-            tuple(caption for some in chosen for caption in some),
-            np.repeat(np.arange(len(images)), [len(some) for some in chosen]),
-            len(there) - len(images),
-            len(said.keys() - study.pictures.keys()),
+            tuple(study.image_files[image] for image in images),
+            tuple(caption for captions in chosen for caption in captions),
+            np.repeat(np.arange(len(images)), [len(captions) for captions in chosen]),
+            len(candidates) - len(images),
+            len(references.keys() - study.image_files.keys()),
         )
 
 
 @dataclass(frozen=True)
-class Searched:
-    """What a model found in a study."""
+class SearchResult:
+    """The retrieval result of one model on one study."""
 
-    pool: Pool
+    pool: SearchedStudy
     model: str
-    found: Found
+    retrieved: RetrievalResult
 
 
-def check_pool(study: Study) -> None:
-    """Complain where there is nothing to search."""
-    if not set(study.references["image_id"]) & study.pictures.keys():
-        raise Undefined("No picture of the study has a caption of people to be searched by.")
+def check_searchable(study: Study) -> None:
+    """Raise Undefined where no image has a human caption."""
+    if not set(study.references["image_id"]) & study.image_files.keys():
+        raise Undefined("No image of the study has both a file and a human caption to search with.")
 
 
 @lru_cache(maxsize=2)
 def search(
-    study: Study, model: str | Model, captions: int, pictures: int, rerank: int, device: str, skip_bad: bool
-) -> Searched:
-    """Kept, since a model finds the same whichever attribute splits the pictures."""
-    pool = Pool.of(study, captions, pictures, skip_bad)
-    asked = _loaded(model, device) if isinstance(model, str) else model
-    searching = need("portrayal.models.masked_vlm.retrieval.search", "neural", "A search")
+    study: Study,
+    model: str | RetrievalModel,
+    captions_per_image: int,
+    n_images: int,
+    rerank: int,
+    device: str,
+    skip_bad: bool,
+) -> SearchResult:
+    """Run retrieval. Cached, since the result does not depend on the attribute that groups the images."""
+    pool = SearchedStudy.of(study, captions_per_image, n_images, skip_bad)
+    retrieval_model = _load_model(model, device) if isinstance(model, str) else model
+    retrieval = need("portrayal.models.masked_vlm.retrieval.search", "neural", "A search")
 
-    def load(some: slice) -> list[Any]:
-        return [read_picture(file) for file in pool.files[some]]
+    def load(indices: slice) -> list[Any]:
+        return [read_image(file) for file in pool.files[indices]]
 
-    sought = searching.Pool(len(pool.images), load, pool.captions, pool.owner)
-    return Searched(
-        pool, asked.name, searching.search(asked, sought, rerank, available_cores(), report_progress)
+    model_pool = retrieval.Pool(len(pool.images), load, pool.captions, pool.owner)
+    return SearchResult(
+        pool,
+        retrieval_model.name,
+        retrieval.search(retrieval_model, model_pool, rerank, available_cores(), report_progress),
     )
 
 
-def _loaded(name: str, device: str) -> Model:
+def _load_model(name: str, device: str) -> RetrievalModel:
     need("torch", "neural", "A search")
     from portrayal.models.masked_vlm import load_masked
 
     return load_masked(name, device)
 
 
-def _unreadable(files: Sequence[Path]) -> dict[Path, Problem]:
-    """All of them: a user should not mend one after the other."""
+def _unreadable_files(files: Sequence[Path]) -> dict[Path, Problem]:
+    """The problem of each unreadable file: all of them, so that a user fixes them in one go."""
     bad = {}
     for file in files:
         try:
-            read_picture(file)
+            read_image(file)
         except InputError as error:
             bad[file] = error.problems[0]
     return bad
 
 
-def _by_lot(image: str) -> bytes:
+def _hashed(image: str) -> bytes:
     return hashlib.blake2b(image.encode(), digest_size=8).digest()

@@ -1,7 +1,7 @@
-"""How groups are spread over the top of a list: the published formulas on bare counts.
+"""The published formulas of ranking skew, on arrays of counts.
 
-Groups are the last axis, and places of a list the one before it; any others come first, so that the same lines
-serve one list and a thousand dealings of it.
+Groups are the last axis, ranks the one before it. Leading axes are free, so that the same code handles one list and a
+thousand permutations of it.
 """
 
 from __future__ import annotations
@@ -14,62 +14,62 @@ Array = NDArray[np.float64]
 
 
 def shares(counts: Array) -> Array:
-    """Of each group among the people counted; nan where there is nobody."""
+    """Share of each group among the items counted; nan where there are none."""
     total = counts.sum(axis=-1, keepdims=True)
-    made: Array = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-    return made
+    result: Array = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+    return result
 
 
 def bias(share: Array) -> Array:
-    """(N_g - N_others) / (N_g + N_others), of -1 (none of the group) to 1 (nobody else).
+    """(N_g - N_others) / (N_g + N_others), from -1 (none of the group) to 1 (nobody else).
 
     >>> bias(shares(np.array([7.0, 3.0]))).round(3).tolist()
     [0.4, -0.4]
     """
-    made: Array = 2 * share - 1
-    return made
+    result: Array = 2 * share - 1
+    return result
 
 
 def distance(share: Array, reference: Array) -> Array:
-    """Sum over groups of |share - reference|: of two groups, how far the bias is from what it should be."""
-    made: Array = np.abs(share - reference).sum(axis=-1)
-    return made
+    """Sum over groups of |share - reference|; for two groups, the distance of the bias from its ideal."""
+    result: Array = np.abs(share - reference).sum(axis=-1)
+    return result
 
 
 def skew(share: Array, reference: Array) -> Array:
-    """ln(share / reference): minus infinity where the group is absent, nan where it has no share of either.
+    """ln(share / reference): minus infinity where the group is absent, nan where both shares are 0.
 
     >>> skew(np.array([0.75, 0.25]), np.array([0.5, 0.5])).round(3).tolist()
     [0.405, -0.693]
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        made: Array = np.log(share / reference)
-    return made
+        result: Array = np.log(share / reference)
+    return result
 
 
 def max_skew(share: Array, reference: Array) -> Array:
-    """The largest skew of any group: 0 or more, since a share that is lower in one group is higher in another."""
-    found = skew(share, reference)
-    largest = np.where(np.isnan(found), -np.inf, found).max(axis=-1)
-    made: Array = np.where(np.isnan(share).any(axis=-1), np.nan, np.maximum(largest, 0.0))
-    return made
+    """The largest skew of any group; never below 0, since shares sum to 1."""
+    skews = skew(share, reference)
+    largest = np.where(np.isnan(skews), -np.inf, skews).max(axis=-1)
+    result: Array = np.where(np.isnan(share).any(axis=-1), np.nan, np.maximum(largest, 0.0))
+    return result
 
 
-def ndkl(upto: Array, reference: Array) -> Array:
-    """Normalised discounted Kullback-Leibler divergence; `upto` counts each group from the top to each place.
+def ndkl(cumulative: Array, reference: Array) -> Array:
+    """Normalised discounted Kullback-Leibler divergence; `cumulative` counts each group down to each rank.
 
-    Places above the first person whose group is known have no distribution, and no weight.
+    Ranks above the first item with a known group have no distribution and weight 0.
 
-    >>> alternating = np.array([[1.0, 0.0], [1.0, 1.0]])  # KL: ln 2 at the first place, 0 at the second
+    >>> alternating = np.array([[1.0, 0.0], [1.0, 1.0]])  # KL: ln 2 at rank 1, 0 at rank 2
     >>> round(float(ndkl(alternating, np.array([0.5, 0.5]))), 4)  # ln 2 / (1 + 1 / log2(3))
     0.425
     """
-    share = shares(upto)
+    share = shares(cumulative)
     known = ~np.isnan(share).any(axis=-1)
-    apart = np.maximum(rel_entr(np.nan_to_num(share), reference).sum(axis=-1), 0.0)
-    weight = known / np.log2(np.arange(upto.shape[-2]) + 2)
+    divergence = np.maximum(rel_entr(np.nan_to_num(share), reference).sum(axis=-1), 0.0)
+    weight = known / np.log2(np.arange(cumulative.shape[-2]) + 2)
     total = weight.sum(axis=-1)
-    # A place without weight must not make 0 times infinity.
-    summed = np.where(known, apart * weight, 0.0).sum(axis=-1)
-    made: Array = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
-    return made
+    # Avoid 0 times infinity at ranks without weight.
+    summed = np.where(known, divergence * weight, 0.0).sum(axis=-1)
+    result: Array = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
+    return result

@@ -1,4 +1,4 @@
-"""The numbers of one system's lists, each with its interval, its chance level and the items behind it."""
+"""The measurements of one system's ranked lists, with intervals, chance levels and evidence."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from scipy.special import ndtri, stdtrit
 
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.retrieval.skew.formulas import Array, bias, distance, max_skew, ndkl, shares, skew
-from portrayal.metrics.retrieval.skew.permutations import deal_lists
-from portrayal.metrics.retrieval.skew.ranked_lists import UNKNOWN, RankedList, at
+from portrayal.metrics.retrieval.skew.permutations import permute_lists
+from portrayal.metrics.retrieval.skew.ranked_lists import UNKNOWN, RankedList, counts_at
 from portrayal.metrics.retrieval.skew.reference import Reference
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
@@ -32,35 +32,35 @@ from portrayal.study import Study
 
 Mask = NDArray[np.bool_]
 _UPPER = (1 + LEVEL) / 2
-_NOBODY = "nobody whose group is known"
+_NOBODY_LABELLED = "nobody whose group is known"
 
 
 @dataclass(frozen=True)
-class Case:
-    """One system, its lists, and what they are held against."""
+class RetrievalSkewMeasurements:
+    """One system's ranked lists and their reference shares."""
 
     study: Study
     system: str
     lists: Sequence[RankedList]
     groups: tuple[str, ...]
     reference: Reference
-    tops: tuple[int, ...]
+    cutoffs: tuple[int, ...]
     depth: int | None
     seed: int
     n_resamples: int
 
     def measure(self, builder: ResultBuilder, k: int) -> None:
-        """The rows for one number of places."""
+        """Add the rows for one cutoff k."""
         settings = {
             "k": k,
             "reference": self.reference.label,
             "depth": "whole list" if self.depth is None else self.depth,
         }
-        told = _Told(self, replace(builder, settings=settings), k)
-        told.bias()
-        told.skew()
-        told.max_skew()
-        told.ndkl()
+        rows = _AtK(self, replace(builder, settings=settings), k)
+        rows.bias()
+        rows.skew()
+        rows.max_skew()
+        rows.ndkl()
 
     @cached_property
     def references(self) -> Array:
@@ -68,23 +68,31 @@ class Case:
         return np.array([self.reference.of(listed, len(self.groups)) for listed in self.lists])
 
     @cached_property
-    def upto(self) -> list[Array]:
-        return [listed.counted(len(self.groups)) for listed in self.lists]
+    def cumulative(self) -> list[Array]:
+        return [listed.cumulative_counts(len(self.groups)) for listed in self.lists]
 
     @cached_property
-    def chance(self) -> tuple[dict[int, Array], Array]:
-        return deal_lists(
-            self.lists, self.reference, len(self.groups), self.tops, self.depth, self.seed, self.n_resamples
+    def null(self) -> tuple[dict[int, Array], Array]:
+        return permute_lists(
+            self.lists,
+            self.reference,
+            len(self.groups),
+            self.cutoffs,
+            self.depth,
+            self.seed,
+            self.n_resamples,
         )
 
     @cached_property
     def evidence(self) -> list[pl.DataFrame]:
-        """The items of each list, best first."""
-        said: dict[str, str] = {}
+        """The items of each list, best first, as evidence."""
+        caption_of: dict[str, str] = {}
         if self.system in self.study.systems:
-            spoken = self.study.spoken(self.system).sort("image_id", "sample")
-            said = dict(spoken.unique("image_id", keep="first").select("image_id", "caption").iter_rows())
-        made = []
+            captions = self.study.captions_of(self.system).sort("image_id", "sample")
+            caption_of = dict(
+                captions.unique("image_id", keep="first").select("image_id", "caption").iter_rows()
+            )
+        frames = []
         for listed in self.lists:
             details = [
                 {
@@ -99,272 +107,291 @@ class Case:
             ]
             columns = {
                 "image_id": list(listed.items),
-                "caption": [said.get(item, "") for item in listed.items],
+                "caption": [caption_of.get(item, "") for item in listed.items],
                 "detail": [json.dumps(detail, ensure_ascii=False) for detail in details],
             }
-            made.append(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String())))
-        return made
+            frames.append(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String())))
+        return frames
 
 
 @dataclass(frozen=True)
-class _Told:
-    """The same for one number of places, on its way into the findings."""
+class _AtK:
+    """The rows for one cutoff k."""
 
-    case: Case
+    measured: RetrievalSkewMeasurements
     builder: ResultBuilder
     k: int
 
     @cached_property
     def share(self) -> Array:
-        """(lists, groups); nan where a top shows nobody."""
-        return np.array([shares(at(upto, self.k)) for upto in self.case.upto])
+        """Shares of groups in the top k: (lists, groups); nan where nobody in it has a known group."""
+        return np.array([shares(counts_at(upto, self.k)) for upto in self.measured.cumulative])
 
     @cached_property
-    def shown(self) -> Mask:
-        """The lists whose top shows somebody."""
+    def defined(self) -> Mask:
+        """The lists whose top k holds somebody with a known group."""
         return np.asarray(~np.isnan(self.share).any(axis=1))
 
     def bias(self) -> None:
-        case, shown, refs = self.case, self.shown, self.case.references
-        null = distance(case.chance[0][self.k], refs)
-        self._over_queries("bias@k", distance(self.share, refs), null, shown, self._top())
-        self._of_queries("bias@k", distance(self.share, refs), null, shown, self._top())
-        chances = self._chances()
-        for number, group in enumerate(case.groups):
-            mine = self.share[:, number]
-            self._of_group(
+        case, defined, refs = self.measured, self.defined, self.measured.references
+        null = distance(case.null[0][self.k], refs)
+        self._over_queries("bias@k", distance(self.share, refs), null, defined, self._top())
+        self._by_query("bias@k", distance(self.share, refs), null, defined, self._top())
+        p_values = self._group_p_values()
+        for index, group in enumerate(case.groups):
+            group_share = self.share[:, index]
+            self._group_over_queries(
                 "bias@k",
                 group,
-                number,
-                mine[:, None],
+                index,
+                group_share[:, None],
                 lambda totals: bias(_mean(totals)),
-                float(bias(_mean_of(refs, shown))[number]),
-                chances,
+                float(bias(_mean_over(refs, defined))[index]),
+                p_values,
             )
-            self._each("bias@k", group, number, bias(mine), bias(refs[:, number]))
+            self._group_by_query("bias@k", group, index, bias(group_share), bias(refs[:, index]))
 
     def skew(self) -> None:
-        chances = self._chances()
-        for number, group in enumerate(self.case.groups):
-            refs = self.case.references[:, number]
-            both = np.column_stack([self.share[:, number], refs])
-            self._of_group("skew@k", group, number, both, _log_ratio, 0.0, chances)
-            self._each("skew@k", group, number, skew(self.share[:, number], refs), np.zeros(len(refs)))
+        p_values = self._group_p_values()
+        for index, group in enumerate(self.measured.groups):
+            refs = self.measured.references[:, index]
+            share_and_reference = np.column_stack([self.share[:, index], refs])
+            self._group_over_queries("skew@k", group, index, share_and_reference, _log_ratio, 0.0, p_values)
+            self._group_by_query(
+                "skew@k", group, index, skew(self.share[:, index], refs), np.zeros(len(refs))
+            )
 
     def max_skew(self) -> None:
-        refs = self.case.references
-        null = max_skew(self.case.chance[0][self.k], refs)
-        found = max_skew(self.share, refs)
-        self._over_queries("maxskew", found, null, self.shown, self._top())
-        self._of_queries("maxskew", found, null, self.shown, self._top())
+        refs = self.measured.references
+        null = max_skew(self.measured.null[0][self.k], refs)
+        values = max_skew(self.share, refs)
+        self._over_queries("maxskew", values, null, self.defined, self._top())
+        self._by_query("maxskew", values, null, self.defined, self._top())
 
     def ndkl(self) -> None:
-        case, depth = self.case, self.case.depth
-        found = np.array(
-            [ndkl(upto[:depth], refs) for upto, refs in zip(case.upto, case.references, strict=True)]
+        case, depth = self.measured, self.measured.depth
+        values = np.array(
+            [ndkl(upto[:depth], refs) for upto, refs in zip(case.cumulative, case.references, strict=True)]
         )
-        # The places down to the depth; a tied item that has a part in them is one that stands behind the number.
-        within = [listed.top(depth or len(listed.items)) for listed in case.lists]
-        self._over_queries("ndkl", found, case.chance[1], ~np.isnan(found), within)
-        self._of_queries("ndkl", found, case.chance[1], ~np.isnan(found), within)
+        # Ranks down to the depth; items tied with the last one are included.
+        selected = [listed.in_top(depth or len(listed.items)) for listed in case.lists]
+        self._over_queries("ndkl", values, case.null[1], ~np.isnan(values), selected)
+        self._by_query("ndkl", values, case.null[1], ~np.isnan(values), selected)
 
-    def _over_queries(self, term: str, found: Array, null: Array, shown: Mask, which: Sequence[Mask]) -> None:
-        """The headline: the mean over queries."""
-        support = self._support(shown, which)
-        estimate, p, ideal, reason = Estimate.of(None), None, None, self._left_out(shown, support)
-        draw = self._resampler(shown)
-        if shown.any() and np.isfinite(found[shown]).all():
-            most = 2.0 if term == "bias@k" else np.inf
-            estimate = _widened(bootstrap(_with_count(found[shown, None]), _mean, draw)[0], draw, 0.0, most)
-            chance = null[:, shown].mean(axis=1)
-            ideal = float(chance.mean())
-            p = float(permutation_p(np.array([found[shown].mean()]), chance[:, None])[0])
-        elif shown.any():
-            reason = (
-                f"{np.isinf(found[shown]).sum()} queries show a group to which the reference gives no share"
+    def _over_queries(
+        self, term: str, values: Array, null: Array, defined: Mask, selected: Sequence[Mask]
+    ) -> None:
+        """The headline row: the mean over queries."""
+        support = self._support(defined, selected)
+        estimate, p, ideal, reason = Estimate.of(None), None, None, self._note(defined, support)
+        queries = self._resampler(defined)
+        if defined.any() and np.isfinite(values[defined]).all():
+            upper = 2.0 if term == "bias@k" else np.inf
+            estimate = _small_sample_interval(
+                bootstrap(_with_count(values[defined, None]), _mean, queries)[0],
+                queries,
+                0.0,
+                upper,
             )
+            chance = null[:, defined].mean(axis=1)
+            ideal = float(chance.mean())
+            p = float(permutation_p(np.array([values[defined].mean()]), chance[:, None])[0])
+        elif defined.any():
+            reason = f"{np.isinf(values[defined]).sum()} queries show a group to which the reference gives no share"
         self.builder.add(
             term,
             estimate,
-            system=self.case.system,
-            n=int(shown.sum()),
+            system=self.measured.system,
+            n=int(defined.sum()),
             n_unit="query",
             support=support,
             reason=reason,
             p=p,
             ideal=ideal,
-            evidence=self._items(which),
-            resampler=draw,
-            in_brief=term != "bias@k",  # which has them all
+            evidence=self._evidence(selected),
+            resampler=queries,
+            in_brief=term != "bias@k",  # its rows by group hold all of them
         )
 
-    def _of_queries(self, term: str, found: Array, null: Array, shown: Mask, which: Sequence[Mask]) -> None:
-        """A row for each query, groups together."""
-        p = permutation_p(found, null)
-        counted = [self._people(which, place) for place in range(len(found))]
-        known = [
-            float(p[place])
-            if shown[place] and np.isfinite(found[place]) and counted[place] >= TOO_FEW
+    def _by_query(
+        self, term: str, values: Array, null: Array, defined_queries: Mask, selected: Sequence[Mask]
+    ) -> None:
+        """One row per query, for all groups together."""
+        p = permutation_p(values, null)
+        n_items = [self._n_items(selected, index) for index in range(len(values))]
+        p_values = [
+            float(p[index])
+            if defined_queries[index] and np.isfinite(values[index]) and n_items[index] >= TOO_FEW
             else None
-            for place in range(len(found))
+            for index in range(len(values))
         ]
-        q = benjamini_hochberg(known)
-        for place, listed in enumerate(self.case.lists):
-            defined = bool(np.isfinite(found[place]))
+        q = benjamini_hochberg(p_values)
+        for index, listed in enumerate(self.measured.lists):
+            defined = bool(np.isfinite(values[index]))
             reason = None
             if not defined:
                 reason = (
                     "it shows a group to which the reference gives no share"
-                    if shown[place]
-                    else f"it shows {_NOBODY}"
+                    if defined_queries[index]
+                    else f"it shows {_NOBODY_LABELLED}"
                 )
             self.builder.add(
                 term,
-                float(found[place]) if defined else None,
-                system=self.case.system,
+                float(values[index]) if defined else None,
+                system=self.measured.system,
                 item=listed.query,
-                n=counted[place],
+                n=n_items[index],
                 n_unit="item",
                 reason=reason,
-                p=known[place],
-                q=q[place],
-                ideal=float(null[:, place].mean()) if defined else None,
-                evidence=self._items(which, place),
+                p=p_values[index],
+                q=q[index],
+                ideal=float(null[:, index].mean()) if defined else None,
+                evidence=self._evidence(selected, index),
             )
 
-    def _of_group(
+    def _group_over_queries(
         self,
         term: str,
         group: str,
-        number: int,
+        group_index: int,
         columns: Array,
         statistic: Callable[[Array], Array],
         ideal: float,
-        chances: Array,
+        p_values: Array,
     ) -> None:
-        """One group over all queries. Its p: is its mean share farther from the reference than by chance?"""
-        shown, which = self.shown, self._top()
-        support = self._support(shown, which)
-        draw = self._resampler(shown)
-        estimate, reason = Estimate.of(None), self._left_out(shown, support)
-        if shown.any():
-            least, most = (-1.0, 1.0) if term == "bias@k" else (-np.inf, np.inf)
-            estimate = _widened(bootstrap(_with_count(columns[shown]), statistic, draw)[0], draw, least, most)
+        """One group over all queries. p: is its mean share farther from the reference than under permutation?"""
+        defined, selected = self.defined, self._top()
+        support = self._support(defined, selected)
+        queries = self._resampler(defined)
+        estimate, reason = Estimate.of(None), self._note(defined, support)
+        if defined.any():
+            lower, upper = (-1.0, 1.0) if term == "bias@k" else (-np.inf, np.inf)
+            estimate = _small_sample_interval(
+                bootstrap(_with_count(columns[defined]), statistic, queries)[0],
+                queries,
+                lower,
+                upper,
+            )
             if estimate.value is None:
-                absent = not self.share[shown, number].any()
-                reason = _absent(absent, bool(self.case.references[shown, number].any()), "any query")
+                absent = not self.share[defined, group_index].any()
+                reason = _undefined_reason(
+                    absent, bool(self.measured.references[defined, group_index].any()), "any query"
+                )
         self.builder.add(
             term,
             estimate,
-            system=self.case.system,
+            system=self.measured.system,
             group=group,
-            n=int(shown.sum()),
+            n=int(defined.sum()),
             n_unit="query",
             support=support,
             reason=reason,
-            p=None if estimate.value is None else float(chances[number]),
+            p=None if estimate.value is None else float(p_values[group_index]),
             ideal=ideal if estimate.value is not None else None,
-            evidence=self._items(which, group=number),
-            resampler=draw,
+            evidence=self._evidence(selected, group=group_index),
+            resampler=queries,
         )
 
-    def _each(self, term: str, group: str, number: int, found: Array, ideal: Array) -> None:
-        """One group in each query."""
-        which = self._top()
-        for place, listed in enumerate(self.case.lists):
-            defined = bool(np.isfinite(found[place]))
+    def _group_by_query(self, term: str, group: str, group_index: int, values: Array, ideal: Array) -> None:
+        """One row per query for one group."""
+        selected = self._top()
+        for index, ranked in enumerate(self.measured.lists):
+            defined = bool(np.isfinite(values[index]))
             reason = None
-            if not self.shown[place]:
-                reason = f"the first {self.k} show {_NOBODY}"
+            if not self.defined[index]:
+                reason = f"the first {self.k} show {_NOBODY_LABELLED}"
             elif not defined:
-                share, ref = self.share[place, number], self.case.references[place, number]
-                reason = _absent(share == 0, ref > 0, "the query")
+                share, ref = self.share[index, group_index], self.measured.references[index, group_index]
+                reason = _undefined_reason(share == 0, ref > 0, "the query")
             self.builder.add(
                 term,
-                float(found[place]) if defined else None,
-                system=self.case.system,
+                float(values[index]) if defined else None,
+                system=self.measured.system,
                 group=group,
-                item=listed.query,
-                n=self._people(which, place),
+                item=ranked.query,
+                n=self._n_items(selected, index),
                 n_unit="item",
                 reason=reason,
-                ideal=float(ideal[place]) if defined else None,
-                evidence=self._items(which, place, number),
+                ideal=float(ideal[index]) if defined else None,
+                evidence=self._evidence(selected, index, group_index),
             )
 
-    def _chances(self) -> Array:
-        """For each group the p of its mean share: (groups)."""
-        shown = self.shown
-        if not shown.any():
-            return np.full(len(self.case.groups), np.nan)
-        refs = _mean_of(self.case.references, shown)
-        null = np.abs(self.case.chance[0][self.k][:, shown].mean(axis=1) - refs)
-        return permutation_p(np.abs(_mean_of(self.share, shown) - refs), null)
+    def _group_p_values(self) -> Array:
+        """Permutation p of each group's mean share: (groups)."""
+        defined = self.defined
+        if not defined.any():
+            return np.full(len(self.measured.groups), np.nan)
+        refs = _mean_over(self.measured.references, defined)
+        null = np.abs(self.measured.null[0][self.k][:, defined].mean(axis=1) - refs)
+        return permutation_p(np.abs(_mean_over(self.share, defined) - refs), null)
 
-    def _resampler(self, shown: Mask) -> Resampler:
-        queries = tuple(listed.query for listed, yes in zip(self.case.lists, shown, strict=True) if yes)
-        return resampler(queries, self.case.seed, self.case.n_resamples)
+    def _resampler(self, defined: Mask) -> Resampler:
+        names = tuple(listed.query for listed, yes in zip(self.measured.lists, defined, strict=True) if yes)
+        return resampler(names, self.measured.seed, self.measured.n_resamples)
 
-    def _left_out(self, shown: Mask, support: int) -> str | None:
-        if not shown.any():
-            return f"the lists show {_NOBODY}"
-        if shown.all() or support < TOO_FEW:
+    def _note(self, defined: Mask, support: int) -> str | None:
+        if not defined.any():
+            return f"the lists show {_NOBODY_LABELLED}"
+        if defined.all() or support < TOO_FEW:
             return None
-        return f"over {int(shown.sum())} of {len(shown)} queries; the others show {_NOBODY}"
+        return f"over {int(defined.sum())} of {len(defined)} queries; the others show {_NOBODY_LABELLED}"
 
     def _top(self) -> list[Mask]:
-        return [listed.top(self.k) for listed in self.case.lists]
+        return [listed.in_top(self.k) for listed in self.measured.lists]
 
-    def _people(self, which: Sequence[Mask], place: int) -> int:
-        """The items of a list that count: those selected whose group is known."""
-        return int(np.sum(which[place] & (self.case.lists[place].group != UNKNOWN)))
+    def _n_items(self, selected: Sequence[Mask], index: int) -> int:
+        """How many selected items of a list have a known group."""
+        return int(np.sum(selected[index] & (self.measured.lists[index].group != UNKNOWN)))
 
-    def _support(self, shown: Mask, which: Sequence[Mask]) -> int:
-        """The different items that a mean over queries rests on."""
+    def _support(self, defined: Mask, selected: Sequence[Mask]) -> int:
+        """How many distinct items a mean over queries is based on."""
         return len(
             {
                 item
-                for listed, yes, chosen in zip(self.case.lists, shown, which, strict=True)
+                for listed, yes, chosen in zip(self.measured.lists, defined, selected, strict=True)
                 if yes
-                for item, good in zip(listed.items, chosen & (listed.group != UNKNOWN), strict=True)
-                if good
+                for item, labelled in zip(listed.items, chosen & (listed.group != UNKNOWN), strict=True)
+                if labelled
             }
         )
 
-    def _items(
-        self, which: Sequence[Mask], place: int | None = None, group: int | None = None
+    def _evidence(
+        self, selected: Sequence[Mask], index: int | None = None, group: int | None = None
     ) -> pl.DataFrame:
-        """The selected items of one list or all; of one group, where any is of it: else all, who are why it is low."""
-        places = range(len(which)) if place is None else [place]
-        chosen = {one: which[one] for one in places}
+        """Evidence: the selected items of one list or all. For a group, its items, or all where it has none."""
+        indices = range(len(selected)) if index is None else [index]
+        chosen = {number: selected[number] for number in indices}
         if group is not None:
-            mine = {one: chosen[one] & (self.case.lists[one].group == group) for one in places}
-            chosen = mine if any(mask.any() for mask in mine.values()) else chosen
+            of_group = {
+                number: chosen[number] & (self.measured.lists[number].group == group) for number in indices
+            }
+            chosen = of_group if any(mask.any() for mask in of_group.values()) else chosen
         return pl.concat(
             [
-                self.case.evidence[one].filter(pl.Series(mask, dtype=pl.Boolean))
-                for one, mask in chosen.items()
+                self.measured.evidence[number].filter(pl.Series(mask, dtype=pl.Boolean))
+                for number, mask in chosen.items()
             ]
         )
 
 
-def _absent(absent: bool, expected: bool, where: str) -> str:
+def _undefined_reason(absent: bool, expected: bool, where: str) -> str:
     if not expected:
         return "the reference gives the group no share" + (" and it has none" if absent else "")
     return f"nobody of the group is in the top of {where}: its logarithm is minus infinity"
 
 
-def _widened(estimate: Estimate, draw: Resampler, least: float, most: float) -> Estimate:
-    """The interval as far out as few queries ask for, within what is possible: draws spread less than they should by
-    the root of (n - 1) / n, and as the normal distribution where Student's t is wider (Hesterberg 2015).
+def _small_sample_interval(estimate: Estimate, queries: Resampler, lower: float, upper: float) -> Estimate:
+    """The interval corrected for few queries (Hesterberg 2015), clipped to the possible range.
+
+    Bootstrap replicates are too narrow by the root of (n - 1) / n, and follow a normal instead of Student's t.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return estimate
-    queries = len(draw.names)
-    by = math.sqrt(queries / (queries - 1)) * float(stdtrit(queries - 1, _UPPER) / ndtri(_UPPER))
-    low = estimate.value - by * (estimate.value - estimate.low)
-    high = estimate.value + by * (estimate.high - estimate.value)
-    return replace(estimate, low=max(low, least), high=min(high, most))
+    n = len(queries.names)
+    factor = math.sqrt(n / (n - 1)) * float(stdtrit(n - 1, _UPPER) / ndtri(_UPPER))
+    low = estimate.value - factor * (estimate.value - estimate.low)
+    high = estimate.value + factor * (estimate.high - estimate.value)
+    return replace(estimate, low=max(low, lower), high=min(high, upper))
 
 
 def _with_count(columns: Array) -> Array:
@@ -372,16 +399,16 @@ def _with_count(columns: Array) -> Array:
 
 
 def _mean(totals: Array) -> Array:
-    """Of sums that come after the number of queries."""
-    made: Array = totals[:, 1] / totals[:, 0]
-    return made
+    """Mean of sums; the first column holds the number of queries."""
+    mean: Array = totals[:, 1] / totals[:, 0]
+    return mean
 
 
-def _mean_of(rows: Array, shown: Mask) -> Array:
-    """(lists, groups) to (groups); nan where there is no list."""
-    return rows[shown].mean(axis=0) if shown.any() else np.full(rows.shape[1], np.nan)
+def _mean_over(rows: Array, defined: Mask) -> Array:
+    """Mean over the defined lists: (lists, groups) to (groups); nan where there are none."""
+    return rows[defined].mean(axis=0) if defined.any() else np.full(rows.shape[1], np.nan)
 
 
 def _log_ratio(totals: Array) -> Array:
-    """ln of the mean share over the mean reference."""
+    """Log of mean share over mean reference."""
     return skew(totals[:, 1], totals[:, 2])

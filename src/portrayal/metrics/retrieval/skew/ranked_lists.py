@@ -1,4 +1,4 @@
-"""A list that a search gives, best first, with the group of each item where it is known."""
+"""Ranked lists, best item first, with the group of each item where it is known."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class RankedList:
-    """Items of equal score share their places: each counts in every top with the same part. So neither the order of
-    rows nor that of names puts one group before another.
+    """The ranked items of one query.
+
+    Items with equal scores share their ranks: each counts in every top k with the same fraction. So neither the order
+    of rows nor that of names favours a group.
     """
 
     query: str
     items: tuple[str, ...]  # best first
     scores: Array
-    group: NDArray[np.int64]  # of each item; UNKNOWN where it is not known
+    group: NDArray[np.int64]  # group index of each item, or UNKNOWN
 
     @cached_property
     def block_starts(self) -> NDArray[np.int64]:
-        """Where each run of items of one score begins."""
+        """The index at which each block of tied items begins."""
         return np.flatnonzero(np.append(True, np.diff(self.scores) != 0))
 
     @cached_property
@@ -41,39 +43,39 @@ class RankedList:
     def _sizes(self) -> NDArray[np.int64]:
         return np.diff(np.append(self.block_starts, len(self.items)))
 
-    def counted(self, groups: int, dealt: NDArray[np.int64] | None = None) -> Array:
-        """How many of each group are expected from the top to each place: (.., items, groups).
+    def cumulative_counts(self, groups: int, permuted: NDArray[np.int64] | None = None) -> Array:
+        """Expected count of each group down to each rank: (.., items, groups).
 
-        `dealt` has other groups for the items, (.., items).
+        `permuted` replaces the groups of the items: (.., items).
         """
-        one = np.vstack([np.eye(groups), np.zeros(groups)])  # UNKNOWN is the last row
-        rows = one[self.group if dealt is None else dealt]
+        one_hot = np.vstack([np.eye(groups), np.zeros(groups)])  # UNKNOWN is the last row
+        rows = one_hot[self.group if permuted is None else permuted]
         if len(self.block_starts) < len(self.items):
             means = np.add.reduceat(rows, self.block_starts, axis=-2) / self._sizes[:, None]
             rows = np.repeat(means, self._sizes, axis=-2)
-        made: Array = rows.cumsum(axis=-2)
-        return made
+        counts: Array = rows.cumsum(axis=-2)
+        return counts
 
-    def top(self, k: int) -> NDArray[np.bool_]:
-        """Which items have a part in the first k places."""
+    def in_top(self, k: int) -> NDArray[np.bool_]:
+        """Which items are in the top k, including those tied with the last one."""
         return np.asarray(self.scores >= self.scores[min(k, len(self.scores)) - 1])
 
 
-def at(upto: Array, k: int) -> Array:
-    """The counts of the first k places; of the whole list where it is shorter."""
-    return upto[..., min(k, upto.shape[-2]) - 1, :]
+def counts_at(cumulative: Array, k: int) -> Array:
+    """The counts at rank k, or of the whole list where it is shorter."""
+    return cumulative[..., min(k, cumulative.shape[-2]) - 1, :]
 
 
 def read_lists(study: Study, system: str, attribute: str, groups: Sequence[str]) -> list[RankedList]:
-    """The lists of one system, by query."""
-    place = {group: number for number, group in enumerate(groups)}
-    # The name decides where a tied item is shown, and no number.
-    mine = study.ranked(attribute).filter(pl.col("system") == system)
-    mine = mine.sort("query", "score", "image_id", descending=[False, True, False])
-    made = []
-    for rows in mine.partition_by("query", maintain_order=True):
-        group = [UNKNOWN if name is None else place[name] for name in rows[attribute]]
+    """The ranked lists of one system, sorted by query."""
+    group_index = {group: number for number, group in enumerate(groups)}
+    # The name decides only where a tied item is shown.
+    rankings = study.ranked_items(attribute).filter(pl.col("system") == system)
+    rankings = rankings.sort("query", "score", "image_id", descending=[False, True, False])
+    lists = []
+    for rows in rankings.partition_by("query", maintain_order=True):
+        group = [UNKNOWN if name is None else group_index[name] for name in rows[attribute]]
         scores = rows["score"].to_numpy().astype(np.float64)
         items = tuple(rows["image_id"].to_list())
-        made.append(RankedList(rows["query"][0], items, scores, np.array(group, dtype=np.int64)))
-    return made
+        lists.append(RankedList(rows["query"][0], items, scores, np.array(group, dtype=np.int64)))
+    return lists

@@ -1,4 +1,4 @@
-"""What the top of a list is held against: the shares that groups would have if nothing were skewed."""
+"""Reference shares of the groups, which the top of a list is compared with."""
 
 from __future__ import annotations
 
@@ -19,75 +19,77 @@ LIST, STUDY, EQUAL = "list", "study", "equal"
 @dataclass(frozen=True)
 class Reference:
     label: str
-    shares: Array | None  # None: every list has its own
+    shares: Array | None  # None: the shares of each list itself
 
     def of(self, listed: RankedList, groups: int) -> Array:
-        """The shares for one list; nan where they are its own and it shows nobody."""
-        return shares(listed.counted(groups)[-1]) if self.shares is None else self.shares
+        """The reference shares for one list; nan where they are the list's own and no item has a known group."""
+        return shares(listed.cumulative_counts(groups)[-1]) if self.shares is None else self.shares
 
 
 def choose_reference(
-    asked: str | Mapping[str, float], study: Study, attribute: str
+    name: str | Mapping[str, float], study: Study, attribute: str
 ) -> tuple[Reference, tuple[str, ...]]:
-    """The reference asked for, and the groups that are compared: those of ranked items, those of the study's images
-    where labels come from there, and those that the reference names.
+    """The chosen reference, and the groups that are compared.
+
+    Groups are those of ranked items, those of the study's images where labels come from there, and those that the
+    reference names.
     """
-    found = set(study.ranked(attribute)[attribute].drop_nulls())
-    known = study.has_attribute(attribute)
-    if known and (asked == STUDY or attribute not in study.rankings.columns):
-        found |= set(study.groups(attribute))
-    given = _given(asked)
-    groups = tuple(sorted(found | set(given or ())))
-    if not found:
+    ranked_groups = set(study.ranked_items(attribute)[attribute].drop_nulls())
+    labelled = study.has_attribute(attribute)
+    if labelled and (name == STUDY or attribute not in study.rankings.columns):
+        ranked_groups |= set(study.groups(attribute))
+    custom_shares = _custom_shares(name)
+    groups = tuple(sorted(ranked_groups | set(custom_shares or ())))
+    if not ranked_groups:
         raise Undefined(f"No ranked item has a group of '{attribute}'.")
     if len(groups) < 2:
         raise Undefined(f"Lists can only be skewed between groups, and '{attribute}' has {len(groups)}.")
-    if given is not None:
-        # A name that is misspelt leaves the right one without a share.
-        missing = sorted(found - set(given))
+    if custom_shares is not None:
+        # A misspelt name leaves the correct one without a share.
+        missing = sorted(ranked_groups - set(custom_shares))
         if missing:
             raise PortrayalError(
                 f"The option 'reference' must give a share to every group. '{missing[0]}' has none; it names "
-                f"{', '.join(given)}."
+                f"{', '.join(custom_shares)}."
             )
-        label = ",".join(f"{group}={given[group]:g}" for group in groups)
-        return Reference(label, np.array([given[group] for group in groups])), groups
-    if asked == EQUAL:
+        label = ",".join(f"{group}={custom_shares[group]:g}" for group in groups)
+        return Reference(label, np.array([custom_shares[group] for group in groups])), groups
+    if name == EQUAL:
         return Reference(EQUAL, np.full(len(groups), 1 / len(groups))), groups
-    if asked == STUDY:
-        if not known:
+    if name == STUDY:
+        if not labelled:
             raise Undefined(f"The study's images have no labels of '{attribute}' to be a reference.")
         counts = study.group_counts(attribute)
         return Reference(STUDY, shares(np.array([float(counts.get(group, 0)) for group in groups]))), groups
     return Reference(LIST, None), groups
 
 
-def _given(asked: str | Mapping[str, float]) -> dict[str, float] | None:
-    """Shares that were written out, checked; None where a reference is asked for by its name."""
-    if isinstance(asked, str):
-        if asked in (LIST, STUDY, EQUAL):
+def _custom_shares(reference: str | Mapping[str, float]) -> dict[str, float] | None:
+    """Custom shares, validated; None where the reference is given by name."""
+    if isinstance(reference, str):
+        if reference in (LIST, STUDY, EQUAL):
             return None
-        if "=" not in asked:
-            raise unknown_name("reference", asked, (LIST, STUDY, EQUAL, "GROUP=SHARE,.."))
-        pairs: Sequence[tuple[str, str]] = [_pair(part) for part in asked.split(",")]
+        if "=" not in reference:
+            raise unknown_name("reference", reference, (LIST, STUDY, EQUAL, "GROUP=SHARE,.."))
+        pairs: Sequence[tuple[str, str]] = [_pair(part) for part in reference.split(",")]
     else:
-        pairs = [(group, str(share)) for group, share in asked.items()]
-    given: dict[str, float] = {}
+        pairs = [(group, str(share)) for group, share in reference.items()]
+    custom: dict[str, float] = {}
     for group, text in pairs:
         try:
             share = float(text)
         except ValueError:
             share = math.nan
-        if not group or group in given or not 0 <= share <= 1:
+        if not group or group in custom or not 0 <= share <= 1:
             raise PortrayalError(
                 f"The option 'reference' must be GROUP=SHARE,.. with shares of 0 to 1. Got {f'{group}={text}'!r} in it."
             )
-        given[group] = share
-    if not math.isclose(sum(given.values()), 1, abs_tol=1e-6):
+        custom[group] = share
+    if not math.isclose(sum(custom.values()), 1, abs_tol=1e-6):
         raise PortrayalError(
-            f"The shares of the option 'reference' must add up to 1. Got {sum(given.values()):g} instead."
+            f"The shares of the option 'reference' must add up to 1. Got {sum(custom.values()):g} instead."
         )
-    return {group: share / sum(given.values()) for group, share in given.items()}
+    return {group: share / sum(custom.values()) for group, share in custom.items()}
 
 
 def _pair(part: str) -> tuple[str, str]:

@@ -1,1 +1,3 @@
-"""Guessing a person's group from a caption: what is read and who is tested, for metrics that ask what captions leak."""
+"""The classifier ("attacker") that LIC and leakage share: it predicts a person's group from captions or
+labels.
+"""

@@ -1,4 +1,4 @@
-"""The captions that a guesser reads: a system's, and people's of the same images in the system's words."""
+"""Corpora for the classifier: a system's captions, and human captions restricted to the system's vocabulary."""
 
 from __future__ import annotations
 
@@ -16,147 +16,151 @@ from portrayal.results import HUMAN
 from portrayal.study import Study
 
 VOCABULARIES = ("system", "observed", "common", "none")
-_TRACE = 0.01
-REFERENCES = 5  # of people's captions of an image, where there are as many
+_MIN_GAP_SHARE = 0.01
+REFERENCES = 5  # human captions used per image, where there are as many
 
 
 @dataclass(frozen=True)
-class Reader:
-    """Reads the captions of labelled images, in the order of the images' names or of the captions."""
+class CorpusBuilder:
+    """Builds corpora from the captions of labelled images, sorted by image name or in the order of the file."""
 
     study: Study
-    truth: Mapping[str, int]  # image -> group
+    group_of: Mapping[str, int]  # image -> index of the group
     mask: Mask
-    in_order: bool  # of the captions, as the published split has it
+    keep_file_order: bool  # of captions, as the published split does
 
-    def of_system(self, system: str, seeds: Sequence[int]) -> list[Corpus]:
-        """One caption for each labelled image and seed; where a system has several of an image, one at random."""
-        told = told_by(self.study, system)
-        images = [image for image in told if image in self.truth]
-        if not self.in_order:
+    def system_corpora(self, system: str, seeds: Sequence[int]) -> list[Corpus]:
+        """Return one corpus per seed. An image with several captions gets one of them at random."""
+        captions_of = captions_by_image(self.study, system)
+        images = [image for image in captions_of if image in self.group_of]
+        if not self.keep_file_order:
             images.sort()
         if not images:
             raise Undefined("no captioned image has a label")
-        if all(len(told[image]) == 1 for image in images):
-            return [self._corpus(images, [told[image][0] for image in images])] * len(seeds)
-        return [self._corpus(images, self._drawn(told, images, seed, 1)[0]) for seed in seeds]
+        if all(len(captions_of[image]) == 1 for image in images):
+            return [self._corpus(images, [captions_of[image][0] for image in images])] * len(seeds)
+        return [
+            self._corpus(images, self._sample_captions(captions_of, images, seed, 1)[0]) for seed in seeds
+        ]
 
-    def of_people(
+    def human_corpora(
         self, images: Sequence[str], seeds: Sequence[int], count: int, vocabulary: set[str] | None
     ) -> list[list[Corpus]]:
-        """For each seed the captions that people gave to these images, in the words of a vocabulary.
+        """Return, for each seed, corpora of human captions of these images, restricted to a vocabulary.
 
-        In the order of the captions: every position, the same for each seed. Else one at random: without replacement
-        from one seed to the next, as long as there are as many.
+        With `keep_file_order`, one corpus per caption position, the same for each seed. Otherwise one random
+        caption per image, drawn without replacement over seeds while an image has enough captions.
         """
-        told = told_by(self.study, HUMAN)
-        if self.in_order:
-            positions = [[told[image][place] for image in images] for place in range(count)]
-            whole = [self._corpus(images, captions, vocabulary) for captions in positions]
-            return [whole] * len(seeds)
-        made: list[list[Corpus]] = []
+        captions_of = captions_by_image(self.study, HUMAN)
+        if self.keep_file_order:
+            positions = [[captions_of[image][position] for image in images] for position in range(count)]
+            repeat = [self._corpus(images, captions, vocabulary) for captions in positions]
+            return [repeat] * len(seeds)
+        corpora: list[list[Corpus]] = []
         for start in range(0, len(seeds), count):
-            drawn = self._drawn(told, images, seeds[start], min(count, len(seeds) - start))
-            made += [[self._corpus(images, captions, vocabulary)] for captions in drawn]
-        return made
+            samples = self._sample_captions(captions_of, images, seeds[start], min(count, len(seeds) - start))
+            corpora += [[self._corpus(images, captions, vocabulary)] for captions in samples]
+        return corpora
 
     def vocabulary(self, system: str, rule: str) -> set[str] | None:
-        """The words that people's captions are told in; None: all of them."""
+        """Return the vocabulary that human captions are restricted to; None means no restriction."""
         if rule == "none":
             return None
-        listed = {word.lower() for word in self.study.vocabularies.get(system, ())}
+        file_words = {word.lower() for word in self.study.vocabularies.get(system, ())}
         if rule == "system":
-            if not listed:
+            if not file_words:
                 raise Undefined(
                     f"the study has no vocabulary of '{system}'; 'observed' takes the words it uses"
                 )
-            return listed | self.mask.tokens
-        spoken = self.study.spoken(system)["caption"].to_list()
-        observed = {word for words in self._read(spoken) for word in words}
+            return file_words | self.mask.tokens
+        captions = self.study.captions_of(system)["caption"].to_list()
+        observed = {word for words in self._masked_words(captions) for word in words}
         if rule == "observed":
             return observed | self.mask.tokens
-        # Ties in how often people say a word are broken by the alphabet.
-        people = Counter(word for words in self._read(self._people()) for word in words)
-        ranked = sorted(people, key=lambda word: (-people[word], word))
-        return set(ranked[: len(listed or observed)]) | self.mask.tokens
+        # Equally frequent words are ranked alphabetically.
+        word_counts = Counter(word for words in self._masked_words(self._human_captions()) for word in words)
+        ranked = sorted(word_counts, key=lambda word: (-word_counts[word], word))
+        return set(ranked[: len(file_words or observed)]) | self.mask.tokens
 
-    def lacking(self, corpus: Corpus, vocabulary: set[str] | None) -> str | None:
-        """What a vocabulary takes from people's captions and leaves in the system's, where that is more than a trace.
+    def vocabulary_gap(self, corpus: Corpus, vocabulary: set[str] | None) -> str | None:
+        """Return a note on the words that the restriction removes from human captions but not from the
+        system's.
 
-        The published vocabularies were made of captions whose gender words were hidden; where they are not, people
-        lose "man" and "woman" and the system keeps them.
+        None where they are fewer than 1 % of the system's words. The published vocabularies were made from
+        captions with masked gender words. Without masking, human captions lose "man" and "woman" and the
+        system's captions keep them.
         """
         if vocabulary is None:
             return None
-        said = Counter(word for words in corpus.words for word in words)
-        missing = Counter({word: count for word, count in said.items() if word not in vocabulary})
-        share = missing.total() / max(said.total(), 1)
-        if share < _TRACE:
+        word_counts = Counter(word for words in corpus.words for word in words)
+        missing = Counter({word: count for word, count in word_counts.items() if word not in vocabulary})
+        share = missing.total() / max(word_counts.total(), 1)
+        if share < _MIN_GAP_SHARE:
             return None
         listed = ", ".join(word for word, _ in missing.most_common(3))
         return (
-            f"{share:.0%} of the words the system says are not in its vocabulary ({listed}): people's captions lose "
+            f"{share:.0%} of the system's words are not in its vocabulary ({listed}): human captions lose "
             "them, its own keep them; 'observed' treats both alike"
         )
 
-    def references(self) -> Counter[str]:
-        """How many captions people gave to each labelled image."""
+    def reference_counts(self) -> Counter[str]:
+        """Number of human captions of each labelled image."""
         counts = Counter(self.study.references["image_id"].to_list())
-        return Counter({image: count for image, count in counts.items() if image in self.truth})
+        return Counter({image: count for image, count in counts.items() if image in self.group_of})
 
-    def _people(self) -> list[str]:
+    def _human_captions(self) -> list[str]:
         frame = self.study.references
-        return [caption for image, caption in frame.iter_rows() if image in self.truth]
+        return [caption for image, caption in frame.iter_rows() if image in self.group_of]
 
     @staticmethod
-    def _drawn(
-        told: Mapping[str, Sequence[str]], images: Sequence[str], seed: int, count: int
+    def _sample_captions(
+        captions_of: Mapping[str, Sequence[str]], images: Sequence[str], seed: int, count: int
     ) -> list[list[str]]:
-        """So many captions of each image, none twice while there are enough."""
-        chance = np.random.default_rng([seed, 3])
-        drawn = []
+        """Draw `count` captions of each image, without replacement while there are enough."""
+        rng = np.random.default_rng([seed, 3])
+        samples = []
         for image in images:
-            order = chance.permutation(len(told[image]))
-            drawn.append([told[image][order[number % len(order)]] for number in range(count)])
-        return [list(captions) for captions in zip(*drawn, strict=True)]
+            order = rng.permutation(len(captions_of[image]))
+            samples.append([captions_of[image][order[sample % len(order)]] for sample in range(count)])
+        return [list(captions) for captions in zip(*samples, strict=True)]
 
-    def _read(self, captions: Sequence[str]) -> list[Words]:
-        known = _known(self.study, self.mask)
-        new = list(dict.fromkeys(caption for caption in captions if caption not in known))
-        known.update(zip(new, self.mask.read(new), strict=True))
-        return [known[caption] for caption in captions]
+    def _masked_words(self, captions: Sequence[str]) -> list[Words]:
+        cache = _masked_cache(self.study, self.mask)
+        new = list(dict.fromkeys(caption for caption in captions if caption not in cache))
+        cache.update(zip(new, self.mask.apply(new), strict=True))
+        return [cache[caption] for caption in captions]
 
     def _corpus(
         self, images: Sequence[str], captions: Sequence[str], vocabulary: set[str] | None = None
     ) -> Corpus:
-        words = self._read(captions)
+        words = self._masked_words(captions)
         if vocabulary is not None:
             words = within_vocabulary(words, vocabulary)
-        group = np.array([self.truth[image] for image in images], dtype=np.int64)
+        group = np.array([self.group_of[image] for image in images], dtype=np.int64)
         return Corpus(tuple(images), group, tuple(captions), tuple(words))
 
 
-def usual_vocabulary(study: Study, system: str) -> str:
-    """The rule where none is asked for."""
+def default_vocabulary(study: Study, system: str) -> str:
+    """Return the vocabulary rule that is used by default."""
     return "system" if study.vocabularies.get(system) else "observed"
 
 
-def captions_of(study: Study) -> Iterator[str]:
-    """Every caption of a study, of systems and of people."""
+def all_captions(study: Study) -> Iterator[str]:
+    """Yield every caption of a study: those of systems and human captions."""
     for frame in (study.captions, study.references):
         yield from frame["caption"]
 
 
 @lru_cache(maxsize=16)
-def told_by(study: Study, source: str) -> dict[str, list[str]]:
-    """The captions of each image by their numbers, whatever the order of rows; images in the order of the file."""
-    told: dict[str, list[str]] = {}
-    for image, _, caption in study.spoken(source).sort("sample", maintain_order=True).iter_rows():
-        told.setdefault(image, []).append(caption)
-    return told
+def captions_by_image(study: Study, source: str) -> dict[str, list[str]]:
+    """Captions of each image, sorted by sample number; images are in the order of the file."""
+    captions_of: dict[str, list[str]] = {}
+    for image, _, caption in study.captions_of(source).sort("sample", maintain_order=True).iter_rows():
+        captions_of.setdefault(image, []).append(caption)
+    return captions_of
 
 
 @lru_cache(maxsize=4)
-def _known(study: Study, mask: Mask) -> dict[str, Words]:  # noqa: ARG001
-    """What captions of a study read like: those of people are read once for all systems."""
+def _masked_cache(study: Study, mask: Mask) -> dict[str, Words]:  # noqa: ARG001
+    """Masked words of captions seen so far. Human captions are masked once for all systems."""
     return {}

@@ -1,4 +1,4 @@
-"""The captions behind a guess: what was guessed, how surely, and what each word added."""
+"""The captions behind a number: predicted group, confidence, and the contribution of each word."""
 
 from __future__ import annotations
 
@@ -13,139 +13,150 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from portrayal.metrics.shared.classifier.linear import Array, Guesses
-from portrayal.metrics.shared.classifier.word_contributions import parts_of_caption
-from portrayal.models.text_classifiers.integrated_gradients import scaled
+from portrayal.metrics.shared.classifier.linear import Array, Predictions
+from portrayal.metrics.shared.classifier.word_contributions import caption_contributions
+from portrayal.models.text_classifiers.integrated_gradients import unit_norm
 
-FEW = 100  # captions kept behind a number whose captions stand behind another one in full
+MAX_ROWS = 100  # captions kept for a number whose captions are kept in full for another number
 _COLUMNS = ("image_id", "caption", "detail")
 
 
-class Told:
-    """Every caption that was tested, by the first guess of it. What is told of one is made when it is asked for."""
+class CaptionEvidence:
+    """Every test caption with its first prediction. Details are computed on demand."""
 
-    def __init__(self, guesses: Sequence[Guesses], groups: Sequence[str]):
-        self._guesses, self._groups = guesses, groups
-        self._directions: dict[int, Array] = {}
-        self._made: dict[tuple[int, int], tuple[str, str, dict[str, Any]]] = {}
+    def __init__(self, predictions: Sequence[Predictions], groups: Sequence[str]):
+        self._predictions, self._groups = predictions, groups
+        self._log_odds_weights: dict[int, Array] = {}
+        self._described: dict[tuple[int, int], tuple[str, str, dict[str, Any]]] = {}
 
     @cached_property
-    def _first(self) -> list[tuple[int, int]]:
-        """Which guess, and which of its captions."""
-        seen: dict[tuple[str, str], tuple[int, int]] = {}
-        for which, one in enumerate(self._guesses):
-            for number, place in enumerate(one.test.tolist()):
-                seen.setdefault((one.corpus.images[place], one.corpus.captions[place]), (which, number))
-        return list(seen.values())
+    def _first_tests(self) -> list[tuple[int, int]]:
+        """Indices (predictions, test caption) of the first test of each caption."""
+        first: dict[tuple[str, str], tuple[int, int]] = {}
+        for pred_index, pred in enumerate(self._predictions):
+            for test_index, caption_index in enumerate(pred.test.tolist()):
+                first.setdefault(
+                    (pred.corpus.images[caption_index], pred.corpus.captions[caption_index]),
+                    (pred_index, test_index),
+                )
+        return list(first.values())
 
     def rows(
         self,
         group: int | None = None,
         *,
         word: str | None = None,
-        most: int | None = FEW,
-        more: Callable[[str], Mapping[str, Any]] | None = None,
+        max_rows: int | None = MAX_ROWS,
+        details: Callable[[str], Mapping[str, Any]] | None = None,
     ) -> pl.DataFrame:
-        """Captions of a group, or with a word; of many those of some images, the same ones for every speaker.
+        """Return the captions of a group, or with a word; at most `max_rows`, of the same images for every
+        source.
 
-        `more` says more of an image.
+        `details` adds entries for an image.
         """
-        chosen = self._first if word is None else self._saying.get(word, [])
+        chosen = self._first_tests if word is None else self._captions_with.get(word, [])
         if group is not None:
-            chosen = [(which, number) for which, number in chosen if self._labels[which][number] == group]
-        if most is not None and len(chosen) > most:
-            chosen = self._of_some_images(chosen, most)
-        found = [self._row(which, number, more) for which, number in chosen]
-        return pl.DataFrame(found, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
+            chosen = [
+                (pred_index, test_index)
+                for pred_index, test_index in chosen
+                if self._labels[pred_index][test_index] == group
+            ]
+        if max_rows is not None and len(chosen) > max_rows:
+            chosen = self._sample_by_image(chosen, max_rows)
+        records = [self._row(pred_index, test_index, details) for pred_index, test_index in chosen]
+        return pl.DataFrame(records, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
 
-    def _of_some_images(self, chosen: Sequence[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-        """All captions of as many images as make up so many captions, in their order."""
-        times = Counter(self._image(*one) for one in chosen)
-        kept: set[str] = set()
-        left = most
-        for image in sorted(times, key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest()):
-            left -= times[image]
+    def _sample_by_image(self, chosen: Sequence[tuple[int, int]], max_rows: int) -> list[tuple[int, int]]:
+        """Keep all captions of a hash sample of images, in their order, up to `max_rows` captions."""
+        counts = Counter(self._image(*index) for index in chosen)
+        sampled: set[str] = set()
+        left = max_rows
+        for image in sorted(counts, key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest()):
+            left -= counts[image]
             if left < 0:
                 break
-            kept.add(image)
-        return [one for one in chosen if self._image(*one) in kept]
+            sampled.add(image)
+        return [index for index in chosen if self._image(*index) in sampled]
 
-    def _image(self, which: int, number: int) -> str:
-        one = self._guesses[which]
-        return str(one.corpus.images[one.test[number]])
+    def _image(self, pred_index: int, test_index: int) -> str:
+        pred = self._predictions[pred_index]
+        return str(pred.corpus.images[pred.test[test_index]])
 
     @cached_property
     def _means(self) -> dict[str, float]:
-        """Of every test of an image."""
+        """Mean score of each image over all its tests."""
         scores: dict[str, list[float]] = {}
-        for one in self._guesses:
-            for place, score in zip(one.test.tolist(), one.score.tolist(), strict=True):
-                scores.setdefault(one.corpus.images[place], []).append(score)
-        return {image: sum(found) / len(found) for image, found in scores.items()}
+        for pred in self._predictions:
+            for caption_index, score in zip(pred.test.tolist(), pred.score.tolist(), strict=True):
+                scores.setdefault(pred.corpus.images[caption_index], []).append(score)
+        return {image: sum(image_scores) / len(image_scores) for image, image_scores in scores.items()}
 
     @cached_property
     def _labels(self) -> list[list[int]]:
-        return [one.group.tolist() for one in self._guesses]
+        return [pred.group.tolist() for pred in self._predictions]
 
     @cached_property
-    def _saying(self) -> dict[str, list[tuple[int, int]]]:
-        """Word to the captions that have it."""
-        saying: dict[str, list[tuple[int, int]]] = {}
-        for which, number in self._first:
-            one = self._guesses[which]
-            for word in set(one.corpus.words[one.test[number]]):
-                saying.setdefault(word, []).append((which, number))
-        return saying
+    def _captions_with(self) -> dict[str, list[tuple[int, int]]]:
+        """Indices of the captions that contain each word."""
+        captions_with: dict[str, list[tuple[int, int]]] = {}
+        for pred_index, test_index in self._first_tests:
+            pred = self._predictions[pred_index]
+            for word in set(pred.corpus.words[pred.test[test_index]]):
+                captions_with.setdefault(word, []).append((pred_index, test_index))
+        return captions_with
 
     def _row(
-        self, which: int, number: int, more: Callable[[str], Mapping[str, Any]] | None
+        self, pred_index: int, test_index: int, details: Callable[[str], Mapping[str, Any]] | None
     ) -> tuple[str, str, str]:
-        if (which, number) not in self._made:  # a caption stands behind each of its words
-            self._made[which, number] = self._describe(which, number)
-        image, caption, detail = self._made[which, number]
-        if more is not None:
-            detail = {**detail, **more(image)}
+        if (pred_index, test_index) not in self._described:  # a caption is evidence for each of its words
+            self._described[pred_index, test_index] = self._describe(pred_index, test_index)
+        image, caption, detail = self._described[pred_index, test_index]
+        if details is not None:
+            detail = {**detail, **details(image)}
         return image, caption, json.dumps(detail, ensure_ascii=False)
 
-    def _describe(self, which: int, number: int) -> tuple[str, str, dict[str, Any]]:
-        one = self._guesses[which]
-        place, guessed = one.test[number], int(one.guessed[number])
+    def _describe(self, pred_index: int, test_index: int) -> tuple[str, str, dict[str, Any]]:
+        pred = self._predictions[pred_index]
+        caption_index, predicted = pred.test[test_index], int(pred.predicted[test_index])
         detail: dict[str, Any] = {
-            "labelled": self._groups[one.group[number]],
-            "guessed": self._groups[guessed],
-            "sure": round(float(one.likely[number, guessed]), 3),
-            "score": round(float(one.score[number]), 3),
-            "mean score": round(self._means[one.corpus.images[place]], 5),
+            "labelled": self._groups[pred.group[test_index]],
+            "predicted": self._groups[predicted],
+            "confidence": round(float(pred.proba[test_index, predicted]), 3),
+            "score": round(float(pred.score[test_index]), 3),
+            "mean score": round(self._means[pred.corpus.images[caption_index]], 5),
         }
-        parts = self._parts(which, number)
-        if parts is None:
-            detail["read"] = " ".join(one.corpus.words[place])
+        contributions = self._contributions(pred_index, test_index)
+        if contributions is None:
+            detail["read"] = " ".join(pred.corpus.words[caption_index])
         else:
-            detail["total"] = round(sum(part for _, part in parts), 3)
-            detail["parts"] = [[word, round(float(part), 3)] for word, part in parts]
-        return one.corpus.images[place], one.corpus.captions[place], detail
+            detail["total"] = round(sum(contribution for _, contribution in contributions), 3)
+            detail["parts"] = [[word, round(float(contribution), 3)] for word, contribution in contributions]
+        return pred.corpus.images[caption_index], pred.corpus.captions[caption_index], detail
 
-    def _parts(self, which: int, number: int) -> list[tuple[str, float]] | None:
-        """What each word of a caption adds for its true group; None where that was not asked."""
-        one = self._guesses[which]
-        if one.weights is None:
-            if one.parts is None:
+    def _contributions(self, pred_index: int, test_index: int) -> list[tuple[str, float]] | None:
+        """Contribution of each word of a caption to its true group; None without explanations."""
+        pred = self._predictions[pred_index]
+        if pred.weights is None:
+            if pred.attributions is None:
                 return None
-            words = one.corpus.words[one.test[number]]
-            return list(zip(words, scaled(one.parts[number]).tolist(), strict=True))
-        if which not in self._directions:
-            self._directions[which] = one.directions()
-        return parts_of_caption(one, number, self._directions[which])
+            words = pred.corpus.words[pred.test[test_index]]
+            return list(zip(words, unit_norm(pred.attributions[test_index]).tolist(), strict=True))
+        if pred_index not in self._log_odds_weights:
+            self._log_odds_weights[pred_index] = pred.log_odds_weights()
+        return caption_contributions(pred, test_index, self._log_odds_weights[pred_index])
 
 
-def repeated(
-    captions: Sequence[str], images: Sequence[str], times: NDArray[np.float64], most: int = FEW
+def repeated_captions(
+    captions: Sequence[str], images: Sequence[str], counts: NDArray[np.float64], max_rows: int = MAX_ROWS
 ) -> pl.DataFrame:
-    """Captions that are said of several images, the most repeated first: one image for each text."""
+    """Captions given to several images, the most repeated first, with one image per text."""
     first: dict[str, tuple[str, str, int]] = {}
-    for image, caption, often in zip(images, captions, times, strict=True):
-        if often > 1:
-            first.setdefault(caption, (image, caption, int(often)))
-    ranked = sorted(first.values(), key=lambda row: (-row[2], row[1]))[:most]
-    rows = [(image, caption, json.dumps({"said of images": often})) for image, caption, often in ranked]
+    for image, caption, n_images in zip(images, captions, counts, strict=True):
+        if n_images > 1:
+            first.setdefault(caption, (image, caption, int(n_images)))
+    ranked = sorted(first.values(), key=lambda row: (-row[2], row[1]))[:max_rows]
+    rows = [
+        (image, caption, json.dumps({"images with this caption": n_images}))
+        for image, caption, n_images in ranked
+    ]
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")

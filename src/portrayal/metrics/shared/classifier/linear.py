@@ -1,4 +1,6 @@
-"""Guessing the group of the person shown from captions that the guesser did not learn from."""
+"""The linear classifier: out-of-sample predictions of the group of the person shown, their scores and
+calibration.
+"""
 
 from __future__ import annotations
 
@@ -16,78 +18,98 @@ from portrayal.engine import available_cores
 from portrayal.errors import Undefined
 from portrayal.metrics.shared.classifier.corpus import Corpus
 from portrayal.metrics.shared.classifier.splits import Split
-from portrayal.models.text_classifiers.linear import MANY, TOLERANCE, LogisticRegressions
+from portrayal.models.text_classifiers.linear import MANY_FITS, TOLERANCE, LogisticRegressions
 
 Array = NDArray[np.float64]
-ROUGHLY = 1e-3  # how exactly a guesser is fitted whose guesses are not shown: LIC moves by less than 0.01
-By = Literal["score", "hits"]  # how sure a right guess is, or whether it is right
-Dealt = tuple[
+MAX_C = 1000.0  # beyond this, separable captions make the fit diverge
+ROUGH_TOLERANCE = 1e-3  # tolerance where predictions are not shown; LIC moves by less than 0.01
+Scoring = Literal["score", "accuracy"]  # confidence of a correct prediction, or whether it is correct
+PermutedLabels = tuple[
     NDArray[np.int64], Sequence[Split]
-]  # labels dealt at random, and what to learn and test with them
-_AT_ONCE = 50  # fits that are solved side by side
-_TIE = TOLERANCE  # probabilities so close are equal, as far as a fit can tell
-_SHARPEST = 20.0  # by which a calibrated guesser's log odds are multiplied at most
+]  # permuted labels, and the splits to train and test with them
+_FITS_PER_BATCH = 50  # fits that are solved together
+_TIE_TOLERANCE = TOLERANCE  # probabilities this close are ties, given the precision of a fit
+_MAX_INVERSE_TEMPERATURE = 20.0  # upper bound when calibrating
 
 
 @dataclass(frozen=True)
-class Guesser:
-    """How a guesser learns: logistic regression on the words and pairs of words of a caption, or on labels."""
+class LinearClassifier:
+    """Logistic regression on the unigrams and bigrams of captions, or on labels.
+
+    Parameters
+    ----------
+    groups
+        Number of groups (classes).
+    C
+        Inverse regularisation strength.
+    balanced
+        Weight classes inversely to their size in the training set, as `class_weight="balanced"`.
+    scoring
+        How predictions are scored: LIC score or accuracy.
+    """
 
     groups: int
-    strength: float = 0.1
-    weighted: bool = True  # every group counts alike, however many captions it has in the part that is learnt
-    by: By = "score"  # what its guesses are judged by
+    C: float = 0.1
+    balanced: bool = True
+    scoring: Scoring = "score"
 
-    def guess(
+    def cross_val_predict(
         self,
         corpus: Corpus,
         splits: Sequence[Split],
         seeds: Sequence[int] = (),  # noqa: ARG002
         rough: bool = False,
-    ) -> Guesses:
-        """Learn and test every split; `rough` is enough to know how sure a guesser should be.
+    ) -> Predictions:
+        """Fit every split and predict its test set; `rough` lowers the precision, which is enough for
+        calibration.
 
-        The seeds are for guessers that begin by chance, which this one does not.
+        The seeds are for neural classifiers, whose training is random.
         """
         solver = self._solver(corpus, len(splits), rough)
         labels = [corpus.group] * len(splits)
-        tolerance = ROUGHLY if rough else TOLERANCE
-        weights = np.concatenate(list(self._fits(corpus, solver, splits, labels, tolerance)), axis=1)
+        tolerance = ROUGH_TOLERANCE if rough else TOLERANCE
+        weights = np.concatenate(list(self._fit_batches(corpus, solver, splits, labels, tolerance)), axis=1)
         test = np.concatenate([split.test for split in splits])
-        fit = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
-        likely = solver.probabilities(weights)[corpus.design.row[test], fit]
-        return Guesses(corpus, test, fit, likely, len(splits), weights, by=self.by)
+        fit_index = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
+        proba = solver.probabilities(weights)[corpus.design.row[test], fit_index]
+        return Predictions(corpus, test, fit_index, proba, len(splits), weights, scoring=self.scoring)
 
-    def chance(self, corpus: Corpus, deal: Callable[[int], Dealt], dealings: int) -> Array:
-        """Mean score of each group when labels are dealt at random: (dealings, groups), 0 to 1."""
-        size = len(deal(0)[1])
-        solver = self._solver(corpus, dealings * size, rough=True)
-        at_once = max(1, _AT_ONCE // size)
+    def permutation_scores(
+        self, corpus: Corpus, permute: Callable[[int], PermutedLabels], n_permutations: int
+    ) -> Array:
+        """Mean score of each group under permuted labels: (permutations, groups), from 0 to 1."""
+        splits_per_permutation = len(permute(0)[1])
+        solver = self._solver(corpus, n_permutations * splits_per_permutation, rough=True)
+        at_once = max(1, _FITS_PER_BATCH // splits_per_permutation)
 
-        def some(start: int) -> Array:
-            dealt = [deal(number) for number in range(start, min(start + at_once, dealings))]
-            splits = [split for _, parts in dealt for split in parts]
-            labels = [group for group, parts in dealt for _ in parts]
+        def scores_from(start: int) -> Array:
+            permuted = [permute(number) for number in range(start, min(start + at_once, n_permutations))]
+            splits = [split for _, permuted_splits in permuted for split in permuted_splits]
+            labels = [group for group, permuted_splits in permuted for _ in permuted_splits]
             try:
-                fits = np.concatenate(list(self._fits(corpus, solver, splits, labels, ROUGHLY)), axis=1)
-            except Undefined:  # a group so small that chance leaves a part without it
-                return np.full((len(dealt), self.groups), np.nan)
-            likely = solver.probabilities(fits)
-            total, count = np.zeros((2, len(dealt), self.groups))
+                fits = np.concatenate(
+                    list(self._fit_batches(corpus, solver, splits, labels, ROUGH_TOLERANCE)), axis=1
+                )
+            except Undefined:  # a group so small that a random training set lacks it
+                return np.full((len(permuted), self.groups), np.nan)
+            proba = solver.probabilities(fits)
+            total, count = np.zeros((2, len(permuted), self.groups))
             for number, (split, group) in enumerate(zip(splits, labels, strict=True)):
                 true = group[split.test]
-                score = _JUDGES[self.by](likely[corpus.design.row[split.test], number], true)
-                total[number // size] += np.bincount(true, weights=score, minlength=self.groups)
-                count[number // size] += np.bincount(true, minlength=self.groups)
+                score = _SCORERS[self.scoring](proba[corpus.design.row[split.test], number], true)
+                total[number // splits_per_permutation] += np.bincount(
+                    true, weights=score, minlength=self.groups
+                )
+                count[number // splits_per_permutation] += np.bincount(true, minlength=self.groups)
             return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
         with ThreadPoolExecutor(available_cores()) as threads:
-            return np.concatenate(list(threads.map(some, range(0, dealings, at_once))))
+            return np.concatenate(list(threads.map(scores_from, range(0, n_permutations, at_once))))
 
     def _solver(self, corpus: Corpus, fits: int, rough: bool = False) -> LogisticRegressions:
-        return _solver(corpus, self.strength, fits >= MANY, rough)
+        return _solver(corpus, self.C, fits >= MANY_FITS, rough)
 
-    def _fits(
+    def _fit_batches(
         self,
         corpus: Corpus,
         solver: LogisticRegressions,
@@ -95,139 +117,157 @@ class Guesser:
         labels: Sequence[NDArray[np.int64]],
         tolerance: float,
     ) -> Iterator[Array]:
-        """The weights of every fit, some at a time."""
-        for start in range(0, len(splits), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
-            counts, _, allowed = self._counts(corpus, splits[some], labels[some])
+        """Yield the weights of the fits in batches."""
+        for start in range(0, len(splits), _FITS_PER_BATCH):
+            batch = slice(start, start + _FITS_PER_BATCH)
+            counts, _, allowed = self._counts(corpus, splits[batch], labels[batch])
             yield solver.fit(counts, allowed, tolerance)
 
-    def learnt(
+    def fit_inputs(
         self, corpus: Corpus, splits: Sequence[Split]
     ) -> tuple[LogisticRegressions, Array, Array, NDArray[np.bool_]]:
-        """What the fits of these splits learnt from: texts, how much each counts, a caption's weight, features."""
+        """Return what the fits were fitted on: solver, weighted counts of texts, weight of a caption, allowed
+        features.
+        """
         solver = self._solver(corpus, len(splits))
         return solver, *self._counts(corpus, splits, [corpus.group] * len(splits))
 
     def _counts(
         self, corpus: Corpus, splits: Sequence[Split], labels: Sequence[NDArray[np.int64]]
     ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """(groups, texts, fits), (groups, fits), (features, fits)."""
+        """Return weighted text counts (groups, texts, fits), caption weights (groups, fits), features
+        (features, fits).
+        """
         design = corpus.design
         texts = len(design.texts)
         counts = np.empty((self.groups, texts, len(splits)))
-        for place, (split, group) in enumerate(zip(splits, labels, strict=True)):
+        for fit, (split, group) in enumerate(zip(splits, labels, strict=True)):
             cells = group[split.train] * texts + design.row[split.train]
-            counts[:, :, place] = np.bincount(cells, minlength=self.groups * texts).reshape(-1, texts)
-        learnt = counts.sum(axis=1)
-        if not learnt.all():
-            raise Undefined("a part that is learnt has no caption of one of the groups")
-        allowed = design.common_enough(counts.sum(axis=0))
-        weight = learnt.sum(axis=0) / (self.groups * learnt) if self.weighted else np.ones_like(learnt)
+            counts[:, :, fit] = np.bincount(cells, minlength=self.groups * texts).reshape(-1, texts)
+        train_counts = counts.sum(axis=1)
+        if not train_counts.all():
+            raise Undefined("a training set has no caption of one of the groups")
+        allowed = design.frequent_features(counts.sum(axis=0))
+        weight = (
+            train_counts.sum(axis=0) / (self.groups * train_counts)
+            if self.balanced
+            else np.ones_like(train_counts)
+        )
         counts *= weight[:, None, :]
         return counts, weight, allowed
 
 
 @lru_cache(maxsize=8)
-def _solver(corpus: Corpus, strength: float, many: bool, rough: bool) -> LogisticRegressions:
-    return LogisticRegressions(corpus.design.matrix, strength, corpus.design.times, many, rough)
+def _solver(corpus: Corpus, C: float, many: bool, rough: bool) -> LogisticRegressions:
+    return LogisticRegressions(corpus.design.matrix, C, corpus.design.text_counts, many, rough)
 
 
 @dataclass(frozen=True)
-class Guesses:
-    """What was guessed of the tested captions, each by a fit that had not learnt from it."""
+class Predictions:
+    """Predictions for test captions, each by a fit that was not trained on it."""
 
     corpus: Corpus
-    test: NDArray[np.int64]  # places in the corpus
-    fit: NDArray[np.int64]  # which fit guessed each of them
-    likely: Array  # (tested, groups)
-    fits: int
-    weights: Array | None = None  # of a linear guesser: (features + 1, fits, outputs)
-    # Of a guesser that was explained: what each word of each tested caption adds for the true group.
-    parts: tuple[Array, ...] | None = None
-    by: By = "score"  # what `score` is
+    test: NDArray[np.int64]  # indices in the corpus
+    fit_index: NDArray[np.int64]  # fit that predicted each test caption
+    proba: Array  # (tested, groups)
+    n_fits: int
+    weights: Array | None = None  # linear classifier only: (features + 1, fits, outputs)
+    # Neural classifier with explanations only: attributions of each test caption's words to the true group.
+    attributions: tuple[Array, ...] | None = None
+    scoring: Scoring = "score"  # how `score` is computed
 
     @cached_property
     def group(self) -> NDArray[np.int64]:
-        """The true one."""
+        """True group of each test caption."""
         return self.corpus.group[self.test]
 
     @cached_property
-    def guessed(self) -> NDArray[np.int64]:
-        return np.asarray(self.likely.argmax(axis=1), dtype=np.int64)
+    def predicted(self) -> NDArray[np.int64]:
+        return np.asarray(self.proba.argmax(axis=1), dtype=np.int64)
 
     @cached_property
     def score(self) -> Array:
-        return _JUDGES[self.by](self.likely, self.group)
+        return _SCORERS[self.scoring](self.proba, self.group)
 
-    def only(self, which: NDArray[np.bool_]) -> Guesses:
-        """Some of the tested captions."""
-        parts = (
+    def subset(self, mask: NDArray[np.bool_]) -> Predictions:
+        """Predictions for some of the test captions."""
+        attributions = (
             None
-            if self.parts is None
-            else tuple(p for p, kept in zip(self.parts, which, strict=True) if kept)
+            if self.attributions is None
+            else tuple(
+                attribution for attribution, selected in zip(self.attributions, mask, strict=True) if selected
+            )
         )
         return replace(
-            self, test=self.test[which], fit=self.fit[which], likely=self.likely[which], parts=parts
+            self,
+            test=self.test[mask],
+            fit_index=self.fit_index[mask],
+            proba=self.proba[mask],
+            attributions=attributions,
         )
 
-    def of_fits(self, first: int, count: int) -> Guesses:
-        """What some of the fits guessed."""
-        mine = self.only((self.fit >= first) & (self.fit < first + count))
+    def for_fits(self, first: int, count: int) -> Predictions:
+        """Predictions of some of the fits."""
+        selected = self.subset((self.fit_index >= first) & (self.fit_index < first + count))
         weights = None if self.weights is None else self.weights[:, first : first + count]
-        return replace(mine, fit=mine.fit - first, fits=count, weights=weights)
+        return replace(selected, fit_index=selected.fit_index - first, n_fits=count, weights=weights)
 
-    def directions(self) -> Array:
-        """What each feature adds to the log odds of each group, against the mean of the others.
+    def log_odds_weights(self) -> Array:
+        """Contribution of each feature to the log odds of each group against the mean of the other groups.
 
-        (features, fits, groups); for two groups the log odds themselves.
+        Returns (features, fits, groups); for two groups these are the log odds.
         """
         assert self.weights is not None
         weights = self.weights[:-1]
         if weights.shape[2] == 1:
             return np.concatenate([-weights, weights], axis=2)
         groups = weights.shape[2]
-        made: Array = (weights - weights.mean(axis=2, keepdims=True)) * groups / (groups - 1)
-        return made
+        centred: Array = (weights - weights.mean(axis=2, keepdims=True)) * groups / (groups - 1)
+        return centred
 
 
-def scores(likely: Array, group: NDArray[np.int64]) -> Array:
-    """How sure the guesser is of the true group, where that is the one it guesses; else 0."""
-    sure = likely[np.arange(len(group)), group]
-    made: Array = np.where(likely.argmax(axis=1) == group, sure, 0.0)
-    return made
+def lic_scores(proba: Array, group: NDArray[np.int64]) -> Array:
+    """LIC score: the probability of the true group where it is the predicted one, else 0."""
+    true_proba = proba[np.arange(len(group)), group]
+    scores: Array = np.where(proba.argmax(axis=1) == group, true_proba, 0.0)
+    return scores
 
 
-def hits(likely: Array, group: NDArray[np.int64]) -> Array:
-    """1 where the true group is guessed, else 0. Of groups that are equally likely each is guessed by its part, so that
-    a guesser that knows nothing is right as often whichever group comes first."""
-    top = likely >= likely.max(axis=1, keepdims=True) - _TIE
-    made: Array = top[np.arange(len(group)), group] / top.sum(axis=1)
-    return made
-
-
-_JUDGES: dict[By, Callable[[Array, NDArray[np.int64]], Array]] = {"score": scores, "hits": hits}
-
-
-def sharpness(likely: Array, group: NDArray[np.int64]) -> float:
-    """By what to multiply log odds so that they are as sure as they are right, every group counting alike.
-
-    Below 1 where the guesser is too sure of itself (temperature scaling: Guo, Pleiss, Sun and Weinberger 2017).
+def accuracy_scores(proba: Array, group: NDArray[np.int64]) -> Array:
+    """1 where the true group is predicted, else 0; ties count in part, so that an uninformed classifier has
+    the same accuracy whichever group comes first.
     """
-    logs = np.log(np.clip(likely, 1e-300, None))
-    sizes = np.bincount(group, minlength=likely.shape[1])
+    tied_best = proba >= proba.max(axis=1, keepdims=True) - _TIE_TOLERANCE
+    scores: Array = tied_best[np.arange(len(group)), group] / tied_best.sum(axis=1)
+    return scores
+
+
+_SCORERS: dict[Scoring, Callable[[Array, NDArray[np.int64]], Array]] = {
+    "score": lic_scores,
+    "accuracy": accuracy_scores,
+}
+
+
+def inverse_temperature(proba: Array, group: NDArray[np.int64]) -> float:
+    """Fit the inverse temperature that calibrates probabilities; every group has the same total weight.
+
+    Below 1 for an overconfident classifier (temperature scaling: Guo, Pleiss, Sun and Weinberger 2017).
+    """
+    logs = np.log(np.clip(proba, 1e-300, None))
+    sizes = np.bincount(group, minlength=proba.shape[1])
     weight = 1.0 / (sizes[group] * np.count_nonzero(sizes))
     true = logs[np.arange(len(group)), group]
 
     low, factor, high = (
         0.0,
         1.0,
-        _SHARPEST,
-    )  # the surprise is convex: Newton's steps, held inside what is known
+        _MAX_INVERSE_TEMPERATURE,
+    )  # the log loss is convex: Newton's method, safeguarded by bisection
     for _ in range(100):
-        likely = _sharpened_logs(logs, factor)
-        mean = np.sum(likely * logs, axis=1)
+        proba = _scaled_softmax(logs, factor)
+        mean = np.sum(proba * logs, axis=1)
         slope = float(weight @ (mean - true))
-        bend = float(weight @ (np.sum(likely * logs**2, axis=1) - mean**2))
+        bend = float(weight @ (np.sum(proba * logs**2, axis=1) - mean**2))
         low, high = (low, factor) if slope > 0 else (factor, high)
         step = factor - slope / bend if bend > 0 else math.nan
         new = step if low < step < high else (low + high) / 2
@@ -237,12 +277,12 @@ def sharpness(likely: Array, group: NDArray[np.int64]) -> float:
     return factor
 
 
-def _sharpened_logs(logs: Array, factor: Array | float) -> Array:
-    raised = logs * np.reshape(factor, (-1, 1))
-    made = np.exp(raised - raised.max(axis=1, keepdims=True))
-    return np.asarray(made / made.sum(axis=1, keepdims=True))
+def _scaled_softmax(logs: Array, factor: Array | float) -> Array:
+    scaled = logs * np.reshape(factor, (-1, 1))
+    exponentials = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
 
 
-def sharpened(likely: Array, factor: Array | float) -> Array:
-    """The same probabilities with their log odds multiplied by a factor (one, or one for each row)."""
-    return _sharpened_logs(np.log(np.clip(likely, 1e-300, None)), factor)
+def temperature_scaled(proba: Array, factor: Array | float) -> Array:
+    """Multiply log odds by the inverse temperature: one for all rows, or one for each."""
+    return _scaled_softmax(np.log(np.clip(proba, 1e-300, None)), factor)

@@ -1,7 +1,7 @@
-"""Who a guesser learns from and who it is tested on: the published split, and folds that cannot leak.
+"""Train/test splits: the published split, and cross-validation folds without leakage of texts.
 
-A split that is drawn several times is drawn from a number each time; every drawing gives one or more parts to be
-learnt and tested. All of them balance the groups, by weights or by leaving some of the larger groups out.
+Repeated splits use one seed per repeat. A repeat has one or more splits. Groups are balanced by class weights
+or by subsampling the larger groups.
 """
 
 from __future__ import annotations
@@ -20,106 +20,108 @@ from portrayal.errors import Undefined
 PAPER_SEEDS = (0, 12, 100, 200, 300, 400, 456, 500, 789, 1234)
 FOLDS = 10
 REPEATS = 5
-_TESTED = 0.1  # the share of the smaller group that the published split tests
-Places = NDArray[np.int64]
+_TEST_SHARE = 0.1  # of the smaller group, as published
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Places of captions, in the order in which a classifier meets them."""
+    """Indices of captions, in the order in which a classifier reads them."""
 
-    train: Places
-    test: Places
+    train: Indices
+    test: Indices
 
 
 def paper_split(groups: Sequence[Hashable], seed: int) -> Split:
-    """The split of the published code: all of the smallest group and as many of the others, one in ten tested.
+    """The split of the published code: all of the smallest group and as many of the others, one tenth of them
+    for test.
 
-    Captions are drawn without replacement in the order larger-train, smaller-train, larger-test, smaller-test, by
-    Python's own generator, so that a seed gives the published images. It follows the order of the captions, which
-    differs between the published files: two systems are tested on different images.
+    Captions are drawn without replacement in the order larger-train, smaller-train, larger-test,
+    smaller-test, with Python's `random`, so that a seed reproduces the published images. The split depends on
+    the order of the captions, which differs between the published files: two systems are tested on different
+    images.
     """
     sizes = Counter(groups).most_common()
-    pools = [[place for place, group in enumerate(groups) if group == name] for name, _ in sizes]
-    learnt, tested = paper_sizes([size for _, size in sizes])
-    chance = random.Random(seed)
+    pools = [[index for index, group in enumerate(groups) if group == name] for name, _ in sizes]
+    n_train, n_test = paper_sizes([size for _, size in sizes])
+    rng = random.Random(seed)
 
     def draw(count: int) -> list[int]:
-        return [pool.pop(chance.randrange(len(pool))) for pool in pools for _ in range(count)]
+        return [pool.pop(rng.randrange(len(pool))) for pool in pools for _ in range(count)]
 
-    train, test = draw(learnt), draw(tested)
-    chance.shuffle(train)
-    chance.shuffle(test)
+    train, test = draw(n_train), draw(n_test)
+    rng.shuffle(train)
+    rng.shuffle(test)
     return Split(np.array(train, dtype=np.int64), np.array(test, dtype=np.int64))
 
 
 def paper_sizes(sizes: Sequence[int]) -> tuple[int, int]:
-    """How many captions of each group the published split learns from, and how many it tests."""
-    tested = round(_TESTED * min(sizes))
-    if not tested:
+    """Return the numbers of training and test captions per group under the published split."""
+    n_test = round(_TEST_SHARE * min(sizes))
+    if not n_test:
         raise Undefined(
             f"the published split tests a tenth of the smallest group, which has {min(sizes)} captions"
         )
-    return min(sizes) - tested, tested
+    return min(sizes) - n_test, n_test
 
 
-def like_paper_split(groups: NDArray[np.int64], rng: np.random.Generator) -> Split:
-    """A split of the same kind from another generator, a hundred times as fast: for chance labels."""
-    learnt, tested = paper_sizes(np.bincount(groups).tolist())
+def fast_paper_split(groups: NDArray[np.int64], rng: np.random.Generator) -> Split:
+    """The same kind of split with NumPy's generator, a hundred times as fast; used for permuted labels."""
+    n_train, n_test = paper_sizes(np.bincount(groups).tolist())
     order = rng.permutation(len(groups))
-    drawn = [order[groups[order] == group][: learnt + tested] for group in range(int(groups.max()) + 1)]
+    samples = [order[groups[order] == group][: n_train + n_test] for group in range(int(groups.max()) + 1)]
     return Split(
-        np.concatenate([part[:learnt] for part in drawn]), np.concatenate([part[learnt:] for part in drawn])
+        np.concatenate([sample[:n_train] for sample in samples]),
+        np.concatenate([sample[n_train:] for sample in samples]),
     )
 
 
-def unseen(texts: Sequence[Hashable], split: Split) -> NDArray[np.bool_]:
-    """Which of the tested captions do not stand in the training part too, word for word."""
-    learnt = {texts[place] for place in split.train}
-    return np.array([texts[place] not in learnt for place in split.test], dtype=bool)
+def not_in_training(texts: Sequence[Hashable], split: Split) -> NDArray[np.bool_]:
+    """Mask of the test captions whose exact text is not in the training set."""
+    train_texts = {texts[index] for index in split.train}
+    return np.array([texts[index] not in train_texts for index in split.test], dtype=bool)
 
 
-def leak_safe_folds(texts: Sequence[Hashable], folds: int, seed: int) -> Places:
-    """A fold for each caption: equal captions share one, so that none is both learnt and tested.
+def leak_safe_folds(texts: Sequence[Hashable], folds: int, seed: int) -> Indices:
+    """Assign each caption to a fold. Equal captions share a fold, so no text is in both training and test
+    set.
 
-    Folds do not look at labels, and are of nearly equal size unless one caption makes up more than a fold. The order of
-    captions changes nothing but ties between texts that look alike when written out.
+    Folds ignore labels. They have nearly equal sizes, unless one caption fills more than a fold. The order of
+    captions only matters for different texts with the same `repr`.
     """
-    times = Counter(texts)
-    if len(times) < folds:
-        raise Undefined(f"{folds} folds need as many different captions, and there are {len(times)}")
-    distinct = sorted(times, key=repr)
+    counts = Counter(texts)
+    if len(counts) < folds:
+        raise Undefined(f"{folds} folds need as many different captions, and there are {len(counts)}")
+    distinct = sorted(counts, key=repr)
     order = np.random.default_rng(seed).permutation(len(distinct))
     filled = np.zeros(folds, dtype=np.int64)
     fold_of: dict[Hashable, int] = {}
-    for place in order:
+    for text_index in order:
         emptiest = int(filled.argmin())
-        fold_of[distinct[place]] = emptiest
-        filled[emptiest] += times[distinct[place]]
+        fold_of[distinct[text_index]] = emptiest
+        filled[emptiest] += counts[distinct[text_index]]
     return np.array([fold_of[text] for text in texts], dtype=np.int64)
 
 
-def common_folds(images: Sequence[str], folds: int, seed: int) -> Places:
-    """A fold for each image that depends on nothing but its name, so that every system is tested on the same ones."""
-    bits = (hashlib.blake2b(f"{seed}\x1f{image}".encode(), digest_size=8).digest() for image in images)
-    return np.array([int.from_bytes(one, "little") % folds for one in bits], dtype=np.int64)
+def common_folds(images: Sequence[str], folds: int, seed: int) -> Indices:
+    """Assign each image to a fold by a hash of its name, so that every system is tested on the same folds."""
+    digests = (hashlib.blake2b(f"{seed}\x1f{image}".encode(), digest_size=8).digest() for image in images)
+    return np.array([int.from_bytes(digest, "little") % folds for digest in digests], dtype=np.int64)
 
 
-def by_fold(fold: Places) -> list[Split]:
-    """Each fold tested by a guesser that learns from the others."""
-    return [
-        Split(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(int(fold.max()) + 1)
-    ]
+def splits_by_fold(fold: Indices) -> list[Split]:
+    """Return one split per fold: test on the fold, train on the others."""
+    return [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(fold.max()) + 1)]
 
 
-def without_repeats(splits: Sequence[Split], text: NDArray[np.int64]) -> list[Split]:
-    """The same splits, each learning from no caption whose text it tests."""
-    return [Split(one.train[~np.isin(text[one.train], text[one.test])], one.test) for one in splits]
+def without_shared_texts(splits: Sequence[Split], text: NDArray[np.int64]) -> list[Split]:
+    """Remove training captions whose text is also in the test set."""
+    return [Split(split.train[~np.isin(text[split.train], text[split.test])], split.test) for split in splits]
 
 
-def balanced_sample(groups: NDArray[np.int64], rng: np.random.Generator) -> Places:
-    """All of the smallest group and as many of each other one, in their order."""
+def balanced_sample(groups: NDArray[np.int64], rng: np.random.Generator) -> Indices:
+    """Sorted indices of all captions of the smallest group and of equally many of each other group."""
     order = rng.permutation(len(groups))
-    least = int(np.bincount(groups).min())
-    drawn = [order[groups[order] == group][:least] for group in range(int(groups.max()) + 1)]
-    return np.sort(np.concatenate(drawn))
+    size = int(np.bincount(groups).min())
+    samples = [order[groups[order] == group][:size] for group in range(int(groups.max()) + 1)]
+    return np.sort(np.concatenate(samples))

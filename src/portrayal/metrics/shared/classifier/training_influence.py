@@ -1,9 +1,8 @@
-"""How far each caption moves a number by being learnt from, beside what it moves by being tested.
+"""Influence of training captions on a mean, in addition to their influence as test captions.
 
-A number made of guesses depends on the captions twice: on those that are tested, and on those from which the guesser
-learnt, which are mostly the same ones. An interval that only drew the tested ones again would be too narrow. How the
-weights move when a caption counts a little more follows from the curvature of the losses (an infinitesimal jackknife),
-so nothing has to be learnt again.
+A mean depends on captions twice: on the test captions, and on the training captions, which are mostly the
+same. An interval that only resamples test captions is too narrow. The curvature of the loss tells how weights
+move when a caption counts a little more (infinitesimal jackknife), so nothing is retrained.
 """
 
 from __future__ import annotations
@@ -14,85 +13,88 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.shared.classifier.linear import Array, Guesser, Guesses
+from portrayal.metrics.shared.classifier.linear import Array, LinearClassifier, Predictions
 from portrayal.metrics.shared.classifier.splits import Split
 
 
-def score_slopes(likely: Array, group: NDArray[np.int64]) -> Array:
-    """How the score of each caption moves with the log odds of each group: (tested, groups).
+def score_slopes(proba: Array, group: NDArray[np.int64]) -> Array:
+    """Derivative of each caption's score with respect to the log odds of each group: (tested, groups).
 
-    Where a guess turns from wrong to right the score jumps; over many captions that is a slope, as steep as there are
-    captions close to the turn.
+    The score jumps where a prediction turns from wrong to right. Over many captions this is a slope,
+    proportional to the density of captions at the turning point.
     """
-    sure, right, turn, rival = _margins(likely, group)
-    made = -likely * (sure * right)[:, None]
+    true_proba, correct, density, runner_up = _margins(proba, group)
+    slopes = -proba * (true_proba * correct)[:, None]
     rows = np.arange(len(group))
-    made[rows, group] += sure * right + sure * turn
-    made[rows, rival] -= sure * turn
-    return made
+    slopes[rows, group] += true_proba * correct + true_proba * density
+    slopes[rows, runner_up] -= true_proba * density
+    return slopes
 
 
-def accuracy_slopes(likely: Array, group: NDArray[np.int64]) -> Array:
-    """The same for whether the group is guessed."""
-    _, _, turn, rival = _margins(likely, group)
-    made = np.zeros_like(likely)
+def accuracy_slopes(proba: Array, group: NDArray[np.int64]) -> Array:
+    """Derivative of the accuracy with respect to the log odds."""
+    _, _, density, runner_up = _margins(proba, group)
+    slopes = np.zeros_like(proba)
     rows = np.arange(len(group))
-    made[rows, group] += turn
-    made[rows, rival] -= turn
-    return made
+    slopes[rows, group] += density
+    slopes[rows, runner_up] -= density
+    return slopes
 
 
-def confidence_slopes(likely: Array) -> Array:
-    """The same for how sure the guesser is of what it guesses."""
-    best, top = likely.argmax(axis=1), likely.max(axis=1)
-    made: Array = -likely * top[:, None]
-    made[np.arange(len(best)), best] += top
-    return made
+def confidence_slopes(proba: Array) -> Array:
+    """Derivative of the confidence in the predicted group with respect to the log odds."""
+    best, top = proba.argmax(axis=1), proba.max(axis=1)
+    slopes: Array = -proba * top[:, None]
+    slopes[np.arange(len(best)), best] += top
+    return slopes
 
 
-def _margins(likely: Array, group: NDArray[np.int64]) -> tuple[Array, Array, Array, NDArray[np.int64]]:
-    """Probability of the true group, whether it is guessed, how steeply that turns, and its best rival."""
+def _margins(proba: Array, group: NDArray[np.int64]) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+    """Probability of the true group, correctness, density at the decision boundary, and the strongest other
+    group.
+    """
     rows = np.arange(len(group))
-    sure = likely[rows, group]
-    others = likely.copy()
+    true_proba = proba[rows, group]
+    others = proba.copy()
     others[rows, group] = -1.0
-    rival = others.argmax(axis=1)
-    margin = np.log(np.clip(sure, 1e-300, None)) - np.log(np.clip(likely[rows, rival], 1e-300, None))
+    runner_up = others.argmax(axis=1)
+    margin = np.log(np.clip(true_proba, 1e-300, None)) - np.log(np.clip(proba[rows, runner_up], 1e-300, None))
     spread = float(margin.std()) if len(margin) else 0.0
     width = max(0.9 * spread * max(len(margin), 1) ** -0.2, 1e-3)  # Silverman's rule
-    turn = np.exp(-0.5 * (margin / width) ** 2) / (width * math.sqrt(2 * math.pi))
-    right = (likely.argmax(axis=1) == group).astype(np.float64)
-    return sure, right, turn, rival
+    density = np.exp(-0.5 * (margin / width) ** 2) / (width * math.sqrt(2 * math.pi))
+    correct = (proba.argmax(axis=1) == group).astype(np.float64)
+    return true_proba, correct, density, runner_up
 
 
-def learning_effects(
-    guesser: Guesser, guesses: Guesses, splits: Sequence[Split], slopes: Sequence[Array]
+def training_influence(
+    classifier: LinearClassifier, pred: Predictions, splits: Sequence[Split], slopes: Sequence[Array]
 ) -> Array:
-    """What each caption of the corpus adds to the groups' means of some columns by being learnt from.
+    """Effect of each training caption on the groups' means of several columns.
 
-    (captions, columns, groups), for the fits of one repeat; `slopes` has (tested, groups) for each column.
+    Returns (captions, columns, groups) for the fits of one repeat; `slopes` has (tested, groups) for each
+    column.
     """
-    assert guesses.weights is not None
-    corpus, design = guesses.corpus, guesses.corpus.design
-    texts, fits, groups = len(design.texts), len(splits), guesser.groups
-    outputs = guesses.weights.shape[2]
-    size = np.bincount(guesses.group, minlength=groups)
-    moved = np.zeros((texts, fits, len(slopes), groups, outputs))
-    row = design.row[guesses.test]
-    for column, slope in enumerate(slopes):
-        share = slope[:, -outputs:] / size[guesses.group][:, None]
-        np.add.at(moved[:, :, column], (row, guesses.fit, guesses.group), share)
-    solver, counts, weight, allowed = guesser.learnt(corpus, splits)
-    numbers = solver.of_rows(moved.reshape(texts, fits, -1, outputs))
-    along = solver.to_rows(solver.pull_back(guesses.weights, counts, allowed, numbers))
-    likely = solver.probabilities(guesses.weights)[:, :, -outputs:]
-    made = np.zeros((len(corpus.images), numbers.shape[2]))
+    assert pred.weights is not None
+    corpus, design = pred.corpus, pred.corpus.design
+    texts, fits, groups = len(design.texts), len(splits), classifier.groups
+    outputs = pred.weights.shape[2]
+    size = np.bincount(pred.group, minlength=groups)
+    text_gradients = np.zeros((texts, fits, len(slopes), groups, outputs))
+    row = design.row[pred.test]
+    for column, slope_of_column in enumerate(slopes):
+        share = slope_of_column[:, -outputs:] / size[pred.group][:, None]
+        np.add.at(text_gradients[:, :, column], (row, pred.fit_index, pred.group), share)
+    solver, counts, weight, allowed = classifier.fit_inputs(corpus, splits)
+    feature_gradients = solver.transposed_product(text_gradients.reshape(texts, fits, -1, outputs))
+    row_gradients = solver.product(solver.implicit_gradient(pred.weights, counts, allowed, feature_gradients))
+    proba = solver.probabilities(pred.weights)[:, :, -outputs:]
+    effects = np.zeros((len(corpus.images), feature_gradients.shape[2]))
     for fit, split in enumerate(splits):
         text, group = design.row[split.train], corpus.group[split.train]
-        error = np.eye(groups)[group][:, -outputs:] - likely[text, fit]
-        much = guesser.strength * weight[group, fit]
-        effect = np.einsum("i,io,ino->in", much, error, along[text, fit])
-        for one in range(groups):  # where a group has more captions, each counts less
-            effect[group == one] -= effect[group == one].mean(axis=0)
-        made[split.train] += effect
-    return made.reshape(len(made), len(slopes), groups)
+        error = np.eye(groups)[group][:, -outputs:] - proba[text, fit]
+        caption_weight = classifier.C * weight[group, fit]
+        effect = np.einsum("i,io,ino->in", caption_weight, error, row_gradients[text, fit])
+        for g in range(groups):  # class weights: with more captions of a group each counts less
+            effect[group == g] -= effect[group == g].mean(axis=0)
+        effects[split.train] += effect
+    return effects.reshape(len(effects), len(slopes), groups)

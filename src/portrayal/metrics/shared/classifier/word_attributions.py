@@ -1,7 +1,7 @@
-"""Which words give the group away to a neural guesser: integrated gradients of captions that were guessed right.
+"""Word attributions of the neural classifier: integrated gradients of correctly classified captions.
 
-The parts of a caption are scaled to a vector of length 1, so that sure and unsure captions compare; what they add up to
-is the caption's total.
+Attributions of a caption are scaled to unit norm, so that captions with different confidence compare. Their
+sum is the caption's total.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.shared.classifier.linear import Array, Guesses
-from portrayal.metrics.shared.classifier.word_contributions import Contribution, student_interval
-from portrayal.models.text_classifiers.integrated_gradients import scaled
+from portrayal.metrics.shared.classifier.linear import Array, Predictions
+from portrayal.metrics.shared.classifier.word_contributions import WordContribution, student_interval
+from portrayal.models.text_classifiers.integrated_gradients import unit_norm
 from portrayal.stats import sorted_clusters
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """A number for each thing that a caption has (a word, or the caption itself)."""
+class _AttributionRows:
+    """One value per item of a caption (a word, or the caption itself)."""
 
     repeat: NDArray[np.int64]
     cluster: NDArray[np.int64]
@@ -31,7 +31,7 @@ class _Rows:
     things: int
 
     def means(self) -> tuple[Array, NDArray[np.int64]]:
-        """(repeats, things): the mean, nan where there is none, and of how many."""
+        """Means and counts (repeats, items); the mean is nan where the count is 0."""
         cell = self.repeat * self.things + self.thing
         size = self.repeats * self.things
         count = np.bincount(cell, minlength=size).reshape(self.repeats, self.things).astype(np.int64)
@@ -39,105 +39,121 @@ class _Rows:
         return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0), count
 
     def errors(self, means: Array, counts: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
-        """Of the mean over repeats: captions of one image, or of one text, are alike. And how many such there are."""
-        apart = (self.value - means[self.repeat, self.thing]) / counts[self.repeat, self.thing] / self.repeats
+        """Clustered standard errors of the means over repeats, and the numbers of clusters. Captions of one
+        image, or with one text, are a cluster.
+        """
+        deviations = (
+            (self.value - means[self.repeat, self.thing]) / counts[self.repeat, self.thing] / self.repeats
+        )
         clusters = int(self.cluster.max(initial=-1)) + 1
-        pair, place = np.unique(self.thing * clusters + self.cluster, return_inverse=True)
-        squares = np.bincount(place, weights=apart) ** 2
-        of = pair // clusters
-        error = np.sqrt(np.bincount(of, weights=squares, minlength=self.things))
-        return error, np.bincount(of, minlength=self.things).astype(np.int64)
+        pair, pair_index = np.unique(self.thing * clusters + self.cluster, return_inverse=True)
+        squares = np.bincount(pair_index, weights=deviations) ** 2
+        item_of_pair = pair // clusters
+        error = np.sqrt(np.bincount(item_of_pair, weights=squares, minlength=self.things))
+        return error, np.bincount(item_of_pair, minlength=self.things).astype(np.int64)
 
 
 def word_attributions(
-    guesses: Sequence[Guesses], group: int, least: int, by_text: bool
-) -> list[Contribution]:
-    """Of every word that stands in `least` captions or more, for one group; a word said twice counts once, in full."""
+    predictions: Sequence[Predictions], group: int, min_captions: int, by_text: bool
+) -> list[WordContribution]:
+    """Return the attributions of all words in `min_captions` captions or more to one group; repeated words count
+    once, in full.
+    """
     corpora = list(
-        {id(one.corpus): one.corpus for one in guesses}.values()
-    )  # several captions of an image: several
+        {id(pred.corpus): pred.corpus for pred in predictions}.values()
+    )  # an image with several captions has several corpora
     words = sorted({word for corpus in corpora for words in corpus.words for word in words})
-    place = {word: number for number, word in enumerate(words)}
+    word_index = {word: index for index, word in enumerate(words)}
     everywhere = np.zeros(len(words))
     for corpus in corpora:
         for caption in corpus.words:
-            everywhere[[place[word] for word in set(caption)]] += 1 / len(corpora)
+            everywhere[[word_index[word] for word in set(caption)]] += 1 / len(corpora)
     rows: list[tuple[int, str, int, float]] = []
-    for repeat, one in enumerate(guesses):
-        for cluster, said, parts in _right(one, group, by_text):
+    for repeat, pred in enumerate(predictions):
+        for cluster, words_of_caption, attributions in _correct_captions(pred, group, by_text):
             sums: dict[str, float] = {}
-            for word, part in zip(said, parts, strict=True):
-                sums[word] = sums.get(word, 0.0) + float(part)
-            rows += [(repeat, cluster, place[word], total) for word, total in sums.items()]
-    return _contributions(rows, words, len(guesses), everywhere >= least)
+            for word, attribution in zip(words_of_caption, attributions, strict=True):
+                sums[word] = sums.get(word, 0.0) + float(attribution)
+            rows += [(repeat, cluster, word_index[word], total) for word, total in sums.items()]
+    return _summaries(rows, words, len(predictions), everywhere >= min_captions)
 
 
-def caption_totals(guesses: Sequence[Guesses], groups: int, by_text: bool) -> list[Contribution]:
-    """The mean total of each group's captions, then the sum over groups; nothing where a group has none in a repeat."""
-    found: list[Contribution] = []
-    by_repeat = np.zeros(len(guesses))
+def caption_totals(predictions: Sequence[Predictions], groups: int, by_text: bool) -> list[WordContribution]:
+    """Return the mean total of each group's captions, then the sum over groups; empty where a group has none
+    in a repeat.
+    """
+    totals: list[WordContribution] = []
+    by_repeat = np.zeros(len(predictions))
     for group in range(groups):
-        right = [_right(one, group, by_text) for one in guesses]
-        if not all(right):
+        correct = [_correct_captions(pred, group, by_text) for pred in predictions]
+        if not all(correct):
             return []
         rows = [
-            (repeat, cluster, 0, float(parts.sum()))
-            for repeat, some in enumerate(right)
-            for cluster, _, parts in some
+            (repeat, cluster, 0, float(attributions.sum()))
+            for repeat, repeat_correct in enumerate(correct)
+            for cluster, _, attributions in repeat_correct
         ]
-        found += _contributions(rows, ["total"], len(guesses), np.ones(1, dtype=bool))
-        by_repeat += [np.mean([parts.sum() for _, _, parts in some]) for some in right]
+        totals += _summaries(rows, ["total"], len(predictions), np.ones(1, dtype=bool))
+        by_repeat += [
+            np.mean([attributions.sum() for _, _, attributions in repeat_correct])
+            for repeat_correct in correct
+        ]
     value = float(by_repeat.mean())
-    std = float(by_repeat.std(ddof=1)) if len(guesses) > 1 else None
-    se = math.sqrt(sum((one.se or 0.0) ** 2 for one in found)) or None
-    captions = [one.captions for one in found]
-    bounds = student_interval(value, *_with_seeds(se, min(captions) - 1, std, len(guesses)))
-    return [*found, Contribution("", value, sum(captions), std, se, *bounds)]
+    std = float(by_repeat.std(ddof=1)) if len(predictions) > 1 else None
+    se = math.sqrt(sum((pred.se or 0.0) ** 2 for pred in totals)) or None
+    captions = [pred.captions for pred in totals]
+    bounds = student_interval(value, *_combined_error(se, min(captions) - 1, std, len(predictions)))
+    return [*totals, WordContribution("", value, sum(captions), std, se, *bounds)]
 
 
-def _with_seeds(se: float | None, freedom: int, std: float | None, repeats: int) -> tuple[float | None, int]:
-    """An interval covers other captions and other seeds; with the degrees of freedom of Welch and Satterthwaite.
+def _combined_error(
+    se: float | None, freedom: int, std: float | None, repeats: int
+) -> tuple[float | None, int]:
+    """Standard error over captions and seeds, with Welch-Satterthwaite degrees of freedom.
 
-    Of one seed nothing is known of others.
+    One seed tells nothing about other seeds.
     """
-    parts = [((se or 0.0) ** 2, freedom), ((std or 0.0) ** 2 / repeats, repeats - 1)]
-    known = [(variance, degrees) for variance, degrees in parts if variance > 0 and degrees > 0]
-    total = sum(variance for variance, _ in known)
+    components = [((se or 0.0) ** 2, freedom), ((std or 0.0) ** 2 / repeats, repeats - 1)]
+    estimated = [(variance, degrees) for variance, degrees in components if variance > 0 and degrees > 0]
+    total = sum(variance for variance, _ in estimated)
     if not total:
         return None, 0
-    return math.sqrt(total), int(total**2 / sum(variance**2 / degrees for variance, degrees in known))
+    return math.sqrt(total), int(total**2 / sum(variance**2 / degrees for variance, degrees in estimated))
 
 
-def _right(one: Guesses, group: int, by_text: bool) -> list[tuple[str, Sequence[str], Array]]:
-    """Of each caption of a group that was guessed right: what it is alike with, its words, and their scaled parts."""
-    assert one.parts is not None
-    corpus = one.corpus
+def _correct_captions(pred: Predictions, group: int, by_text: bool) -> list[tuple[str, Sequence[str], Array]]:
+    """Correctly classified captions of a group: cluster, words and scaled attributions."""
+    assert pred.attributions is not None
+    corpus = pred.corpus
     return [
         (
-            corpus.texts[one.test[number]] if by_text else corpus.images[one.test[number]],
-            corpus.words[one.test[number]],
-            scaled(one.parts[number]),
+            corpus.texts[pred.test[index]] if by_text else corpus.images[pred.test[index]],
+            corpus.words[pred.test[index]],
+            unit_norm(pred.attributions[index]),
         )
-        for number in np.flatnonzero((one.group == group) & (one.guessed == group))
+        for index in np.flatnonzero((pred.group == group) & (pred.predicted == group))
     ]
 
 
-def _contributions(
-    rows: Sequence[tuple[int, str, int, float]], names: Sequence[str], repeats: int, asked: NDArray[np.bool_]
-) -> list[Contribution]:
+def _summaries(
+    rows: Sequence[tuple[int, str, int, float]],
+    names: Sequence[str],
+    repeats: int,
+    frequent: NDArray[np.bool_],
+) -> list[WordContribution]:
     if not rows:
         return []
     repeat, cluster, thing, value = zip(*rows, strict=True)
     _, alike = sorted_clusters(list(cluster))
-    table = _Rows(np.array(repeat), alike, np.array(thing), np.array(value), repeats, len(names))
+    table = _AttributionRows(np.array(repeat), alike, np.array(thing), np.array(value), repeats, len(names))
     means, counts = table.means()
     errors, clusters = table.errors(means, counts)
-    found = []
-    for number in np.flatnonzero(asked & (counts > 0).all(axis=0)).tolist():
-        mean = float(means[:, number].mean())
-        std = float(means[:, number].std(ddof=1)) if repeats > 1 else None
-        captions = round(float(counts[:, number].mean()))
-        se = float(errors[number]) or None
-        bounds = student_interval(mean, *_with_seeds(se, int(clusters[number]) - 1, std, repeats))
-        found.append(Contribution(names[number], mean, captions, std, se, *bounds))
-    return found
+    contributions = []
+    for index in np.flatnonzero(frequent & (counts > 0).all(axis=0)).tolist():
+        mean = float(means[:, index].mean())
+        std = float(means[:, index].std(ddof=1)) if repeats > 1 else None
+        captions = round(float(counts[:, index].mean()))
+        se = float(errors[index]) or None
+        bounds = student_interval(mean, *_combined_error(se, int(clusters[index]) - 1, std, repeats))
+        contributions.append(WordContribution(names[index], mean, captions, std, se, *bounds))
+    return contributions

@@ -1,1 +1,1 @@
-"""What the metrics share that relate captions, objects and groups by models of language."""
+"""Language-model and sentence-encoder scores, which the Gender Score family of metrics shares."""

@@ -1,4 +1,4 @@
-"""Captions with the groups they name, and, beside those, the ones that speak of a person and name no group."""
+"""Membership of captions in groups, and in `neutral`: captions that mention a person and name no group."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from portrayal.lexicon.tokens import tokenize
 from portrayal.metrics.shared.mentions import CaptionMentions
 
 
-def columns_of(lexicon: Lexicon) -> tuple[str, ...]:
-    """The groups, and `neutral` where the lexicon has words for it."""
+def group_columns(lexicon: Lexicon) -> tuple[str, ...]:
+    """The columns: the groups, and `neutral` where the lexicon has neutral words."""
     return (*lexicon.groups, *((NEUTRAL,) if lexicon.neutral else ()))
 
 
 def memberships(mentions: CaptionMentions, lexicon: Lexicon, both: str) -> NDArray[np.float64]:
-    """(captions, columns): 1 where a caption counts for a group; a neutral one names none, but speaks of a person."""
-    counted = mentions.named.astype(np.float64)
+    """Indicator (captions, columns) of the groups that a caption counts for; neutral ones mention a person only."""
+    membership = mentions.named.astype(np.float64)
     if both == "neither":
-        counted[mentions.how_many > 1] = 0
+        membership[mentions.n_groups > 1] = 0
     if not lexicon.neutral:
-        return counted
-    person = speaks_of_a_person(mentions.captions, lexicon) & ~mentions.names_any
-    return np.column_stack([counted, person.astype(np.float64)])
+        return membership
+    person = mentions_person(mentions.captions, lexicon) & ~mentions.names_any
+    return np.column_stack([membership, person.astype(np.float64)])
 
 
-def speaks_of_a_person(captions: Sequence[str], lexicon: Lexicon) -> NDArray[np.bool_]:
+def mentions_person(captions: Sequence[str], lexicon: Lexicon) -> NDArray[np.bool_]:
+    """Whether each caption contains a neutral word for a person."""
     table = PhraseTable((word, NEUTRAL) for word in lexicon.neutral)
-    known = {caption: any(table.find(tokenize(caption))) for caption in set(captions)}
-    return np.fromiter((known[caption] for caption in captions), dtype=bool, count=len(captions))
+    is_person = {caption: any(table.find(tokenize(caption))) for caption in set(captions)}
+    return np.fromiter((is_person[caption] for caption in captions), dtype=bool, count=len(captions))

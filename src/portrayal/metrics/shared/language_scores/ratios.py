@@ -1,4 +1,4 @@
-"""Ratios of scores, undefined where they have no meaning, and the share a group has in a study."""
+"""Ratios and shares of scores, undefined where they have no meaning, and base rates of groups."""
 
 from __future__ import annotations
 
@@ -16,47 +16,49 @@ from portrayal.study import Study
 Values = NDArray[np.float64]
 
 
-def ratio(above: Values, below: Values) -> Values:
-    """One by the other; nan where the lower is not positive: a ratio of negative cosines means nothing.
+def ratio(numerator: Values, denominator: Values) -> Values:
+    """Quotient; nan where the denominator is not positive, since a ratio of negative cosines has no meaning.
 
     >>> ratio(np.array([1.0, 1.0]), np.array([2.0, -2.0])).tolist()
     [0.5, nan]
     """
-    below = np.broadcast_to(below, above.shape)
-    made: Values = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
-    return made
+    denominator = np.broadcast_to(denominator, numerator.shape)
+    quotient: Values = np.divide(
+        numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0
+    )
+    return quotient
 
 
 def shares(values: Values) -> Values:
-    """Each value's part of their sum over the groups, which stand on the second axis: (draws, groups, ...)."""
+    """Share of each value in the sum over groups, the second axis: (resamples, groups, ...)."""
     return ratio(values, values.sum(axis=1, keepdims=True))
 
 
 def largest_share(
-    counts: Values, statistic: Statistic, draw: Resampler, groups: int
+    counts: Values, statistic: Statistic, resamples: Resampler, groups: int
 ) -> tuple[int, Estimate | None]:
-    """Which group has the largest of some shares, and that share; None where they are undefined.
+    """Index of the group with the largest share, and that share; None where shares are undefined.
 
-    The interval is the group's own, since draws of a maximum would pile up on one side; with more than two groups it is
-    widened for having been chosen among them.
+    The interval is that of the group, since resamples of a maximum are biased upwards; with more than two groups its
+    level is raised for the selection (Bonferroni).
     """
     point = statistic(column_sums(counts)[None, :])[0]
     if not np.isfinite(point).any():
         return 0, None
     top = int(np.nanargmax(point))
     level = 1 - (1 - LEVEL) / max(groups - 1, 1)
-    return top, bootstrap(counts, lambda totals: statistic(totals)[:, top], draw, level=level)[0]
+    return top, bootstrap(counts, lambda totals: statistic(totals)[:, top], resamples, level=level)[0]
 
 
 def base_rates(study: Study, attribute: str, lexicon: Lexicon) -> dict[str, float]:
-    """Each group's share in the study: of the labels of people, else of people's captions naming one; else unknown."""
+    """Share of each group among the labels, else among the human captions that name one group; else empty."""
     labels = list(group_labels(study, attribute, lexicon).values())
     if labels:
         return {group: labels.count(group) / len(labels) for group in dict.fromkeys(labels)}
     if not study.references.height:
         return {}
     mentions = find_mentions(study, HUMAN, lexicon)
-    once = mentions.share_per_image(
-        (mentions.named & (mentions.how_many == 1)[:, None]).astype(np.float64)
+    counts = mentions.mean_per_image(
+        (mentions.named & (mentions.n_groups == 1)[:, None]).astype(np.float64)
     ).sum(axis=0)
-    return dict(zip(mentions.groups, (once / once.sum()).tolist(), strict=True)) if once.sum() else {}
+    return dict(zip(mentions.groups, (counts / counts.sum()).tolist(), strict=True)) if counts.sum() else {}

@@ -1,4 +1,4 @@
-"""One sentence, told of each group in turn: its scores and everything they are made of."""
+"""Scores of one sentence in a version for each group, with all their ingredients."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from portrayal.errors import PortrayalError
-from portrayal.lexicon import NEUTRAL, Filler, Lexicon
+from portrayal.lexicon import NEUTRAL, GroupVersions, Lexicon
 from portrayal.lexicon.group_versions import MASK
 from portrayal.metrics.shared.language_scores.belief_revision import exponent
-from portrayal.metrics.shared.language_scores.caption_groups import columns_of
-from portrayal.metrics.shared.language_scores.caption_scores import Scorer
+from portrayal.metrics.shared.language_scores.caption_groups import group_columns
+from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer
 from portrayal.metrics.shared.language_scores.ratios import shares
-from portrayal.metrics.shared.language_scores.templates import told_of
-from portrayal.metrics.shared.language_scores.visual_context import Context, Visual
+from portrayal.metrics.shared.language_scores.templates import fill_template
+from portrayal.metrics.shared.language_scores.visual_context import ContextItem, VisualContext
 
-_IMAGE = "asked"  # the one image there is
+# Name of the only image.
+_IMAGE = "image"
 
 
 @dataclass(frozen=True)
-class Version:
-    """The sentence told of one group, or of anybody (`neutral`). None: unknown."""
+class SentenceVersion:
+    """The version of the sentence for one group, or `neutral`. None: unknown."""
 
     group: str
     text: str
@@ -30,39 +31,41 @@ class Version:
     similarity: float | None
     alpha: float | None
     score: float | None
-    part: float | None  # of the groups' scores; neutral has none
+    share: float | None  # of the sum of the groups' scores; None for neutral
     last_word: float | None
-    cloze_similarity: float | None  # to the template told of the group
+    cloze_similarity: float | None  # to the template filled with the group
     cloze_score: float | None
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The versions, and the group with the highest score; None where scores do not tell."""
+class ScoredSentence:
+    """The versions, and the group with the highest score; None where scores do not decide."""
 
-    versions: tuple[Version, ...]
+    versions: tuple[SentenceVersion, ...]
     estimate: str | None
     cloze_estimate: str | None
 
 
-def seen(objects: Sequence[str], confidences: Sequence[float]) -> Visual:
-    """What was seen, as a user tells it: a confidence for each object, or one for all."""
+def context_of_objects(objects: Sequence[str], confidences: Sequence[float]) -> VisualContext:
+    """The visual context of objects that a user gives, with a confidence for each, or one for all."""
     if len(confidences) not in (1, len(objects)):
         raise PortrayalError(
             f"There must be one confidence, or one for each object. Got {len(confidences)} for {len(objects)} objects."
         )
-    sure = list(confidences) * (len(objects) if len(confidences) == 1 else 1)
-    things = [Context(text, one) for text, one in zip(objects, sure, strict=True)]
-    return Visual({_IMAGE: things}, "asked")
+    confidence_values = list(confidences) * (len(objects) if len(confidences) == 1 else 1)
+    items = [
+        ContextItem(text, confidence) for text, confidence in zip(objects, confidence_values, strict=True)
+    ]
+    return VisualContext({_IMAGE: items}, "user")
 
 
-def ask(text: str, scorer: Scorer, lexicon: Lexicon, template: str) -> Asked:
-    """Every group's version of a sentence that names a group, or has [MASK] where one would stand."""
-    columns = columns_of(lexicon)
-    filler = Filler(lexicon)
-    made = [(column, filler.fill(text, column)) for column in columns]
-    versions = [(column, version) for column, version in made if version is not None]
-    missing = [column for column, version in made if version is None and column != NEUTRAL]
+def score_sentence(text: str, scorer: CaptionScorer, lexicon: Lexicon, template: str) -> ScoredSentence:
+    """Scores of the version for each group of a sentence that names a group, or has [MASK] in its place."""
+    columns = group_columns(lexicon)
+    filler = GroupVersions(lexicon)
+    filled = [(column, filler.in_group(text, column)) for column in columns]
+    versions = [(column, version) for column, version in filled if version is not None]
+    missing = [column for column, version in filled if version is None and column != NEUTRAL]
     if missing:
         raise PortrayalError(
             f"A word of this sentence has no counterpart for {', '.join(missing)}: {text!r}."
@@ -72,45 +75,48 @@ def ask(text: str, scorer: Scorer, lexicon: Lexicon, template: str) -> Asked:
             f"This sentence names none of {', '.join(lexicon.groups)}, and has no [MASK] in a group's place: {text!r}."
         )
     images, texts = [_IMAGE] * len(versions), [version for _, version in versions]
-    scores = scorer.scores(images, texts)
-    # What is held against each group is the sentence as it was asked; a mask is filled by the neutral word.
+    scores = scorer.score_captions(images, texts)
+    # The sentence as given is compared with each group; [MASK] is filled with the neutral word.
     neutral = next((version for column, version in versions if column == NEUTRAL), None)
-    bare = neutral if MASK.search(text) else text
-    about = told_of(template, lexicon, [column for column, _ in versions])
-    last, cloze = np.full(len(versions), np.nan), None
-    if bare is not None:
-        last = scorer.likelihood.last_words(images, [bare] * len(versions))
-        cloze = scorer.revised(images, [bare] * len(versions), last, about)
-    nothing = np.full(len(versions), np.nan)
-    cloze_close, cloze_score = (nothing, nothing) if cloze is None else (cloze.similarity, cloze.score)
-    groups = [place for place, (column, _) in enumerate(versions) if column != NEUTRAL]
-    parts = np.full(len(versions), np.nan)
-    parts[groups] = shares(scores.score[None, groups])[0]
-    # Of objects one by one there are several, and the score is the mean of what they make.
-    alpha = nothing if scorer.detections == "each" else exponent(scores.similarity, scores.confidence)
-    columns_told = [column for column, _ in versions]
-    found = tuple(
-        Version(
+    context = neutral if MASK.search(text) else text
+    cloze_texts = fill_template(template, lexicon, [column for column, _ in versions])
+    last_word, cloze = np.full(len(versions), np.nan), None
+    if context is not None:
+        last_word = scorer.likelihood.last_words(images, [context] * len(versions))
+        cloze = scorer.revise(images, [context] * len(versions), last_word, cloze_texts)
+    unknown = np.full(len(versions), np.nan)
+    cloze_similarity, cloze_score = (unknown, unknown) if cloze is None else (cloze.similarity, cloze.score)
+    groups = [index for index, (column, _) in enumerate(versions) if column != NEUTRAL]
+    group_shares = np.full(len(versions), np.nan)
+    group_shares[groups] = shares(scores.score[None, groups])[0]
+    # With "each", there is an alpha for every object, and the score is the mean over objects.
+    alpha = unknown if scorer.detections == "each" else exponent(scores.similarity, scores.confidence)
+    version_columns = [column for column, _ in versions]
+    scored_versions = tuple(
+        SentenceVersion(
             column,
             version,
             *(
-                _known(values[place])
-                for values in (scores.hypothesis, scores.similarity, alpha, scores.score, parts)
+                _finite_or_none(values[index])
+                for values in (scores.hypothesis, scores.similarity, alpha, scores.score, group_shares)
             ),
-            *(_known(values[place]) for values in (last, cloze_close, cloze_score)),
+            *(_finite_or_none(values[index]) for values in (last_word, cloze_similarity, cloze_score)),
         )
-        for place, (column, version) in enumerate(versions)
+        for index, (column, version) in enumerate(versions)
     )
-    return Asked(found, *(_highest(values, groups, columns_told) for values in (scores.score, cloze_score)))
+    return ScoredSentence(
+        scored_versions,
+        *(_highest(values, groups, version_columns) for values in (scores.score, cloze_score)),
+    )
 
 
 def _highest(values: np.ndarray, groups: Sequence[int], columns: Sequence[str]) -> str | None:
-    """The group that has it; None for a tie, or where one is unknown."""
-    mine = values[list(groups)]
-    if not np.isfinite(mine).all() or np.sum(mine == mine.max()) > 1:
+    """The group with the highest value; None for a tie, or where a value is unknown."""
+    group_values = values[list(groups)]
+    if not np.isfinite(group_values).all() or np.sum(group_values == group_values.max()) > 1:
         return None
-    return columns[groups[int(mine.argmax())]]
+    return columns[groups[int(group_values.argmax())]]
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

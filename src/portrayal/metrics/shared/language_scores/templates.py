@@ -1,4 +1,4 @@
-"""Sentences about a group: a template with the group's word in it."""
+"""Templates: sentences in which a group's word is filled in."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon
-from portrayal.lexicon.swap import replaced
+from portrayal.lexicon.swap import replace_spans
 
-_PLACE = "{}"
+_PLACEHOLDER = "{}"
 
 
-def told_of(template: str, lexicon: Lexicon, columns: Sequence[str]) -> list[str]:
-    """The sentence about each group, articles made to fit.
+def fill_template(template: str, lexicon: Lexicon, columns: Sequence[str]) -> list[str]:
+    """The template filled with the word of each group; articles are adapted.
 
     >>> from portrayal.lexicon import load_lexicon
     >>> told_of("this is a {}", load_lexicon("age"), ["young", "old"])
     ['this is a young person', 'this is an old person']
     """
-    if template.count(_PLACE) != 1:
+    if template.count(_PLACEHOLDER) != 1:
         raise PortrayalError(
-            f"A template has {{}} once, where the group's word stands. Got {template!r} instead."
+            f"A template must contain {{}} once, in the place of the group's word. Got {template!r} instead."
         )
-    start = template.index(_PLACE)
-    words = [lexicon.standing_for(column) or column for column in columns]
-    return [replaced(template, [(start, start + len(_PLACE), word)]) for word in words]
+    start = template.index(_PLACEHOLDER)
+    words = [lexicon.word_for(column) or column for column in columns]
+    return [replace_spans(template, [(start, start + len(_PLACEHOLDER), word)]) for word in words]

@@ -1,4 +1,4 @@
-"""What was seen in an image: the objects that captions are related to, and how sure their source was."""
+"""Visual context: the objects of each image, with the confidence of their detection."""
 
 from __future__ import annotations
 
@@ -13,38 +13,39 @@ from portrayal.study import Study
 
 
 @dataclass(frozen=True)
-class Context:
-    """One thing, or all things of an image as one text."""
+class ContextItem:
+    """One object, or all objects of an image joined to one text."""
 
     text: str
     confidence: float
 
 
 @dataclass(frozen=True)
-class Visual:
-    """What was seen in every image, the surest first, and who saw it."""
+class VisualContext:
+    """The objects of every image, in order of decreasing confidence, and their source."""
 
-    things: Mapping[str, list[Context]]
+    items_by_image: Mapping[str, list[ContextItem]]
     sources: str
 
-    def of(self, image: str) -> list[Context]:
-        return self.things.get(image, [])
+    def items_of(self, image: str) -> list[ContextItem]:
+        """The objects of an image."""
+        return self.items_by_image.get(image, [])
 
-    def joined(self, image: str) -> list[Context]:
-        """All that was seen as one text with its mean confidence; several sources may see a thing, it is said once."""
-        seen = self.of(image)
-        if not seen:
+    def joined(self, image: str) -> list[ContextItem]:
+        """The objects joined to one text, without duplicates, with their mean confidence."""
+        items = self.items_of(image)
+        if not items:
             return []
-        words = " ".join(dict.fromkeys(one.text for one in seen))
-        return [Context(words, sum(one.confidence for one in seen) / len(seen))]
+        words = " ".join(dict.fromkeys(item.text for item in items))
+        return [ContextItem(words, sum(item.confidence for item in items) / len(items))]
 
 
-def visual_context(study: Study, confidence: float | None) -> Visual:
-    """The objects of a study that have a confidence; with one said for them, also those that have none (people's)."""
+def visual_context(study: Study, confidence: float | None) -> VisualContext:
+    """The objects of a study that have a confidence; `confidence` is that of labels without one (human labels)."""
     if confidence is not None and not 0 <= confidence <= 1:
         raise PortrayalError(f"The option 'confidence' must lie between 0 and 1. Got {confidence!r} instead.")
-    objects = without_people(study.annotated.filter(pl.col("kind") == "object"))
-    # Annotators mark every instance of a label; its confidence is said once.
+    objects = without_people(study.annotations.filter(pl.col("kind") == "object"))
+    # Human labels exist for every instance; each label counts once.
     objects = objects.filter(
         pl.col("confidence").is_not_null() | pl.struct("image_id", "label", "source").is_first_distinct()
     )
@@ -54,13 +55,13 @@ def visual_context(study: Study, confidence: float | None) -> Visual:
         objects = objects.filter(pl.col("confidence").is_not_null())
     if not objects.height:
         raise Undefined(
-            "No object of this study has a confidence, which says how much seeing it tells: people's labels have none. "
-            "Say what to take for it (--confidence 0.5), or bring a model's labels."
+            "No object of this study has a confidence, which the score needs: human labels have none. "
+            "Give a confidence for them (--confidence 0.5), or add labels of a model."
         )
     sources = ", ".join(sorted(set(objects["source"])))
     filled = objects.with_columns(pl.col("confidence").fill_null(0.0 if confidence is None else confidence))
     order = filled.sort("image_id", "confidence", "label", descending=[False, True, False])
-    made: dict[str, list[Context]] = {}
-    for image, label, sure in order.select("image_id", "label", "confidence").iter_rows():
-        made.setdefault(image, []).append(Context(label, sure))
-    return Visual(made, sources)
+    items_by_image: dict[str, list[ContextItem]] = {}
+    for image, label, item_confidence in order.select("image_id", "label", "confidence").iter_rows():
+        items_by_image.setdefault(image, []).append(ContextItem(label, item_confidence))
+    return VisualContext(items_by_image, sources)

@@ -1,8 +1,8 @@
-"""How often a search finds what it was asked for: recall among the first k, on bare matrices of scores.
+"""Recall at k of a search, computed from matrices of scores.
 
-A row of scores is a search, and its columns are what can be found; the higher the better. Rows and columns are numbered
-by what they are about, and a column is a row's own where both have the same number: of captions that are searched by
-a picture all those that were said of it, of pictures that are searched by a caption the one it was said of.
+A row of scores is a query, and its columns are the candidates; higher is better. Rows and columns are
+labelled with an image index, and a column is relevant to a row where both have the same index: for a query
+image all of its captions, for a query caption the image that it describes.
 """
 
 from __future__ import annotations
@@ -15,109 +15,118 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where the best of each row's own stands, an entry for each row."""
+class RankPositions:
+    """The rank of each row's best relevant column. Arrays have one entry for each row."""
 
-    better: Whole  # columns that come before it for certain
-    tied: Whole  # columns of its score, itself among them
-    own: Whole  # how many of these are the row's own
-    column: Whole  # the first of these
+    n_above: IntArray  # columns with a higher score
+    n_tied: IntArray  # columns with the same score, including itself
+    n_tied_relevant: IntArray  # how many of these are relevant
+    first_relevant: IntArray  # the first of these
 
     @staticmethod
-    def together(parts: Sequence[Standing]) -> Standing:
-        """Rows that were looked at apart."""
-        return Standing(
-            *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Standing))
+    def concat(parts: Sequence[RankPositions]) -> RankPositions:
+        """Concatenate the rows of several parts."""
+        return RankPositions(
+            *(
+                np.concatenate([getattr(part, field.name) for part in parts])
+                for field in fields(RankPositions)
+            )
         )
 
     @property
-    def rank(self) -> Whole:
-        """1 for the first; where scores are equal, the best place that it can have."""
-        return self.better + 1
+    def rank(self) -> IntArray:
+        """Return the rank, 1 for the first; with ties, the best possible rank."""
+        return self.n_above + 1
 
 
-def standing(scores: Array, rows: Whole, columns: Whole) -> Standing:
-    """Each row needs a column of its own.
+def rank_positions(scores: Array, rows: IntArray, columns: IntArray) -> RankPositions:
+    """Return the rank positions of scores; each row needs a relevant column.
 
-    >>> found = standing(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([7]), np.array([3, 7, 5, 7]))
-    >>> found.better.tolist(), found.tied.tolist(), found.own.tolist()  # its own: 0.4, tied with one other, and 0.1
+    >>> positions = rank_positions(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([7]), np.array([3, 7, 5, 7]))
+    >>> positions.n_above.tolist(), positions.n_tied.tolist(), positions.n_tied_relevant.tolist()
     ([1], [2], [1])
     """
-    mine: Mask = rows[:, None] == columns[None, :]
-    if not mine.any(axis=1).all():
-        raise ValueError("Every row must have a column of its own to find.")
+    relevant: Mask = rows[:, None] == columns[None, :]
+    if not relevant.any(axis=1).all():
+        raise ValueError("Every row must have a relevant column.")
     if np.isnan(scores).any():
         raise ValueError("Scores must be numbers.")
-    best = np.where(mine, scores, -np.inf).max(axis=1)[:, None]
+    best = np.where(relevant, scores, -np.inf).max(axis=1)[:, None]
     equal = scores == best
-    both = equal & mine
-    return Standing((scores > best).sum(axis=1), equal.sum(axis=1), both.sum(axis=1), both.argmax(axis=1))
+    relevant_tied = equal & relevant
+    return RankPositions(
+        (scores > best).sum(axis=1),
+        equal.sum(axis=1),
+        relevant_tied.sum(axis=1),
+        relevant_tied.argmax(axis=1),
+    )
 
 
-def hits(found: Standing, k: int) -> Array:
-    """How likely one of a row's own is among its first k, if columns of equal score come in random order.
+def hit_probability(positions: RankPositions, k: int) -> Array:
+    """Return the probability that a relevant column is among each row's first k, if tied columns come in random order.
 
-    Of the tied block the first k hold s places, and all of these go to others in C(tied - own, s) of C(tied, s) orders.
+    Of the tied block, s columns are among the first k; none of these is relevant in C(tied - relevant, s) of
+    C(tied, s) orders.
 
-    >>> found = standing(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([7]), np.array([3, 7, 5, 7]))
-    >>> [hits(found, k).tolist() for k in (1, 2, 3)]  # one is better; then a coin is tossed
+    >>> positions = rank_positions(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([7]), np.array([3, 7, 5, 7]))
+    >>> [hit_probability(positions, k).tolist() for k in (1, 2, 3)]  # one is above; then a tie of two
     [[0.0], [0.5], [1.0]]
-    >>> level = standing(np.zeros((1, 10)), np.array([0]), np.array([0, 0, 1, 2, 3, 4, 5, 6, 7, 8]))
-    >>> hits(level, 5).round(4).tolist()  # two of ten are its own: 1 - (8 x 7 x 6 x 5 x 4) / (10 x 9 x 8 x 7 x 6)
+    >>> tied = rank_positions(np.zeros((1, 10)), np.array([0]), np.array([0, 0, 1, 2, 3, 4, 5, 6, 7, 8]))
+    >>> hit_probability(tied, 5).round(4).tolist()  # 1 - (8 x 7 x 6 x 5 x 4) / (10 x 9 x 8 x 7 x 6)
     [0.7778]
     """
-    places = np.clip(k - found.better, 0, found.tied)
-    missed = np.ones(len(places))
-    for taken in range(int(places.max(initial=0))):
-        left = np.maximum(found.tied - taken, 1)
-        others = np.maximum(found.tied - found.own - taken, 0)
-        missed = np.where(taken < places, missed * others / left, missed)
-    made: Array = 1.0 - missed
-    return made
+    n_tied_in_top = np.clip(k - positions.n_above, 0, positions.n_tied)
+    p_miss = np.ones(len(n_tied_in_top))
+    for n_drawn in range(int(n_tied_in_top.max(initial=0))):
+        n_left = np.maximum(positions.n_tied - n_drawn, 1)
+        n_irrelevant = np.maximum(positions.n_tied - positions.n_tied_relevant - n_drawn, 0)
+        p_miss = np.where(n_drawn < n_tied_in_top, p_miss * n_irrelevant / n_left, p_miss)
+    p_hit: Array = 1.0 - p_miss
+    return p_hit
 
 
-def chance(own: Whole, columns: int, k: int) -> Array:
-    """What random order gives a row with so many columns of its own.
+def chance_hit_probability(n_relevant: IntArray, n_columns: int, k: int) -> Array:
+    """Return the hit probability of a random order, for rows with `n_relevant` relevant columns.
 
-    >>> chance(np.array([1, 5]), 25, 5).round(4).tolist()
+    >>> chance_hit_probability(np.array([1, 5]), 25, 5).round(4).tolist()
     [0.2, 0.7082]
     """
-    nothing = np.zeros_like(own)
-    return hits(Standing(nothing, np.full_like(own, columns), own, nothing), k)
+    zeros = np.zeros_like(n_relevant)
+    return hit_probability(RankPositions(zeros, np.full_like(n_relevant, n_columns), n_relevant, zeros), k)
 
 
-def first(scores: Array, many: int, weights: Whole | None = None) -> Mask:
-    """The columns among the first `many` of each row, and those that have the last one's score too.
+def top_k(scores: Array, k: int, weights: IntArray | None = None) -> Mask:
+    """Return whether each column is among the first k of its row, or tied with the last of these.
 
-    With `weights` a column stands for several that are all alike.
+    With `weights` a column stands for several identical ones.
 
-    >>> first(np.array([[0.9, 0.4, 0.4, 0.1]]), 2).tolist()
+    >>> top_k(np.array([[0.9, 0.4, 0.4, 0.1]]), 2).tolist()
     [[True, True, True, False]]
-    >>> first(np.array([[0.9, 0.4, 0.3, 0.1]]), 3, np.array([2, 1, 1, 1])).tolist()
+    >>> top_k(np.array([[0.9, 0.4, 0.3, 0.1]]), 3, np.array([2, 1, 1, 1])).tolist()
     [[True, True, False, False]]
     """
     order = np.argsort(-scores, axis=1, kind="stable")
-    before = np.cumsum(np.ones_like(order) if weights is None else weights[order], axis=1)
-    last = np.minimum((before < many).sum(axis=1), scores.shape[1] - 1)
-    least = np.take_along_axis(scores, np.take_along_axis(order, last[:, None], axis=1), axis=1)
-    made: Mask = (scores >= least) if many > 0 else np.zeros(scores.shape, dtype=bool)
-    return made
+    cumulative = np.cumsum(np.ones_like(order) if weights is None else weights[order], axis=1)
+    last_rank = np.minimum((cumulative < k).sum(axis=1), scores.shape[1] - 1)
+    threshold = np.take_along_axis(scores, np.take_along_axis(order, last_rank[:, None], axis=1), axis=1)
+    is_top: Mask = (scores >= threshold) if k > 0 else np.zeros(scores.shape, dtype=bool)
+    return is_top
 
 
-def merged(scores: Array, second: Array, chosen: Mask) -> Array:
-    """One order from two: the chosen columns come first, by the second scores; the others follow by their own.
+def rerank_order(scores: Array, match_scores: Array, candidates: Mask) -> Array:
+    """Return one order from two scores: candidates first, by the second scores; the others follow by their own.
 
-    >>> order = merged(np.array([[0.9, 0.8, 0.7, 0.1, 0.7]]), np.array([[-3.0, -1.0, 5.0, 5.0, 5.0]]),
+    >>> order = rerank_order(np.array([[0.9, 0.8, 0.7, 0.1, 0.7]]), np.array([[-3.0, -1.0, 5.0, 5.0, 5.0]]),
     ...                np.array([[True, True, False, False, False]]))
-    >>> order.tolist()  # the second column before the first; then two that are tied; then the fourth
+    >>> order.tolist()  # the second column, the first, two tied ones, the fourth
     [[7.0, 8.0, 2.0, 1.0, 2.0]]
     """
-    behind = rankdata(scores, method="dense", axis=1)
-    ahead = rankdata(np.where(chosen, second, -np.inf), method="dense", axis=1)
-    made: Array = np.where(chosen, scores.shape[1] + ahead, behind).astype(np.float64)
-    return made
+    rest_ranks = rankdata(scores, method="dense", axis=1)
+    candidate_ranks = rankdata(np.where(candidates, match_scores, -np.inf), method="dense", axis=1)
+    order: Array = np.where(candidates, scores.shape[1] + candidate_ranks, rest_ranks).astype(np.float64)
+    return order

@@ -1,4 +1,4 @@
-"""A model searches: for each picture the captions, and for each caption the pictures."""
+"""Search with a model: the captions of each image, and the image of each caption."""
 
 from __future__ import annotations
 
@@ -15,234 +15,282 @@ import torch
 from numpy.typing import NDArray
 
 from portrayal.errors import PortrayalError
-from portrayal.models.masked_vlm.network import Comparable
-from portrayal.models.masked_vlm.retrieval import Model
+from portrayal.models.masked_vlm.network import DualEncoder
+from portrayal.models.masked_vlm.retrieval import RetrievalModel
 from portrayal.models.masked_vlm.retrieval.recall import (
     Array,
+    IntArray,
     Mask,
-    Standing,
-    Whole,
-    first,
-    merged,
-    standing,
+    RankPositions,
+    rank_positions,
+    rerank_order,
+    top_k,
 )
 
 Floats = NDArray[np.float32]
-ReportProgress = Callable[[str, int, int], None]  # what is done, pictures done, pictures in all
-_COMPARED = 256  # pictures looked at together
-_MATCHED = 32  # the same where each pair is read: small, since what a network sees in one may take megabytes
-_CELLS = 4_000_000  # scores put in order together
+ReportProgress = Callable[[str, int, int], None]  # step, images done, images in all
+_ENCODE_BATCH = 256  # images encoded together
+_MATCH_BATCH = 32  # images matched together: fewer, since the embeddings of one may take megabytes
+_MAX_CELLS = 4_000_000  # scores ranked together
 _MARKUP = re.compile(r"[\[\]<>]")
 
 
 @dataclass(frozen=True)
-class Pool:
-    """What is searched: pictures, and captions of each."""
+class RetrievalPool:
+    """The images and captions that are searched."""
 
-    pictures: int
-    load: Callable[[slice], Sequence[Any]]  # some of them, when they are looked at
+    n_images: int
+    load_images: Callable[[slice], Sequence[Any]]  # loads a slice of the images
     captions: Sequence[str]
-    owner: Whole  # of each caption: the place of its picture
+    image_of_caption: IntArray  # index of each caption's image
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where every picture's captions and every caption's picture stand, and what stands first."""
+class RetrievalResult:
+    """The rank positions of both directions of search, and the top results."""
 
-    by: str  # what scores come from
+    scored_by: str  # what scores come from
     rerank: int | None
-    cut: int  # captions that are longer than the model reads
-    captions: Standing  # for each picture
-    first_caption: Whole
-    pictures: Standing  # for each caption
-    first_picture: Whole
+    n_truncated: int  # captions that are longer than the model takes
+    caption_positions: RankPositions  # for each image
+    top_caption: IntArray
+    image_positions: RankPositions  # for each caption
+    top_image: IntArray
 
 
 @dataclass(frozen=True)
-class _Scores:
-    """Pictures by distinct texts. Captions that read the same are one text, so that their scores are equal and not
-    merely close: networks compute with other last digits in other company.
+class _PairScores:
+    """Scores of images by distinct texts.
+
+    Identical captions are one text, so that their scores are equal and not only close: the last digits of a
+    network's output depend on the other texts in its batch.
     """
 
-    likeness: Floats | None
-    match: Floats | None  # nan where it was not asked
-    captions_asked: (
-        Mask | None
-    )  # which texts are matched when a picture searches captions; None: all or nothing
-    pictures_asked: Mask | None
+    similarity: Floats | None
+    match: Floats | None  # nan where it was not computed
+    caption_candidates: Mask | None  # texts that are reranked when an image is the query; None: all or none
+    image_candidates: Mask | None
 
-    def of_captions(self, pictures: slice, text: Whole) -> Array:
-        """(pictures, captions)"""
-        return self._ordered(pictures, self.captions_asked, lambda scores: scores)[:, text]
+    def caption_search(self, images: slice, text_index: IntArray) -> Array:
+        """(images, captions)"""
+        return self._ordered(images, self.caption_candidates, lambda scores: scores)[:, text_index]
 
-    def of_pictures(self, texts: Whole) -> Array:
-        """(texts, pictures)"""
-        return self._ordered((slice(None), texts), self.pictures_asked, lambda scores: scores.T)
+    def image_search(self, text_indices: IntArray) -> Array:
+        """(texts, images)"""
+        return self._ordered((slice(None), text_indices), self.image_candidates, lambda scores: scores.T)
 
-    def _ordered(self, some: Any, asked: Mask | None, turned: Callable[[Any], Any]) -> Array:
-        if self.likeness is None or asked is None:
-            only = self.match if self.likeness is None else self.likeness
-            assert only is not None
-            return np.asarray(turned(only[some]), dtype=np.float64)
+    def _ordered(self, index: Any, candidates: Mask | None, transpose: Callable[[Any], Any]) -> Array:
+        if self.similarity is None or candidates is None:
+            scores = self.match if self.similarity is None else self.similarity
+            assert scores is not None
+            return np.asarray(transpose(scores[index]), dtype=np.float64)
         assert self.match is not None
-        return merged(turned(self.likeness[some]), turned(self.match[some]), turned(asked[some]))
+        return rerank_order(
+            transpose(self.similarity[index]), transpose(self.match[index]), transpose(candidates[index])
+        )
 
 
 def search(
-    model: Model, pool: Pool, rerank: int, cores: int = 1, report_progress: ReportProgress | None = None
-) -> Found:
-    """All pictures by all captions, and the other way round.
+    model: RetrievalModel,
+    pool: RetrievalPool,
+    rerank: int,
+    n_jobs: int = 1,
+    report_progress: ReportProgress | None = None,
+) -> RetrievalResult:
+    """Search captions by all images, and images by all captions.
 
-    A model that reads both apart compares them all, and the first `rerank` of each search are put in order anew by its
-    matching head; one that does not is asked about every pair.
+    A dual encoder compares all pairs, and its matching head reranks the first `rerank` of each search; a
+    model without separate encoders matches every pair.
+
+    Parameters
+    ----------
+    model
+        The model.
+    pool
+        Images and captions.
+    rerank
+        How many of the first results are reranked; 0: none.
+    n_jobs
+        Number of threads on a processor.
+    report_progress
+        Called with the step, the images done and the images in all.
+
+    Returns
+    -------
+    RetrievalResult
     """
     network = model.network
-    if not network.side:
-        raise PortrayalError(f"The model '{model.name}' reads texts alone: it cannot search pictures.")
-    comparable = isinstance(network, Comparable)
-    if not comparable and not network.matching:
+    if not network.image_size:
+        raise PortrayalError(f"The model '{model.name}' takes no images: it cannot search them.")
+    is_dual_encoder = isinstance(network, DualEncoder)
+    if not is_dual_encoder and not network.has_match_head:
         raise PortrayalError(
-            f"The model '{model.name}' has no part that compares pictures with texts, so it cannot search."
+            f"The model '{model.name}' has no head that compares images with texts, so it cannot search."
         )
-    again = rerank if network.matching else 0
-    fitted = [as_read(caption, model.reader) for caption in pool.captions]
-    place = {text: number for number, text in enumerate(sorted({text for text, _ in fitted}))}
-    text = np.array([place[one] for one, _ in fitted], dtype=np.int64)
-    with _alone():
-        scores = _scores(model, pool, list(place), text, comparable, again, cores, report_progress)
-    by = ("likeness, then matching" if again else "likeness") if comparable else "matching"
-    return Found(
-        by,
-        again if comparable else None,
-        sum(cut for _, cut in fitted),
-        *_in_blocks(pool.pictures, len(pool.captions), lambda some: (
-            scores.of_captions(slice(some[0], some[-1] + 1), text), some, pool.owner)),
-        *_in_blocks(len(pool.captions), pool.pictures, lambda some: (
-            scores.of_pictures(text[some]), pool.owner[some], np.arange(pool.pictures))),
+    effective_rerank = rerank if network.has_match_head else 0
+    truncated = [truncate_caption(caption, model.tokenizer) for caption in pool.captions]
+    index_of_text = {
+        text_index: index
+        for index, text_index in enumerate(sorted({text_index for text_index, _ in truncated}))
+    }
+    text_index = np.array([index_of_text[text] for text, _ in truncated], dtype=np.int64)
+    with _single_thread():
+        scores = _pair_scores(
+            model,
+            pool,
+            list(index_of_text),
+            text_index,
+            is_dual_encoder,
+            effective_rerank,
+            n_jobs,
+            report_progress,
+        )
+    scored_by = (
+        ("similarity, then matching" if effective_rerank else "similarity") if is_dual_encoder else "matching"
+    )
+    return RetrievalResult(
+        scored_by,
+        effective_rerank if is_dual_encoder else None,
+        sum(is_truncated for _, is_truncated in truncated),
+        *_rank_in_blocks(pool.n_images, len(pool.captions), lambda rows: (
+            scores.caption_search(slice(rows[0], rows[-1] + 1), text_index), rows, pool.image_of_caption)),
+        *_rank_in_blocks(len(pool.captions), pool.n_images, lambda rows: (
+            scores.image_search(text_index[rows]), pool.image_of_caption[rows], np.arange(pool.n_images))),
     )  # fmt: skip
 
 
-def as_read(caption: str, reader: Any) -> tuple[str, bool]:
-    """A caption as the model reads it, and whether it had to be cut at the end.
+def truncate_caption(caption: str, tokenizer: Any) -> tuple[str, bool]:
+    """Return a caption as the model takes it, and whether it was truncated.
 
-    Captions are strangers' text: a tokenizer would take a word such as [SEP] or <mask> in one for a command.
+    Captions are untrusted text: a tokenizer would interpret a word such as [SEP] or <mask> as a special
+    token.
     """
     words = _MARKUP.sub(" ", caption).split()
-    kept = words[: reader.longest - 1]  # a text has a mark at its beginning, and most have one at the end
-    while kept and len(reader.read(" ".join(kept))) > reader.longest:
-        kept.pop()
-    return " ".join(kept), len(kept) < len(words)
+    kept_words = words[: tokenizer.max_length - 1]  # a text has a start token, and most have an end token
+    while kept_words and len(tokenizer.encode(" ".join(kept_words))) > tokenizer.max_length:
+        kept_words.pop()
+    return " ".join(kept_words), len(kept_words) < len(words)
 
 
-def _in_blocks(
-    rows: int, columns: int, scored: Callable[[Whole], tuple[Array, Whole, Whole]]
-) -> tuple[Standing, Whole]:
-    """Where each row's own stands and what stands first, of so many rows at once as memory has room for."""
-    step = max(1, _CELLS // columns)
-    parts, tops = [], []
-    for start in range(0, rows, step):
-        scores, about, columns_about = scored(np.arange(start, min(start + step, rows)))
-        parts.append(standing(scores, about, columns_about))
-        tops.append(scores.argmax(axis=1))
-    return Standing.together(parts), np.concatenate(tops)
+def _rank_in_blocks(
+    n_rows: int, n_columns: int, score_rows: Callable[[IntArray], tuple[Array, IntArray, IntArray]]
+) -> tuple[RankPositions, IntArray]:
+    """Return rank positions and top columns, computed for as many rows at once as fit into memory."""
+    step = max(1, _MAX_CELLS // n_columns)
+    parts, top_columns = [], []
+    for start in range(0, n_rows, step):
+        scores, row_images, column_images = score_rows(np.arange(start, min(start + step, n_rows)))
+        parts.append(rank_positions(scores, row_images, column_images))
+        top_columns.append(scores.argmax(axis=1))
+    return RankPositions.concat(parts), np.concatenate(top_columns)
 
 
-def _scores(
-    model: Model,
-    pool: Pool,
+def _pair_scores(
+    model: RetrievalModel,
+    pool: RetrievalPool,
     texts: Sequence[str],
-    text: Whole,
-    comparable: bool,
+    text_index: IntArray,
+    is_dual_encoder: bool,
     rerank: int,
-    cores: int,
+    n_jobs: int,
     report_progress: ReportProgress | None,
-) -> _Scores:
-    if not comparable:
-        everything = np.ones((pool.pictures, len(texts)), dtype=bool)
-        return _Scores(None, _matched(model, pool, texts, everything, cores, report_progress), None, None)
-    said = _numbers(model, partial(model.text_vectors, texts))
-    seen = [
-        _numbers(model, partial(model.picture_vectors, looked))
-        for _, looked in _looks(model, pool, "compares", _COMPARED, report_progress)
+) -> _PairScores:
+    if not is_dual_encoder:
+        all_pairs = np.ones((pool.n_images, len(texts)), dtype=bool)
+        return _PairScores(
+            None, _match_scores(model, pool, texts, all_pairs, n_jobs, report_progress), None, None
+        )
+    text_features = _to_numpy(model, partial(model.text_features, texts))
+    image_features = [
+        _to_numpy(model, partial(model.image_features, embeddings))
+        for _, embeddings in _encoded_batches(model, pool, "compares", _ENCODE_BATCH, report_progress)
     ]
-    likeness = np.concatenate(seen) @ said.T
+    similarity = np.concatenate(image_features) @ text_features.T
     if not rerank:
-        return _Scores(likeness, None, None, None)
-    captions = _first(likeness, rerank, np.bincount(text, minlength=len(texts)))
-    pictures = _first(likeness.T, rerank).T
-    return _Scores(
-        likeness,
-        _matched(model, pool, texts, captions | pictures, cores, report_progress),
-        captions,
-        pictures,
+        return _PairScores(similarity, None, None, None)
+    caption_candidates = _top_k_in_blocks(similarity, rerank, np.bincount(text_index, minlength=len(texts)))
+    image_candidates = _top_k_in_blocks(similarity.T, rerank).T
+    return _PairScores(
+        similarity,
+        _match_scores(model, pool, texts, caption_candidates | image_candidates, n_jobs, report_progress),
+        caption_candidates,
+        image_candidates,
     )
 
 
-def _first(scores: Floats, many: int, weights: Whole | None = None) -> Mask:
-    """Of so many rows at once as memory has room for."""
-    step = max(1, _CELLS // scores.shape[1])
+def _top_k_in_blocks(scores: Floats, k: int, weights: IntArray | None = None) -> Mask:
+    """Return `top_k`, computed for as many rows at once as fit into memory."""
+    step = max(1, _MAX_CELLS // scores.shape[1])
     blocks = [scores[start : start + step] for start in range(0, len(scores), step)]
-    return np.concatenate([first(block.astype(np.float64), many, weights) for block in blocks])
+    return np.concatenate([top_k(block.astype(np.float64), k, weights) for block in blocks])
 
 
-def _matched(
-    model: Model,
-    pool: Pool,
+def _match_scores(
+    model: RetrievalModel,
+    pool: RetrievalPool,
     texts: Sequence[str],
-    asked: Mask,
-    cores: int,
+    candidates: Mask,
+    n_jobs: int,
     report_progress: ReportProgress | None,
 ) -> Floats:
-    """The logit that each text belongs to each picture, where that is asked."""
-    made = np.full(asked.shape, np.nan, dtype=np.float32)
-    # On a processor a batch for each core, with one thread each: threads that share a batch wait for each other longer
-    # than they work, and their number would change the last digits.
-    at_once = cores if model.device == "cpu" else 1
-    with ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as workers:
-        for start, looked in _looks(model, pool, "matches", _MATCHED, report_progress):
-            rows, columns = np.nonzero(asked[start : start + len(looked)])
+    """Return the logit that each text matches each image, for the candidate pairs."""
+    scores = np.full(candidates.shape, np.nan, dtype=np.float32)
+    # On a CPU, one batch for each core with one thread each: threads that share a batch wait longer than they compute,
+    # and their number would change the last digits.
+    n_workers = n_jobs if model.device == "cpu" else 1
+    with ThreadPoolExecutor(n_workers, initializer=torch.set_num_threads, initargs=(1,)) as workers:
+        for start, embeddings in _encoded_batches(model, pool, "matches", _MATCH_BATCH, report_progress):
+            rows, columns = np.nonzero(candidates[start : start + len(embeddings)])
 
-            def some(at: int, looked: Any = looked, rows: Whole = rows, columns: Whole = columns) -> Floats:
-                batch = slice(at, at + model.batch)
-                said = [texts[column] for column in columns[batch]]
-                seen = torch.from_numpy(rows[batch])
-                return _numbers(model, lambda: model.match_logits(looked[seen], said)[:, 1])
+            def score_batch(
+                offset: int, embeddings: Any = embeddings, rows: IntArray = rows, columns: IntArray = columns
+            ) -> Floats:
+                batch = slice(offset, offset + model.batch_size)
+                batch_texts = [texts[column] for column in columns[batch]]
+                image_index = torch.from_numpy(rows[batch])
+                return _to_numpy(
+                    model, lambda: model.match_logits(embeddings[image_index], batch_texts)[:, 1]
+                )
 
-            found = list(workers.map(some, range(0, len(rows), model.batch)))
-            made[start + rows, columns] = np.concatenate(found)
-    return made
+            results = list(workers.map(score_batch, range(0, len(rows), model.batch_size)))
+            scores[start + rows, columns] = np.concatenate(results)
+    return scores
 
 
-def _looks(
-    model: Model, pool: Pool, doing: str, together: int, report_progress: ReportProgress | None
+def _encoded_batches(
+    model: RetrievalModel,
+    pool: RetrievalPool,
+    verb: str,
+    batch_size: int,
+    report_progress: ReportProgress | None,
 ) -> Iterator[tuple[int, Any]]:
-    """The place of the first of some pictures, and what the model sees in them."""
-    step, many = f"{model.name} {doing}", pool.pictures
-    for start in range(0, many, together):
+    """Yield the index of the first image of each batch, and the batch's embeddings."""
+    step, n_images = f"{model.name} {verb}", pool.n_images
+    for start in range(0, n_images, batch_size):
         if report_progress is not None:
-            report_progress(step, start, many)
-        pixels = model.pixels(pool.load(slice(start, start + together)))
+            report_progress(step, start, n_images)
+        pixels = model.preprocess(pool.load_images(slice(start, start + batch_size)))
         with torch.inference_mode():
-            looked = model.encode(pixels)
-        yield start, looked
+            embeddings = model.encode_images(pixels)
+        yield start, embeddings
     if report_progress is not None:
-        report_progress(step, many, many)
+        report_progress(step, n_images, n_images)
 
 
-def _numbers(model: Model, ask: Callable[[], Any]) -> Floats:
+def _to_numpy(model: RetrievalModel, compute: Callable[[], Any]) -> Floats:
     with torch.inference_mode():
-        found: Floats = ask().float().cpu().numpy()
-    if np.isnan(found).any():
-        raise PortrayalError(f"The model '{model.name}' gives no number for some pictures and captions.")
-    return found
+        values: Floats = compute().float().cpu().numpy()
+    if np.isnan(values).any():
+        raise PortrayalError(f"The model '{model.name}' gives no number for some images and captions.")
+    return values
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """PyTorch on one thread, and as before when it is done."""
-    before = torch.get_num_threads()
+def _single_thread() -> Iterator[None]:
+    """Run PyTorch on one thread, and restore the number afterwards."""
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_threads)

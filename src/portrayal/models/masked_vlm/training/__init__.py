@@ -1,6 +1,6 @@
-"""Training masked vision-language networks: masked words, matching pairs, and comparing pictures with texts."""
+"""Training of masked vision-language networks: masked words, image-text matching and contrastive learning."""
 
-from portrayal.models.masked_vlm.training.data import Pairs
-from portrayal.models.masked_vlm.training.loop import Recipe, train
+from portrayal.models.masked_vlm.training.data import ImageTextPairs
+from portrayal.models.masked_vlm.training.loop import TrainingConfig, train
 
-__all__ = ["Pairs", "Recipe", "train"]
+__all__ = ["ImageTextPairs", "TrainingConfig", "train"]

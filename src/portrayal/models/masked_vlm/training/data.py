@@ -1,4 +1,4 @@
-"""What a network learns from: pictures, each with several texts, as tensors."""
+"""Training data as tensors: images with several texts each."""
 
 from __future__ import annotations
 
@@ -10,55 +10,69 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from portrayal.models.masked_vlm.vocabulary import Reader, padded
+from portrayal.models.masked_vlm.vocabulary import Tokenizer, pad_rows
 
-_COMMON = 0.03  # the share of all words from which on a word is common
+_COMMON_SHARE = 0.03  # of all words; a word with a larger share is common
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Pictures with captions that tell them from others, and with further texts that only say something about them."""
+class ImageTextPairs:
+    """Images with captions that identify them, and with further sentences that only say something about them."""
 
-    pictures: Tensor  # (pictures, height, width, 3), from 0 to 255
-    captions: Tensor  # (pictures, captions each, tokens)
-    sentences: Tensor  # (pictures, sentences each, tokens)
-    often: Tensor  # (vocabulary), from 0 to 1: how willingly a word is hidden, less where it is in every text
-    pad: int
-    mask: int
-    ends: bool = True  # whether a text has a number for its end, which is no word
+    images: Tensor  # (images, height, width, 3), from 0 to 255
+    captions: Tensor  # (images, captions per image, tokens)
+    sentences: Tensor  # (images, sentences per image, tokens)
+    masking_weights: Tensor  # (vocabulary), from 0 to 1: relative masking rate, lower for common words
+    pad_id: int
+    mask_id: int
+    has_end_token: bool = True  # whether a text ends with a special token, which is never masked
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
-    def on(self, device: str) -> Pairs:
-        moved = [part.to(device) for part in (self.pictures, self.captions, self.sentences, self.often)]
-        return Pairs(moved[0], moved[1], moved[2], moved[3], self.pad, self.mask, self.ends)
+    def to(self, device: str) -> ImageTextPairs:
+        tensors = [
+            tensor.to(device) for tensor in (self.images, self.captions, self.sentences, self.masking_weights)
+        ]
+        return ImageTextPairs(
+            tensors[0], tensors[1], tensors[2], tensors[3], self.pad_id, self.mask_id, self.has_end_token
+        )
 
     @classmethod
-    def made_from(
+    def from_texts(
         cls,
-        pictures: NDArray[np.uint8],
+        images: NDArray[np.uint8],
         captions: Sequence[Sequence[str]],
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
-    ) -> Pairs:
-        told, said = _numbers(captions, reader), _numbers(sentences, reader)
-        often = _willingness([told, said], len(reader), reader.pad)
-        return cls(torch.from_numpy(pictures), told, said, often, reader.pad, reader.mask, reader.ends)
+        tokenizer: Tokenizer,
+    ) -> ImageTextPairs:
+        caption_ids, sentence_ids = _token_ids(captions, tokenizer), _token_ids(sentences, tokenizer)
+        masking_weights = _masking_weights([caption_ids, sentence_ids], len(tokenizer), tokenizer.pad_id)
+        return cls(
+            torch.from_numpy(images),
+            caption_ids,
+            sentence_ids,
+            masking_weights,
+            tokenizer.pad_id,
+            tokenizer.mask_id,
+            tokenizer.has_end_token,
+        )
 
 
-def _numbers(texts: Sequence[Sequence[str]], reader: Reader) -> Tensor:
-    """As many texts of each picture."""
-    each = len(texts[0])
-    rows = padded([reader.caption(text) for some in texts for text in some], reader.pad)
-    return torch.tensor(rows, dtype=torch.int32).view(len(texts), each, -1)
+def _token_ids(texts: Sequence[Sequence[str]], tokenizer: Tokenizer) -> Tensor:
+    """Return ids (images, texts per image, tokens). All images have the same number of texts."""
+    texts_per_image = len(texts[0])
+    rows = pad_rows(
+        [tokenizer.encode_caption(text) for image_texts in texts for text in image_texts], tokenizer.pad_id
+    )
+    return torch.tensor(rows, dtype=torch.int32).view(len(texts), texts_per_image, -1)
 
 
-def _willingness(texts: Sequence[Tensor], words: int, pad: int) -> Tensor:
-    """1 for words that make up less than `_COMMON` of either kind of text; the more common, the less."""
+def _masking_weights(texts: Sequence[Tensor], vocabulary_size: int, pad_id: int) -> Tensor:
+    """Return 1 for words with a share below `_COMMON_SHARE` in both kinds of text, and less for more common words."""
     shares = []
-    for some in texts:
-        counts = torch.bincount(some.flatten().long(), minlength=words).double()
-        counts[pad] = 0
+    for ids in texts:
+        counts = torch.bincount(ids.flatten().long(), minlength=vocabulary_size).double()
+        counts[pad_id] = 0
         shares.append(counts / counts.sum())
-    return (_COMMON / torch.stack(shares).amax(dim=0)).clamp(max=1.0).float()
+    return (_COMMON_SHARE / torch.stack(shares).amax(dim=0)).clamp(max=1.0).float()

@@ -1,4 +1,4 @@
-"""The training loop: one step after the other, kept on disk so that a run that was killed goes on where it was."""
+"""The training loop, with checkpoints so that a killed run resumes where it was."""
 
 from __future__ import annotations
 
@@ -17,265 +17,288 @@ from torch import Tensor
 
 from portrayal.errors import PortrayalError, unknown_name
 from portrayal.files import replacing
-from portrayal.models.masked_vlm.network import PRECISIONS, Network
-from portrayal.models.masked_vlm.training.data import Pairs
-from portrayal.models.masked_vlm.training.losses import Draws, Losses, Task, Usual
-from portrayal.models.threads import fitting_threads
+from portrayal.models.masked_vlm.network import PRECISIONS, VLMNetwork
+from portrayal.models.masked_vlm.training.data import ImageTextPairs
+from portrayal.models.masked_vlm.training.losses import BatchSample, Losses, PretrainingTask, TrainingTask
+from portrayal.models.threads import limit_threads
 
-_VERSION = 2  # of the kept state
+_VERSION = 2  # of the checkpoint
 
 ReportProgress = Callable[[int, int, dict[str, float]], None]  # steps done, steps in all, the losses
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How a network is trained. Everything that decides its weights is here, in the data, or in where it starts."""
+class TrainingConfig:
+    """Hyperparameters of training.
+
+    The weights depend on these, the data and the initial weights alone.
+    """
 
     steps: int = 3000
     batch_size: int = 64
-    captioned: int = 16  # of the batch, so many pictures also have a caption
-    gradient_accumulation: int = 1  # parts in which a batch is gone through, where it does not fit as a whole
-    learning_rate: float = 1e-3  # at its height, after `warmup` steps; it falls to 0 along a cosine
-    warmup: int = 200
-    decay: float = 0.02
-    mask_probability: float = 0.4  # share of words hidden, where they are not common
-    clip: float = 1.0
+    n_captioned: int = 16  # images of a batch that also have a caption
+    gradient_accumulation: int = 1  # parts of a batch, where it does not fit into memory as a whole
+    learning_rate: float = 1e-3  # the maximum, after `warmup_steps`; it falls to 0 along a cosine
+    warmup_steps: int = 200
+    weight_decay: float = 0.02
+    mask_probability: float = 0.4  # share of words masked, where they are not common
+    max_grad_norm: float = 1.0
     seed: int = 0
-    precision: str = "float32"  # or bfloat16, in which products are computed where that is faster
-    keep_every: int = 100  # steps after which the state is written
+    precision: str = "float32"  # or bfloat16, for mixed precision
+    checkpoint_every: int = 100  # steps
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "gradient_accumulation", "keep_every"):
-            if getattr(self, name) < 1:
-                raise PortrayalError(f"A training has {name} of 1 or more, got {getattr(self, name)}.")
-        if self.captioned < 0 or self.captioned // self.gradient_accumulation == 1:
+        for field in ("steps", "batch_size", "gradient_accumulation", "keep_every"):
+            if getattr(self, field) < 1:
+                raise PortrayalError(f"Expected {field} of 1 or more, got {getattr(self, field)}.")
+        if self.n_captioned < 0 or self.n_captioned // self.gradient_accumulation == 1:
             raise PortrayalError(
-                "Captions are told apart by others: a batch, or a part, has none, or two and more."
+                "Captions are contrasted with others: a batch, or a part, has none, or two or more."
             )
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
 
 
 def train(
-    network: Network,
-    pairs: Pairs,
-    recipe: Recipe,
-    kept: Path | None = None,
+    network: VLMNetwork,
+    pairs: ImageTextPairs,
+    config: TrainingConfig,
+    checkpoint: Path | None = None,
     report_progress: ReportProgress | None = None,
     device: str = "cpu",
-    task: Task | None = None,
+    task: TrainingTask | None = None,
 ) -> None:
-    """Train in place. With `kept`, a file, the state is written there now and then, and read if it is there."""
-    task = (task or Usual()).on(device)
+    """Train a network in place.
+
+    Parameters
+    ----------
+    network, pairs, config
+        The network, its data and the hyperparameters.
+    checkpoint
+        File to which the state is written every `checkpoint_every` steps; training resumes from it if it
+        exists.
+    report_progress
+        Called with the steps done, the steps in all and the losses.
+    device
+        "cpu" or "cuda".
+    task
+        The objective. Default: `PretrainingTask`.
+    """
+    task = (task or PretrainingTask()).to(device)
     network.to(device)
-    with exact(device), _fitting(recipe), fitting_threads(network):
+    with deterministic(device), _explain_out_of_memory(config), limit_threads(network):
         network.requires_grad_(True).train()
-        pairs = pairs.on(device)
+        pairs = pairs.to(device)
         optimizer = torch.optim.AdamW(
-            _groups(network, recipe.decay),
-            lr=torch.tensor(recipe.learning_rate, device=device),
+            _param_groups(network, config.weight_decay),
+            lr=torch.tensor(config.learning_rate, device=device),
             betas=(0.9, 0.98),
             fused=True,
             capturable=device == "cuda",
         )
-        begin, known = 0, ""
-        if kept is not None:
-            known = _digest(network, pairs, recipe, device, task)
-            if kept.is_file():
-                begin = _resume(kept, network, optimizer, known)
-        # What is dropped at random cannot be replayed with numbers of its own.
-        recorded = device == "cuda" and not _drops(network)
-        step = _Recorded(network, pairs, recipe, optimizer, task) if recorded else None
-        for number in range(begin, recipe.steps):
-            draws = task.draws(pairs, recipe.batch_size, recipe.seed, number)
-            _seed_dropout(recipe.seed, number)
+        first_step, digest = 0, ""
+        if checkpoint is not None:
+            digest = _digest(network, pairs, config, device, task)
+            if checkpoint.is_file():
+                first_step = _load_state(checkpoint, network, optimizer, digest)
+        # A CUDA graph would replay the same dropout masks in every step.
+        use_cuda_graph = device == "cuda" and not _has_dropout(network)
+        graph_step = _CudaGraphStep(network, pairs, config, optimizer, task) if use_cuda_graph else None
+        for step in range(first_step, config.steps):
+            sample = task.sample(pairs, config.batch_size, config.seed, step)
+            _seed_dropout(config.seed, step)
             for group in optimizer.param_groups:
-                group["lr"].fill_(recipe.learning_rate * _pace(number, recipe))
-            if step is not None:
-                losses = step(draws)
+                group["lr"].fill_(config.learning_rate * _lr_factor(step, config))
+            if graph_step is not None:
+                losses = graph_step(sample)
             else:
-                losses = _step(network, pairs, recipe, optimizer, task, draws.on(device))
-            done = number + 1
-            if done % recipe.keep_every == 0 or done == recipe.steps:
-                _check(losses, done)
-                if kept is not None:
-                    _keep(kept, network, optimizer, known, done)
-            if report_progress is not None and (done % 50 == 0 or done == recipe.steps):
+                losses = _step(network, pairs, config, optimizer, task, sample.to(device))
+            n_done = step + 1
+            if n_done % config.checkpoint_every == 0 or n_done == config.steps:
+                _check_finite(losses, n_done)
+                if checkpoint is not None:
+                    _save_state(checkpoint, network, optimizer, digest, n_done)
+            if report_progress is not None and (n_done % 50 == 0 or n_done == config.steps):
                 report_progress(
-                    done, recipe.steps, {name: float(value.detach()) for name, value in losses.items()}
+                    n_done, config.steps, {name: float(value.detach()) for name, value in losses.items()}
                 )
         network.eval()
 
 
 def _step(
-    network: Network,
-    pairs: Pairs,
-    recipe: Recipe,
+    network: VLMNetwork,
+    pairs: ImageTextPairs,
+    config: TrainingConfig,
     optimizer: torch.optim.Optimizer,
-    task: Task,
-    draws: Draws,
+    task: TrainingTask,
+    sample: BatchSample,
 ) -> Losses:
-    kind = pairs.pictures.device.type
-    parts = draws.parts(recipe.gradient_accumulation)
-    whole: Losses = {}
+    device_type = pairs.images.device.type
+    parts = sample.split(config.gradient_accumulation)
+    total_losses: Losses = {}
     optimizer.zero_grad(set_to_none=True)
     for part in parts:
-        captioned = min(recipe.captioned // recipe.gradient_accumulation, len(part.chosen))
-        with torch.autocast(kind, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
-            losses = task.losses(network, pairs, part, recipe.mask_probability, captioned)
+        captioned = min(config.n_captioned // config.gradient_accumulation, len(part.image_index))
+        with torch.autocast(device_type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            losses = task.losses(network, pairs, part, config.mask_probability, captioned)
         total = torch.stack(list(losses.values())).sum()
         (total if len(parts) == 1 else total / len(parts)).backward()
         for name, value in losses.items():
             value = value.detach() / len(parts)
-            whole[name] = whole[name] + value if name in whole else value
-    torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
+            total_losses[name] = total_losses[name] + value if name in total_losses else value
+    torch.nn.utils.clip_grad_norm_(network.parameters(), config.max_grad_norm)
     optimizer.step()
-    return whole
+    return total_losses
 
 
-class _Recorded:
-    """A step as a GPU replays it: a small network spends most of its time on being told what to do.
+class _CudaGraphStep:
+    """A training step as a CUDA graph: a small network spends most of its time on launching kernels.
 
-    The first steps warm up the device and change the network, which is then put back as it was.
+    The warm-up steps change the network, which is then restored.
     """
 
     def __init__(
         self,
-        network: Network,
-        pairs: Pairs,
-        recipe: Recipe,
+        network: VLMNetwork,
+        pairs: ImageTextPairs,
+        config: TrainingConfig,
         optimizer: torch.optim.Optimizer,
-        task: Task,
+        task: TrainingTask,
     ) -> None:
-        before = _copied(network.state_dict()), _copied(optimizer.state_dict())
-        self._draws = task.draws(pairs, recipe.batch_size, recipe.seed, 0).on("cuda")
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
+        saved = _clone_state(network.state_dict()), _clone_state(optimizer.state_dict())
+        self._sample = task.sample(pairs, config.batch_size, config.seed, 0).to("cuda")
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
             for _ in range(3):
-                _step(network, pairs, recipe, optimizer, task, self._draws)
-        torch.cuda.current_stream().wait_stream(side)
+                _step(network, pairs, config, optimizer, task, self._sample)
+        torch.cuda.current_stream().wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._losses = _step(network, pairs, recipe, optimizer, task, self._draws)
-        _put_back(network, optimizer, *before)
+            self._losses = _step(network, pairs, config, optimizer, task, self._sample)
+        _restore_state(network, optimizer, *saved)
 
-    def __call__(self, draws: Draws) -> Losses:
-        self._draws.copy_from(draws)
+    def __call__(self, sample: BatchSample) -> Losses:
+        self._sample.copy_from(sample)
         self._graph.replay()
         return self._losses
 
 
-def _copied(state: Any) -> Any:
+def _clone_state(state: Any) -> Any:
     if isinstance(state, Tensor):
         return state.clone()
     if isinstance(state, dict):
-        return {name: _copied(value) for name, value in state.items()}
+        return {name: _clone_state(value) for name, value in state.items()}
     return state
 
 
-def _put_back(
-    network: Network, optimizer: torch.optim.Optimizer, weights: dict[str, Tensor], moments: dict[str, Any]
+def _restore_state(
+    network: VLMNetwork, optimizer: torch.optim.Optimizer, weights: dict[str, Tensor], moments: dict[str, Any]
 ) -> None:
-    """In place, since what was recorded knows tensors by where they are."""
+    """Restore in place, since the CUDA graph refers to tensors by address."""
     with torch.no_grad():
         for name, value in network.state_dict().items():
             value.copy_(weights[name])
-        for number, state in optimizer.state_dict()["state"].items():
+        for index, state in optimizer.state_dict()["state"].items():
             for name, value in state.items():
-                known = moments["state"].get(number)
-                value.zero_() if known is None else value.copy_(known[name])
+                saved = moments["state"].get(index)
+                value.zero_() if saved is None else value.copy_(saved[name])
 
 
-def _pace(step: int, recipe: Recipe) -> float:
-    if step < recipe.warmup:
-        return (step + 1) / recipe.warmup
-    share = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
-    return 0.5 * (1 + math.cos(math.pi * share))
+def _lr_factor(step: int, config: TrainingConfig) -> float:
+    if step < config.warmup_steps:
+        return (step + 1) / config.warmup_steps
+    progress = (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps)
+    return 0.5 * (1 + math.cos(math.pi * progress))
 
 
-def _groups(network: Network, decay: float) -> list[dict[str, Any]]:
-    """Weights of products shrink; biases and norms do not."""
-    shrinking = [p for p in network.parameters() if p.requires_grad and p.ndim >= 2]
+def _param_groups(network: VLMNetwork, weight_decay: float) -> list[dict[str, Any]]:
+    """Weight decay applies to matrices, not to biases and norms."""
+    decayed = [p for p in network.parameters() if p.requires_grad and p.ndim >= 2]
     others = [p for p in network.parameters() if p.requires_grad and p.ndim < 2]
-    return [{"params": shrinking, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
+    return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
 
 
-def _check(losses: Losses, done: int) -> None:
+def _check_finite(losses: Losses, step: int) -> None:
     for name, value in losses.items():
         if not bool(torch.isfinite(value)):
             raise PortrayalError(
-                f"Training broke down at step {done:,}: the loss '{name}' is no longer a number. Try a smaller rate."
+                f"Training diverged at step {step:,}: the loss '{name}' is no longer a number. Try a "
+                "smaller learning rate."
             )
 
 
 def _seed_dropout(seed: int, step: int) -> None:
-    """What is dropped depends on the step, so that a run that goes on drops what an unbroken one would."""
+    """Seed dropout by the step, so that a resumed run drops the same units as an uninterrupted one."""
     torch.manual_seed(int(np.random.SeedSequence([seed, step]).generate_state(1)[0]))
 
 
-def _drops(network: Network) -> bool:
-    return any(isinstance(part, torch.nn.Dropout) and part.p > 0 for part in network.modules())
+def _has_dropout(network: VLMNetwork) -> bool:
+    return any(isinstance(module, torch.nn.Dropout) and module.p > 0 for module in network.modules())
 
 
-def _digest(network: Network, pairs: Pairs, recipe: Recipe, device: str, task: Task) -> str:
-    """Of all that decides the weights: a state of anything else must not be gone on with."""
+def _digest(
+    network: VLMNetwork, pairs: ImageTextPairs, config: TrainingConfig, device: str, task: TrainingTask
+) -> str:
+    """Return a digest of everything that decides the weights: a checkpoint of anything else must not be resumed."""
     threads = torch.get_num_threads() if device == "cpu" else 0
-    whole = hashlib.blake2b(
-        f"{_VERSION} {asdict(recipe)} {device} {threads} {task.digest}".encode(), digest_size=16
+    digest = hashlib.blake2b(
+        f"{_VERSION} {asdict(config)} {device} {threads} {task.digest}".encode(), digest_size=16
     )
-    for part in (pairs.pictures, pairs.captions, pairs.sentences, *network.state_dict().values()):
-        whole.update(part.detach().cpu().contiguous().numpy().tobytes())
-    return whole.hexdigest()
+    for tensor in (pairs.images, pairs.captions, pairs.sentences, *network.state_dict().values()):
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
-def _keep(file: Path, network: Network, optimizer: torch.optim.Optimizer, known: str, done: int) -> None:
+def _save_state(
+    file: Path, network: VLMNetwork, optimizer: torch.optim.Optimizer, digest: str, n_done: int
+) -> None:
     state = {
-        "of": known,
-        "done": done,
+        "digest": digest,
+        "done": n_done,
         "network": network.state_dict(),
         "optimizer": optimizer.state_dict()["state"],
     }
-    with replacing(file) as fresh:
-        torch.save(state, fresh)
+    with replacing(file) as temporary:
+        torch.save(state, temporary)
 
 
-def _resume(file: Path, network: Network, optimizer: torch.optim.Optimizer, known: str) -> int:
+def _load_state(file: Path, network: VLMNetwork, optimizer: torch.optim.Optimizer, digest: str) -> int:
     try:
         state = torch.load(file, map_location="cpu", weights_only=True)
-        same = state["of"] == known
-    except Exception as error:  # whatever a broken file makes the loader raise
+        matches = state["digest"] == digest
+    except Exception as error:  # the loader may raise anything for a broken file
         raise PortrayalError(
-            f"{file}: expected the state of a training, found something else: remove it to begin anew."
+            f"{file}: expected a training checkpoint, found something else: remove it to start again."
         ) from error
-    if not same:
+    if not matches:
         raise PortrayalError(
-            f"{file} was kept by a training with other settings, data or threads: remove it, or train into another "
-            f"folder."
+            f"{file} is the checkpoint of a training with other settings, data or threads: remove it, or train into "
+            "another folder."
         )
     network.load_state_dict(state["network"])
-    whole = optimizer.state_dict()
-    optimizer.load_state_dict({**whole, "state": state["optimizer"]})
+    optimizer_state = optimizer.state_dict()
+    optimizer.load_state_dict({**optimizer_state, "state": state["optimizer"]})
     return int(state["done"])
 
 
 @contextmanager
-def _fitting(recipe: Recipe) -> Iterator[None]:
+def _explain_out_of_memory(config: TrainingConfig) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError:
         raise PortrayalError(
-            f"A batch of {recipe.batch_size:,} in {recipe.gradient_accumulation:,} parts does not fit into the device's memory: take a "
-            f"smaller batch, or go through it in more parts."
+            f"A batch of {config.batch_size:,} in {config.gradient_accumulation:,} parts does not fit into the device's "
+            "memory: use a smaller batch, or more gradient accumulation."
         ) from None
 
 
 @contextmanager
-def exact(device: str) -> Iterator[None]:
-    """The same numbers each time on the same kind of machine, at some cost in speed."""
+def deterministic(device: str) -> Iterator[None]:
+    """Compute deterministically: the same numbers on the same kind of machine, at some cost in speed."""
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    before = torch.are_deterministic_algorithms_enabled()
+    was_deterministic = torch.are_deterministic_algorithms_enabled()
     torch.use_deterministic_algorithms(True)
     try:
         if device == "cuda":
@@ -284,4 +307,4 @@ def exact(device: str) -> Iterator[None]:
         else:
             yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(was_deterministic)

@@ -1,4 +1,4 @@
-"""What training asks of a network. Nothing here waits for the device, so that a step can be recorded and replayed."""
+"""Training losses. Nothing here waits for the device, so that a step can be captured as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -10,207 +10,251 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from portrayal.models.masked_vlm.network import Comparable, Looked, Network
-from portrayal.models.masked_vlm.training.data import Pairs
+from portrayal.models.masked_vlm.network import DualEncoder, ImageEmbeddings, VLMNetwork
+from portrayal.models.masked_vlm.training.data import ImageTextPairs
 
-IGNORED = -100  # a position whose word is not asked for
+IGNORE_INDEX = -100  # label of tokens that are not predicted
 Losses = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Draws:
+class BatchSample:
     """The random numbers of one step."""
 
-    chosen: Tensor  # which pictures
-    caption: Tensor  # which text of each, from 0 to 1
-    sentence: Tensor
-    hide_caption: Tensor  # for every word, from 0 to 1: the lowest are hidden
-    hide_sentence: Tensor
-    away: Tensor  # any number, by which a picture further on in the batch is chosen, to take its text
-    like: Tensor  # from 0 to 1: in the upper half, which of the texts that are like its own is taken instead
+    image_index: Tensor  # indices of the batch's images
+    caption_choice: Tensor  # which caption of each, from 0 to 1
+    sentence_choice: Tensor
+    caption_mask_draw: Tensor  # for every token, from 0 to 1: the lowest are masked
+    sentence_mask_draw: Tensor
+    negative_offset: Tensor  # any integer: offset in the batch of the image whose text is a random negative
+    negative_draw: Tensor  # from 0 to 1: below .5 the random negative, else which hard negative
 
     @classmethod
-    def of_step(cls, pairs: Pairs, batch: int, seed: int, step: int) -> Draws:
-        """They depend on the seed and the step alone."""
-        random = np.random.default_rng([seed, step])
-        many = min(batch, len(pairs))
+    def for_step(cls, pairs: ImageTextPairs, batch_size: int, seed: int, step: int) -> BatchSample:
+        """Return the sample of a step; it depends on the seed and the step alone."""
+        rng = np.random.default_rng([seed, step])
+        n = min(batch_size, len(pairs))
         return cls(
-            torch.from_numpy(random.integers(0, len(pairs), many)),
-            torch.from_numpy(random.random(many, np.float32)),
-            torch.from_numpy(random.random(many, np.float32)),
-            torch.from_numpy(random.random((many, pairs.captions.shape[2]), np.float32)),
-            torch.from_numpy(random.random((many, pairs.sentences.shape[2]), np.float32)),
-            torch.from_numpy(random.integers(0, 1 << 30, many)),
-            torch.from_numpy(random.random((many, 1), np.float32)),
+            torch.from_numpy(rng.integers(0, len(pairs), n)),
+            torch.from_numpy(rng.random(n, np.float32)),
+            torch.from_numpy(rng.random(n, np.float32)),
+            torch.from_numpy(rng.random((n, pairs.captions.shape[2]), np.float32)),
+            torch.from_numpy(rng.random((n, pairs.sentences.shape[2]), np.float32)),
+            torch.from_numpy(rng.integers(0, 1 << 30, n)),
+            torch.from_numpy(rng.random((n, 1), np.float32)),
         )
 
-    def on(self, device: str) -> Self:
+    def to(self, device: str) -> Self:
         return type(self)(*(getattr(self, field.name).to(device) for field in fields(self)))
 
-    def copy_from(self, other: Draws) -> None:
+    def copy_from(self, other: BatchSample) -> None:
         for field in fields(self):
             getattr(self, field.name).copy_(getattr(other, field.name))
 
-    def parts(self, many: int) -> list[Self]:
-        """The numbers of a batch that is gone through in so many parts."""
-        if many == 1:
+    def split(self, n: int) -> list[Self]:
+        """Return the sample in n parts, for gradient accumulation."""
+        if n == 1:
             return [self]
-        split = [getattr(self, field.name).tensor_split(many) for field in fields(self)]
-        return [type(self)(*part) for part in zip(*split, strict=True) if len(part[0])]
+        chunks = [getattr(self, field.name).tensor_split(n) for field in fields(self)]
+        return [type(self)(*part) for part in zip(*chunks, strict=True) if len(part[0])]
 
 
-class Task(Protocol):
-    """What a network learns from pairs."""
+class TrainingTask(Protocol):
+    """The objective that a network is trained on."""
 
     @property
     def digest(self) -> str:
-        """Tells it from others."""
+        """Identifies the objective."""
 
-    def on(self, device: str) -> Task: ...
+    def to(self, device: str) -> TrainingTask: ...
 
-    def draws(self, pairs: Pairs, batch: int, seed: int, step: int) -> Draws: ...
+    def sample(self, pairs: ImageTextPairs, batch_size: int, seed: int, step: int) -> BatchSample: ...
 
     def losses(
-        self, network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int
+        self,
+        network: VLMNetwork,
+        pairs: ImageTextPairs,
+        sample: BatchSample,
+        mask_probability: float,
+        n_captioned: int,
     ) -> Losses: ...
 
 
-class Usual:
-    """Hidden words, matching pairs, and comparing pictures with texts."""
+class PretrainingTask:
+    """Masked language modelling, image-text matching and contrastive learning."""
 
     digest = "usual"
 
-    def on(self, device: str) -> Usual:  # noqa: ARG002 (it holds nothing)
+    def to(self, device: str) -> PretrainingTask:  # noqa: ARG002 (it has no tensors)
         return self
 
-    def draws(self, pairs: Pairs, batch: int, seed: int, step: int) -> Draws:
-        return Draws.of_step(pairs, batch, seed, step)
+    def sample(self, pairs: ImageTextPairs, batch_size: int, seed: int, step: int) -> BatchSample:
+        return BatchSample.for_step(pairs, batch_size, seed, step)
 
-    def losses(self, network: Network, pairs: Pairs, draws: Draws, masked: float, captioned: int) -> Losses:
-        """Sentences are short and teach most; captions are long, so only the first `captioned` pictures of a batch
-        have one.
+    def losses(
+        self,
+        network: VLMNetwork,
+        pairs: ImageTextPairs,
+        sample: BatchSample,
+        mask_probability: float,
+        n_captioned: int,
+    ) -> Losses:
+        """Return the losses of a batch.
+
+        Sentences are short and contribute most; captions are long, so only the first `n_captioned` images of
+        a batch have one.
         """
-        looked = network.look(seen(pairs, draws))
-        asked = sentences_of(pairs, draws, masked)
-        losses = {"sentences": word_loss(fill(network, looked, asked.hidden, pairs), asked.words)}
-        if captioned:
-            about = captions_of(pairs, draws, masked, captioned)
-            scores, others = with_captions(network, looked[:captioned], about, pairs, draws)
-            losses |= {"captions": word_loss(scores, about.words), **others}
+        embeddings = network.encode_image(batch_pixels(pairs, sample))
+        masked_sentences = mask_sentences(pairs, sample, mask_probability)
+        losses = {
+            "sentences": mlm_loss(
+                mlm_logits(network, embeddings, masked_sentences.masked_ids, pairs), masked_sentences.labels
+            )
+        }
+        if n_captioned:
+            masked_captions = mask_captions(pairs, sample, mask_probability, n_captioned)
+            logits, image_losses = caption_losses(
+                network, embeddings[:n_captioned], masked_captions, pairs, sample
+            )
+            losses |= {"captions": mlm_loss(logits, masked_captions.labels), **image_losses}
         return losses
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Texts, the same with words hidden, and what stood there; `IGNORED` where nothing is asked."""
+class MaskedTexts:
+    """Texts, the same with masks, and the labels: `IGNORE_INDEX` where no word is masked."""
 
-    texts: Tensor
-    hidden: Tensor
-    words: Tensor
-
-
-def seen(pairs: Pairs, draws: Draws) -> Tensor:
-    """The pictures of a batch, from 0 to 1."""
-    return pairs.pictures[draws.chosen].permute(0, 3, 1, 2).float() / 255
+    ids: Tensor
+    masked_ids: Tensor
+    labels: Tensor
 
 
-def sentences_of(pairs: Pairs, draws: Draws, masked: float) -> Asked:
-    texts = one_of_each(pairs.sentences, draws.chosen, draws.sentence)
-    return Asked(texts, *hide(texts, draws.hide_sentence, masked, pairs))
+def batch_pixels(pairs: ImageTextPairs, sample: BatchSample) -> Tensor:
+    """Return the images of a batch, from 0 to 1."""
+    return pairs.images[sample.image_index].permute(0, 3, 1, 2).float() / 255
 
 
-def captions_of(pairs: Pairs, draws: Draws, masked: float, captioned: int) -> Asked:
-    some = slice(0, captioned)
-    texts = one_of_each(pairs.captions, draws.chosen[some], draws.caption[some])
-    return Asked(texts, *hide(texts, draws.hide_caption[some], masked, pairs))
+def mask_sentences(pairs: ImageTextPairs, sample: BatchSample, mask_probability: float) -> MaskedTexts:
+    ids = select_texts(pairs.sentences, sample.image_index, sample.sentence_choice)
+    return MaskedTexts(ids, *mask_tokens(ids, sample.sentence_mask_draw, mask_probability, pairs))
 
 
-def fill(network: Network, looked: Looked, hidden: Tensor, pairs: Pairs) -> Tensor:
-    """A logit of every word at every place of texts."""
-    return network.words(network.fuse(looked, hidden, hidden != pairs.pad))
+def mask_captions(
+    pairs: ImageTextPairs, sample: BatchSample, mask_probability: float, n_captioned: int
+) -> MaskedTexts:
+    rows = slice(0, n_captioned)
+    ids = select_texts(pairs.captions, sample.image_index[rows], sample.caption_choice[rows])
+    return MaskedTexts(ids, *mask_tokens(ids, sample.caption_mask_draw[rows], mask_probability, pairs))
 
 
-def with_captions(
-    network: Network, looked: Looked, asked: Asked, pairs: Pairs, draws: Draws
+def mlm_logits(
+    network: VLMNetwork, images: ImageEmbeddings, masked_ids: Tensor, pairs: ImageTextPairs
+) -> Tensor:
+    """Return a logit for every word at every position of the texts."""
+    return network.word_logits(network.cross_encode(images, masked_ids, masked_ids != pairs.pad_id))
+
+
+def caption_losses(
+    network: VLMNetwork,
+    images: ImageEmbeddings,
+    masked_captions: MaskedTexts,
+    pairs: ImageTextPairs,
+    sample: BatchSample,
 ) -> tuple[Tensor, Losses]:
-    """The words of captions, and what is lost on telling whose they are."""
+    """Return the word logits of captions, and the contrastive and matching losses."""
     losses: Losses = {}
-    captions, captioned = asked.texts, len(asked.texts)
-    some = slice(0, captioned)
-    texts = torch.cat([asked.hidden, captions])
-    there = texts != pairs.pad
-    own = slice(captioned, 2 * captioned)
-    away = _others(draws.away[some])
-    if isinstance(network, Comparable):
-        read = network.read(texts, there)
-        losses["compared"], likeness = _compared(network, looked, read[own])
-        others = torch.where(draws.like[some, 0] < 0.5, away, _alike(likeness, 2 * draws.like[some] - 1))
-        rows, there = torch.cat([read, read[own][others]]), torch.cat([there, there[own][others]])
-        fused = network.fuse_read(_repeated(looked, 3), rows, there)
+    ids, n = masked_captions.ids, len(masked_captions.ids)
+    with_caption = slice(0, n)
+    all_ids = torch.cat([masked_captions.masked_ids, ids])
+    attention_mask = all_ids != pairs.pad_id
+    unmasked = slice(n, 2 * n)
+    random_negative = _random_negatives(sample.negative_offset[with_caption])
+    if isinstance(network, DualEncoder):
+        text_states = network.encode_text(all_ids, attention_mask)
+        losses["contrastive"], similarity = _contrastive_loss(network, images, text_states[unmasked])
+        negatives = torch.where(
+            sample.negative_draw[with_caption, 0] < 0.5,
+            random_negative,
+            _hard_negatives(similarity, 2 * sample.negative_draw[with_caption] - 1),
+        )
+        states, attention_mask = (
+            torch.cat([text_states, text_states[unmasked][negatives]]),
+            torch.cat([attention_mask, attention_mask[unmasked][negatives]]),
+        )
+        hidden = network.cross_encode_text(_repeat_images(images, 3), states, attention_mask)
     else:
-        rows, there = torch.cat([texts, captions[away]]), torch.cat([there, there[own][away]])
-        fused = network.fuse(_repeated(looked, 3), rows, there)
-    scores = network.words(fused[:captioned])
-    if network.matching:
-        losses["matched"] = _matched(network, fused[captioned:])
-    return scores, losses
+        states, attention_mask = (
+            torch.cat([all_ids, ids[random_negative]]),
+            torch.cat([attention_mask, attention_mask[unmasked][random_negative]]),
+        )
+        hidden = network.cross_encode(_repeat_images(images, 3), states, attention_mask)
+    logits = network.word_logits(hidden[:n])
+    if network.has_match_head:
+        losses["matching"] = _match_loss(network, hidden[n:])
+    return logits, losses
 
 
-def hide(ids: Tensor, chance: Tensor, share: float, pairs: Pairs) -> tuple[Tensor, Tensor]:
-    """Texts with words hidden, at least one in each, and what stood there.
+def mask_tokens(
+    ids: Tensor, uniform: Tensor, mask_probability: float, pairs: ImageTextPairs
+) -> tuple[Tensor, Tensor]:
+    """Return texts with masks, at least one in each, and the labels.
 
-    Words that stand in every text are hidden less. A hidden word always becomes the mask: nothing else is ever asked
-    about, and short texts have no words to spare for the changes that BERT makes to others.
+    Common words are masked less often. A masked word always becomes [MASK]: no other word is ever predicted,
+    and short texts have no words to spare for the random replacements of BERT.
     """
-    words = ids != pairs.pad
-    if pairs.ends:
-        words = words.scatter(1, words.sum(dim=1, keepdim=True) - 1, False)
-    words[:, 0] = False  # the beginning and the end of a text are no words
-    chance = (chance / pairs.often[ids]).masked_fill(~words, torch.inf)
-    hidden = words & ((chance < share) | (chance == chance.amin(dim=1, keepdim=True)))
-    return ids.masked_fill(hidden, pairs.mask), ids.masked_fill(~hidden, IGNORED)
+    maskable = ids != pairs.pad_id
+    if pairs.has_end_token:
+        maskable = maskable.scatter(1, maskable.sum(dim=1, keepdim=True) - 1, False)
+    maskable[:, 0] = False  # the start and end tokens are no words
+    uniform = (uniform / pairs.masking_weights[ids]).masked_fill(~maskable, torch.inf)
+    is_masked = maskable & ((uniform < mask_probability) | (uniform == uniform.amin(dim=1, keepdim=True)))
+    return ids.masked_fill(is_masked, pairs.mask_id), ids.masked_fill(~is_masked, IGNORE_INDEX)
 
 
-def one_of_each(texts: Tensor, chosen: Tensor, which: Tensor) -> Tensor:
-    return texts[chosen, (which * texts.shape[1]).long()].long()
+def select_texts(texts: Tensor, image_index: Tensor, choice: Tensor) -> Tensor:
+    return texts[image_index, (choice * texts.shape[1]).long()].long()
 
 
-def _repeated(looked: Looked, times: int) -> Looked:
-    return Looked(looked.tokens.repeat(times, 1, 1))
+def _repeat_images(images: ImageEmbeddings, times: int) -> ImageEmbeddings:
+    return ImageEmbeddings(images.tokens.repeat(times, 1, 1))
 
 
-def word_loss(scores: Tensor, words: Tensor) -> Tensor:
-    """Cross-entropy of the hidden words."""
-    return functional.cross_entropy(scores.flatten(0, 1).float(), words.flatten(), ignore_index=IGNORED)
+def mlm_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the cross-entropy of the masked words."""
+    return functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=IGNORE_INDEX)
 
 
-def _compared(network: Comparable, looked: Looked, read: Tensor) -> tuple[Tensor, Tensor]:
-    """Among all texts of the batch, which is the picture's, and the other way round; and how like they are."""
-    likeness = network.picture_vectors(looked) @ network.text_vectors(read).T / network.temperature()
-    likeness = likeness.float()
-    truth = torch.arange(len(likeness), device=likeness.device)
-    loss = functional.cross_entropy(likeness, truth) + functional.cross_entropy(likeness.T, truth)
-    return loss / 2, likeness
+def _contrastive_loss(
+    network: DualEncoder, images: ImageEmbeddings, text_states: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the contrastive loss over the texts of the batch in both directions, and the similarities."""
+    similarity = network.image_features(images) @ network.text_features(text_states).T / network.temperature()
+    similarity = similarity.float()
+    targets = torch.arange(len(similarity), device=similarity.device)
+    loss = functional.cross_entropy(similarity, targets) + functional.cross_entropy(similarity.T, targets)
+    return loss / 2, similarity
 
 
-def _others(drawn: Tensor) -> Tensor:
-    """For each of a batch any other of it, and of one alone itself."""
-    many = len(drawn)
-    return (torch.arange(many, device=drawn.device) + 1 + drawn % max(many - 1, 1)) % many
+def _random_negatives(offset: Tensor) -> Tensor:
+    """Return another index of the batch for each; with a batch of one, its own."""
+    n = len(offset)
+    return (torch.arange(n, device=offset.device) + 1 + offset % max(n - 1, 1)) % n
 
 
-def _alike(likeness: Tensor, drawn: Tensor) -> Tensor:
-    """For each picture the text of another, the likelier the more it is like its own."""
-    others = ~torch.eye(len(likeness), dtype=torch.bool, device=likeness.device)
-    weights = (functional.softmax(likeness.detach(), dim=1) + 1e-6) * others
-    upto = weights @ torch.ones_like(weights).triu()  # a running sum, the same each time on every device
-    aim = drawn.clamp(0, 0.9999) * upto[:, -1:]
-    return torch.searchsorted(upto, aim, right=True).clamp(max=len(upto) - 1).squeeze(1)
+def _hard_negatives(similarity: Tensor, draw: Tensor) -> Tensor:
+    """Return for each image the index of another's text, sampled in proportion to its similarity."""
+    is_other = ~torch.eye(len(similarity), dtype=torch.bool, device=similarity.device)
+    weights = (functional.softmax(similarity.detach(), dim=1) + 1e-6) * is_other
+    cumulative = (
+        weights @ torch.ones_like(weights).triu()
+    )  # a cumulative sum that is deterministic on every device
+    threshold = draw.clamp(0, 0.9999) * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, threshold, right=True).clamp(max=len(cumulative) - 1).squeeze(1)
 
 
-def _matched(network: Network, fused: Tensor) -> Tensor:
-    """The first half of the texts are with their pictures, the others with those of others."""
-    scores = network.match(fused).float()
-    truth = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
-    truth[: len(scores) // 2] = 1
-    return functional.cross_entropy(scores, truth)
+def _match_loss(network: VLMNetwork, hidden: Tensor) -> Tensor:
+    """Return the matching loss: the first half of the texts match their images, the others do not."""
+    logits = network.match_logits(hidden).float()
+    targets = torch.zeros(len(logits), dtype=torch.long, device=logits.device)
+    targets[: len(logits) // 2] = 1
+    return functional.cross_entropy(logits, targets)

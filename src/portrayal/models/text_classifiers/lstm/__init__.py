@@ -1,4 +1,4 @@
-"""The published LSTM classifier: many of them trained as one on a GPU, one after the other on a processor."""
+"""The published LSTM classifier: many networks trained together on a GPU, or one after the other on a CPU."""
 
 from portrayal.models.text_classifiers.lstm.train import train
 

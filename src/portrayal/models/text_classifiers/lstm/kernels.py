@@ -1,11 +1,13 @@
-"""The arithmetic of a stack of LSTMs for a GPU, in Triton.
+"""Triton kernels for a stack of LSTMs on a GPU.
 
-One launch does one step of every network and both directions, matrix product and all that follows it together, so that
-weights are read once and nothing in between is written. What is left out by chance is drawn from the network's own seed
-and drawn again on the way back, so that it depends on nothing a network is stacked with.
+One launch does one time step of every network in both directions. The matrix product and the gate functions
+are fused, so that weights are read once and intermediate values are not written. Dropout masks are drawn from
+each network's seed and redrawn in the backward pass, so that a network does not depend on the others in its
+stack.
 
-States of both directions are held at the place of the word they follow: (networks, places, captions, 2, hidden). A
-caption that is shorter than the batch keeps its state once it has ended; read backwards it has none before it begins.
+States of both directions are stored at the position of their word: (networks, positions, captions, 2,
+hidden). A caption shorter than the batch keeps its state after its end; in the reverse direction its state is
+0 before it begins.
 """
 
 from __future__ import annotations
@@ -19,66 +21,72 @@ from torch import Tensor
 
 from portrayal.models.text_classifiers.lstm.network import HIDDEN
 
-BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's, as published
-ROWS = 64  # captions of a batch are a multiple of this
-_COLUMNS, _DEEP = 64, 64
-_WORDS, _WIDE = 64, 128
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam, as published
+ROWS = 64  # batches are padded to a multiple of this many captions
+_COLUMN_BLOCK, _DEPTH_BLOCK = 64, 64
+_WORD_BLOCK, _PADDED_WIDTH = 64, 128
 _BLOCK = 1024
 
 
 @dataclass
-class Weights:
-    """One array of every network: what is learnt, in full and as matrix products read it, and Adam's two memories."""
+class StackedWeights:
+    """One parameter of every network: master weights, their low-precision copy, and Adam's two moments."""
 
     full: Tensor
     low: Tensor
-    mean: Tensor
-    square: Tensor
-    pace: float = 1.0  # of its steps
+    first_moment: Tensor
+    second_moment: Tensor
+    lr_scale: float = 1.0  # factor on the learning rate
 
     @classmethod
-    def of(cls, full: Tensor, precision: torch.dtype, pace: float = 1.0) -> Weights:
+    def of(cls, full: Tensor, precision: torch.dtype, lr_scale: float = 1.0) -> StackedWeights:
         low = full if precision == full.dtype else full.to(precision)
-        return cls(full, low, torch.zeros_like(full), torch.zeros_like(full), pace)
+        return cls(full, low, torch.zeros_like(full), torch.zeros_like(full), lr_scale)
 
 
 @dataclass(frozen=True)
-class Dropout:
-    """What is left out by chance in one step."""
+class StepDropout:
+    """Dropout of one training step."""
 
-    share: float
+    rate: float
     seeds: Tensor  # of each network
     step: int
 
 
-def _key(dropout: Dropout | None, site: int) -> tuple[int, float]:
-    return (0, 0.0) if dropout is None else (dropout.step * 4 + site, dropout.share)
+def _dropout_key(dropout: StepDropout | None, site: int) -> tuple[int, float]:
+    return (0, 0.0) if dropout is None else (dropout.step * 4 + site, dropout.rate)
 
 
 @triton.jit
-def _kept(seeds, network, key, offsets, share):
-    drawn = tl.rand(tl.load(seeds + network) * 16777216 + key, offsets)
-    return tl.where(drawn >= share, 1.0 / (1.0 - share), 0.0)
+def _dropout_scale(seeds, network, key, offsets, rate):
+    uniform = tl.rand(tl.load(seeds + network) * 16777216 + key, offsets)
+    return tl.where(uniform >= rate, 1.0 / (1.0 - rate), 0.0)
 
 
 @triton.jit(do_not_specialize=["count", "key"])
-def _keep(out, seeds, count, key, share, BLOCK: tl.constexpr):
+def _dropout_mask_kernel(out, seeds, count, key, rate, BLOCK: tl.constexpr):
     network = tl.program_id(0).to(tl.int64)
-    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + network * count + at, _kept(seeds, network, key, at, share), mask=at < count)
+    offsets = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(
+        out + network * count + offsets,
+        _dropout_scale(seeds, network, key, offsets, rate),
+        mask=offsets < count,
+    )
 
 
-def keep(dropout: Dropout, like: Tensor) -> Tensor:
+def dropout_mask(dropout: StepDropout, like: Tensor) -> Tensor:
     out = torch.empty(like.shape, device=like.device)
     count = out[0].numel()
-    key, share = _key(dropout, 2)
-    _keep[len(out), triton.cdiv(count, _BLOCK)](out, dropout.seeds, count, key, share, BLOCK=_BLOCK)
+    key, rate = _dropout_key(dropout, 2)
+    _dropout_mask_kernel[len(out), triton.cdiv(count, _BLOCK)](
+        out, dropout.seeds, count, key, rate, BLOCK=_BLOCK
+    )
     return out
 
 
 @triton.jit(do_not_specialize=["count", "words", "key"])
-def _embed(
-    table, tokens, out, seeds, count, words, key, share,
+def _embed_kernel(
+    table, tokens, out, seeds, count, words, key, drop_rate,
     WIDTH: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     network = tl.program_id(0).to(tl.int64)
@@ -86,103 +94,133 @@ def _embed(
     columns = tl.arange(0, WIDE)
     inside = (rows < count)[:, None] & (columns < WIDTH)[None, :]
     code = tl.load(tokens + network * count + rows, mask=rows < count, other=0)
-    found = tl.load(
+    embedded = tl.load(
         table + (network * words + code)[:, None] * WIDTH + columns[None, :], mask=inside, other=0.0
     )
     if DROP:
-        found = found * _kept(seeds, network, key, rows[:, None] * WIDTH + columns[None, :], share)
-    tl.store(out + (network * count + rows)[:, None] * WIDTH + columns[None, :], found, mask=inside)
+        embedded = embedded * _dropout_scale(
+            seeds, network, key, rows[:, None] * WIDTH + columns[None, :], drop_rate
+        )
+    tl.store(out + (network * count + rows)[:, None] * WIDTH + columns[None, :], embedded, mask=inside)
 
 
-def embed(table: Weights, tokens: Tensor, dropout: Dropout | None) -> Tensor:
-    networks, places, captions = tokens.shape
+def embed(table: StackedWeights, tokens: Tensor, dropout: StepDropout | None) -> Tensor:
+    networks, positions, captions = tokens.shape
     width = table.low.shape[2]
-    out = table.low.new_empty(networks, places, captions, width)
-    count = places * captions
-    key, share = _key(dropout, 0)
+    out = table.low.new_empty(networks, positions, captions, width)
+    count = positions * captions
+    key, drop_rate = _dropout_key(dropout, 0)
     seeds = tokens if dropout is None else dropout.seeds
-    _embed[networks, triton.cdiv(count, ROWS)](
-        table.low, tokens, out, seeds, count, table.low.shape[1], key, share,
-        WIDTH=width, WIDE=_WIDE, ROWS=ROWS, DROP=dropout is not None,
+    _embed_kernel[networks, triton.cdiv(count, ROWS)](
+        table.low, tokens, out, seeds, count, table.low.shape[1], key, drop_rate,
+        WIDTH=width, WIDE=_PADDED_WIDTH, ROWS=ROWS, DROP=dropout is not None,
     )  # fmt: skip
     return out
 
 
 @triton.jit
-def _adam(full, low, mean, square, at, gradient, inside, rate, first, second, fix_first, fix_second, tiny):
-    kept_mean = first * tl.load(mean + at, mask=inside, other=0.0) + (1 - first) * gradient
-    kept_square = second * tl.load(square + at, mask=inside, other=0.0) + (1 - second) * gradient * gradient
+def _adam_update(
+    full, low, mean, square, offsets, gradient, inside, rate, first, second, fix_first, fix_second, tiny
+):
+    kept_mean = first * tl.load(mean + offsets, mask=inside, other=0.0) + (1 - first) * gradient
+    kept_square = (
+        second * tl.load(square + offsets, mask=inside, other=0.0) + (1 - second) * gradient * gradient
+    )
     step = (kept_mean / fix_first) / (tl.sqrt(kept_square / fix_second) + tiny)
-    new = tl.load(full + at, mask=inside, other=0.0) - rate * step
-    tl.store(mean + at, kept_mean, mask=inside)
-    tl.store(square + at, kept_square, mask=inside)
-    tl.store(full + at, new, mask=inside)
-    tl.store(low + at, new, mask=inside)
+    new = tl.load(full + offsets, mask=inside, other=0.0) - rate * step
+    tl.store(mean + offsets, kept_mean, mask=inside)
+    tl.store(square + offsets, kept_square, mask=inside)
+    tl.store(full + offsets, new, mask=inside)
+    tl.store(low + offsets, new, mask=inside)
 
 
 @triton.jit
-def _learn(
+def _adam_step_kernel(
     full, low, mean, square, gradient, size, rate, first, second, fix_first, fix_second, tiny,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < size
-    found = tl.load(gradient + at, mask=inside, other=0.0).to(tl.float32)
-    _adam(full, low, mean, square, at, found, inside, rate, first, second, fix_first, fix_second, tiny)
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < size
+    gradient_block = tl.load(gradient + offsets, mask=inside, other=0.0).to(tl.float32)
+    _adam_update(
+        full,
+        low,
+        mean,
+        square,
+        offsets,
+        gradient_block,
+        inside,
+        rate,
+        first,
+        second,
+        fix_first,
+        fix_second,
+        tiny,
+    )
 
 
-def learn(weights: Weights, gradient: Tensor, rate: float, count: int) -> None:
+def adam_step(weights: StackedWeights, gradient: Tensor, rate: float, count: int) -> None:
     size = weights.full.numel()
     gradient = gradient.contiguous()
     first, second = BETAS
-    _learn[(triton.cdiv(size, _BLOCK),)](
-        weights.full, weights.low, weights.mean, weights.square, gradient, size, rate * weights.pace,
+    _adam_step_kernel[(triton.cdiv(size, _BLOCK),)](
+        weights.full, weights.low, weights.first_moment, weights.second_moment, gradient, size, rate * weights.lr_scale,
         first, second, 1 - first**count, 1 - second**count, EPSILON, BLOCK=_BLOCK,
     )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["count", "words", "key"])
-def _learn_table(
-    full, low, mean, square, tokens, back, seeds, count, words, key, share,
+def _adam_step_embedding_kernel(
+    full, low, mean, square, tokens, back, seeds, count, words, key, drop_rate,
     rate, first, second, fix_first, fix_second, tiny,
     WIDTH: tl.constexpr, WIDE: tl.constexpr, WORDS: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
-    # A word's gradient is the sum over the places where it stands. As a matrix product its order is fixed, where atomic
-    # additions would come in another order every time.
+    # The gradient of an embedding is a sum over the positions of its word. A matrix product adds in a fixed
+    # order; atomic additions would come in another order each time.
     network = tl.program_id(0).to(tl.int64)
-    mine = tl.program_id(1) * WORDS + tl.arange(0, WORDS)
+    block_words = tl.program_id(1) * WORDS + tl.arange(0, WORDS)
     columns = tl.arange(0, WIDE)
     gradient = tl.zeros((WORDS, WIDE), tl.float32)
     for start in range(0, count, ROWS):
         rows = start + tl.arange(0, ROWS)
         code = tl.load(tokens + network * count + rows, mask=rows < count, other=0)
-        here = (mine[:, None] == code[None, :]) & (code > 0)[None, :]
-        at = rows[:, None] * WIDTH + columns[None, :]
-        some = tl.load(
-            back + network * count * WIDTH + at,
+        is_word = (block_words[:, None] == code[None, :]) & (code > 0)[None, :]
+        offsets = rows[:, None] * WIDTH + columns[None, :]
+        gradient_block = tl.load(
+            back + network * count * WIDTH + offsets,
             mask=(rows < count)[:, None] & (columns < WIDTH)[None, :],
             other=0.0,
         )
         if DROP:
-            some = (some * _kept(seeds, network, key, at, share)).to(some.dtype)
-        gradient = tl.dot(here.to(some.dtype), some, gradient)
-    inside = (mine < words)[:, None] & (columns < WIDTH)[None, :]
-    at = (network * words + mine)[:, None] * WIDTH + columns[None, :]
-    _adam(full, low, mean, square, at, gradient, inside, rate, first, second, fix_first, fix_second, tiny)
+            gradient_block = (gradient_block * _dropout_scale(seeds, network, key, offsets, drop_rate)).to(
+                gradient_block.dtype
+            )
+        gradient = tl.dot(is_word.to(gradient_block.dtype), gradient_block, gradient)
+    inside = (block_words < words)[:, None] & (columns < WIDTH)[None, :]
+    offsets = (network * words + block_words)[:, None] * WIDTH + columns[None, :]
+    _adam_update(
+        full, low, mean, square, offsets, gradient, inside, rate, first, second, fix_first, fix_second, tiny
+    )
 
 
-def learn_table(
-    table: Weights, tokens: Tensor, back: Tensor, dropout: Dropout | None, rate: float, count: int
+def adam_step_embedding(
+    table: StackedWeights,
+    tokens: Tensor,
+    gradient: Tensor,
+    dropout: StepDropout | None,
+    rate: float,
+    count: int,
 ) -> None:
     networks, words, width = table.full.shape
-    places = tokens.shape[1] * tokens.shape[2]
-    key, share = _key(dropout, 0)
+    positions = tokens.shape[1] * tokens.shape[2]
+    key, drop_rate = _dropout_key(dropout, 0)
     seeds = tokens if dropout is None else dropout.seeds
     first, second = BETAS
-    _learn_table[networks, triton.cdiv(words, _WORDS)](
-        table.full, table.low, table.mean, table.square, tokens, back, seeds, places, words, key, share,
-        rate * table.pace, first, second, 1 - first**count, 1 - second**count, EPSILON,
-        WIDTH=width, WIDE=_WIDE, WORDS=_WORDS, ROWS=ROWS, DROP=dropout is not None, num_warps=8,
+    _adam_step_embedding_kernel[networks, triton.cdiv(words, _WORD_BLOCK)](
+        table.full, table.low, table.first_moment, table.second_moment, tokens, gradient, seeds,
+        positions, words, key, drop_rate, rate * table.lr_scale,
+        first, second, 1 - first**count, 1 - second**count, EPSILON,
+        WIDTH=width, WIDE=_PADDED_WIDTH, WORDS=_WORD_BLOCK, ROWS=ROWS, DROP=dropout is not None, num_warps=8,
     )  # fmt: skip
 
 
@@ -191,146 +229,158 @@ def _tanh(x):
     return 2 * tl.sigmoid(2 * x) - 1
 
 
-@triton.jit(do_not_specialize=["number", "places", "key"])
-def _read(
-    gates, recurrent, states, memories, shown, lengths, seeds, number, places, captions, key, share,
+@triton.jit(do_not_specialize=["step", "positions", "key"])
+def _lstm_forward_kernel(
+    gates, recurrent, states, cells, dropped, lengths, seeds, step, positions, captions, key, rate,
     HIDDEN: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEEP: tl.constexpr,
     BEGIN: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
-    both = tl.program_id(0).to(tl.int64)
-    network, way = both // 2, both % 2
+    network_direction = tl.program_id(0).to(tl.int64)
+    network, direction = network_direction // 2, network_direction % 2
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     rows = tl.program_id(2) * ROWS + tl.arange(0, ROWS)
-    place = tl.where(way == 0, number, places - 1 - number)
-    before = tl.where(way == 0, place - 1, place + 1)
-    here = ((network * places + place) * captions + rows) * 2 + way
-    last = ((network * places + before) * captions + rows) * 2 + way
-    gate = gates + here[:, None] * (4 * HIDDEN) + columns[None, :]
-    enter = tl.load(gate).to(tl.float32)
-    keep = tl.load(gate + HIDDEN).to(tl.float32)
-    new = tl.load(gate + 2 * HIDDEN).to(tl.float32)
-    show = tl.load(gate + 3 * HIDDEN).to(tl.float32)
-    old_memory = tl.zeros((ROWS, COLUMNS), tl.float32)
+    position = tl.where(direction == 0, step, positions - 1 - step)
+    previous = tl.where(direction == 0, position - 1, position + 1)
+    row = ((network * positions + position) * captions + rows) * 2 + direction
+    previous_row = ((network * positions + previous) * captions + rows) * 2 + direction
+    gate = gates + row[:, None] * (4 * HIDDEN) + columns[None, :]
+    input_gate = tl.load(gate).to(tl.float32)
+    forget_gate = tl.load(gate + HIDDEN).to(tl.float32)
+    candidate = tl.load(gate + 2 * HIDDEN).to(tl.float32)
+    output_gate = tl.load(gate + 3 * HIDDEN).to(tl.float32)
+    old_cell = tl.zeros((ROWS, COLUMNS), tl.float32)
     old_state = tl.zeros((ROWS, COLUMNS), tl.float32)
     if not BEGIN:
         for start in range(0, HIDDEN, DEEP):
             deep = start + tl.arange(0, DEEP)
-            state = tl.load(states + last[:, None] * HIDDEN + deep[None, :])
-            weight = recurrent + (both * 4 * HIDDEN + columns)[None, :] * HIDDEN + deep[:, None]
-            enter = tl.dot(state, tl.load(weight), enter)
-            keep = tl.dot(state, tl.load(weight + HIDDEN * HIDDEN), keep)
-            new = tl.dot(state, tl.load(weight + 2 * HIDDEN * HIDDEN), new)
-            show = tl.dot(state, tl.load(weight + 3 * HIDDEN * HIDDEN), show)
-        old_memory = tl.load(memories + last[:, None] * HIDDEN + columns[None, :])
-        old_state = tl.load(states + last[:, None] * HIDDEN + columns[None, :]).to(tl.float32)
-    enter, keep, new, show = tl.sigmoid(enter), tl.sigmoid(keep), _tanh(new), tl.sigmoid(show)
-    memory = keep * old_memory + enter * new
-    state = show * _tanh(memory)
-    there = (tl.load(lengths + network * captions + rows) > place)[:, None]
-    memory = tl.where(there, memory, old_memory)
-    state = tl.where(there, state, old_state)
-    tl.store(gate, enter)
-    tl.store(gate + HIDDEN, keep)
-    tl.store(gate + 2 * HIDDEN, new)
-    tl.store(gate + 3 * HIDDEN, show)
-    at = here[:, None] * HIDDEN + columns[None, :]
-    tl.store(memories + at, memory)
-    tl.store(states + at, state)
+            state = tl.load(states + previous_row[:, None] * HIDDEN + deep[None, :])
+            weight = recurrent + (network_direction * 4 * HIDDEN + columns)[None, :] * HIDDEN + deep[:, None]
+            input_gate = tl.dot(state, tl.load(weight), input_gate)
+            forget_gate = tl.dot(state, tl.load(weight + HIDDEN * HIDDEN), forget_gate)
+            candidate = tl.dot(state, tl.load(weight + 2 * HIDDEN * HIDDEN), candidate)
+            output_gate = tl.dot(state, tl.load(weight + 3 * HIDDEN * HIDDEN), output_gate)
+        old_cell = tl.load(cells + previous_row[:, None] * HIDDEN + columns[None, :])
+        old_state = tl.load(states + previous_row[:, None] * HIDDEN + columns[None, :]).to(tl.float32)
+    input_gate, forget_gate, candidate, output_gate = (
+        tl.sigmoid(input_gate),
+        tl.sigmoid(forget_gate),
+        _tanh(candidate),
+        tl.sigmoid(output_gate),
+    )
+    cell = forget_gate * old_cell + input_gate * candidate
+    state = output_gate * _tanh(cell)
+    active = (tl.load(lengths + network * captions + rows) > position)[:, None]
+    cell = tl.where(active, cell, old_cell)
+    state = tl.where(active, state, old_state)
+    tl.store(gate, input_gate)
+    tl.store(gate + HIDDEN, forget_gate)
+    tl.store(gate + 2 * HIDDEN, candidate)
+    tl.store(gate + 3 * HIDDEN, output_gate)
+    offsets = row[:, None] * HIDDEN + columns[None, :]
+    tl.store(cells + offsets, cell)
+    tl.store(states + offsets, state)
     if DROP:
-        offset = ((place * captions + rows) * 2 + way)[:, None] * HIDDEN + columns[None, :]
-        tl.store(shown + at, state * _kept(seeds, network, key, offset.to(tl.int32), share))
+        offset = ((position * captions + rows) * 2 + direction)[:, None] * HIDDEN + columns[None, :]
+        tl.store(dropped + offsets, state * _dropout_scale(seeds, network, key, offset.to(tl.int32), rate))
 
 
-def read(
-    gates: Tensor, recurrent: Weights, lengths: Tensor, dropout: Dropout | None
+def lstm_forward(
+    gates: Tensor, recurrent: StackedWeights, lengths: Tensor, dropout: StepDropout | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    networks, places, captions = gates.shape[:3]
-    states = gates.new_empty(networks, places, captions, 2, HIDDEN)
-    memories = torch.empty_like(states, dtype=torch.float32)
-    shown = states if dropout is None else torch.empty_like(states)
-    key, share = _key(dropout, 1)
-    grid = (2 * networks, HIDDEN // _COLUMNS, captions // ROWS)
-    for number in range(places):
-        _read[grid](
-            gates, recurrent.low, states, memories, shown, lengths, lengths if dropout is None else dropout.seeds,
-            number, places, captions, key, share,
-            HIDDEN=HIDDEN, ROWS=ROWS, COLUMNS=_COLUMNS, DEEP=_DEEP,
-            BEGIN=number == 0, DROP=dropout is not None, num_warps=8,
+    networks, positions, captions = gates.shape[:3]
+    states = gates.new_empty(networks, positions, captions, 2, HIDDEN)
+    cells = torch.empty_like(states, dtype=torch.float32)
+    dropped = states if dropout is None else torch.empty_like(states)
+    key, rate = _dropout_key(dropout, 1)
+    grid = (2 * networks, HIDDEN // _COLUMN_BLOCK, captions // ROWS)
+    for step in range(positions):
+        _lstm_forward_kernel[grid](
+            gates, recurrent.low, states, cells, dropped, lengths, lengths if dropout is None else dropout.seeds,
+            step, positions, captions, key, rate,
+            HIDDEN=HIDDEN, ROWS=ROWS, COLUMNS=_COLUMN_BLOCK, DEEP=_DEPTH_BLOCK,
+            BEGIN=step == 0, DROP=dropout is not None, num_warps=8,
         )  # fmt: skip
-    return states, memories, shown
+    return states, cells, dropped
 
 
-@triton.jit(do_not_specialize=["number", "places", "key"])
-def _unread(
-    gates, recurrent, memories, above, to_state, to_memory, lengths, seeds, number, places, captions, key, share,
+@triton.jit(do_not_specialize=["step", "positions", "key"])
+def _lstm_backward_kernel(
+    gates, recurrent, cells, above, carried_to_state, carried_to_cell, lengths, seeds,
+    step, positions, captions, key, rate,
     HIDDEN: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEEP: tl.constexpr,
     BEGIN: tl.constexpr, END: tl.constexpr, ABOVE: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
-    both = tl.program_id(0).to(tl.int64)
-    network, way = both // 2, both % 2
+    network_direction = tl.program_id(0).to(tl.int64)
+    network, direction = network_direction // 2, network_direction % 2
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     rows = tl.program_id(2) * ROWS + tl.arange(0, ROWS)
-    place = tl.where(way == 0, number, places - 1 - number)
-    before = tl.where(way == 0, place - 1, place + 1)
-    after = tl.where(way == 0, place + 1, place - 1)
-    here = ((network * places + place) * captions + rows) * 2 + way
-    last = ((network * places + before) * captions + rows) * 2 + way
-    next = ((network * places + after) * captions + rows) * 2 + way
-    held = (both * captions + rows)[:, None] * HIDDEN + columns[None, :]
-    at = here[:, None] * HIDDEN + columns[None, :]
-    back = tl.load(to_state + held)
+    position = tl.where(direction == 0, step, positions - 1 - step)
+    previous = tl.where(direction == 0, position - 1, position + 1)
+    following = tl.where(direction == 0, position + 1, position - 1)
+    row = ((network * positions + position) * captions + rows) * 2 + direction
+    previous_row = ((network * positions + previous) * captions + rows) * 2 + direction
+    next_row = ((network * positions + following) * captions + rows) * 2 + direction
+    state_offsets = (network_direction * captions + rows)[:, None] * HIDDEN + columns[None, :]
+    offsets = row[:, None] * HIDDEN + columns[None, :]
+    state_gradient = tl.load(carried_to_state + state_offsets)
     if ABOVE:
-        found = tl.load(above + at).to(tl.float32)
+        above_gradient = tl.load(above + offsets).to(tl.float32)
         if DROP:
-            offset = ((place * captions + rows) * 2 + way)[:, None] * HIDDEN + columns[None, :]
-            found = found * _kept(seeds, network, key, offset.to(tl.int32), share)
-        back += found
+            offset = ((position * captions + rows) * 2 + direction)[:, None] * HIDDEN + columns[None, :]
+            above_gradient = above_gradient * _dropout_scale(seeds, network, key, offset.to(tl.int32), rate)
+        state_gradient += above_gradient
     if not END:
         for start in range(0, 4 * HIDDEN, DEEP):
             deep = start + tl.arange(0, DEEP)
-            said = tl.load(gates + next[:, None] * (4 * HIDDEN) + deep[None, :])
-            weight = tl.load(recurrent + (both * 4 * HIDDEN + deep)[:, None] * HIDDEN + columns[None, :])
-            back = tl.dot(said, weight, back)
-    gate = gates + here[:, None] * (4 * HIDDEN) + columns[None, :]
-    enter = tl.load(gate).to(tl.float32)
-    keep = tl.load(gate + HIDDEN).to(tl.float32)
-    new = tl.load(gate + 2 * HIDDEN).to(tl.float32)
-    show = tl.load(gate + 3 * HIDDEN).to(tl.float32)
-    bent = _tanh(tl.load(memories + at))
-    old_memory = tl.zeros((ROWS, COLUMNS), tl.float32)
+            gate_gradient = tl.load(gates + next_row[:, None] * (4 * HIDDEN) + deep[None, :])
+            weight = tl.load(
+                recurrent + (network_direction * 4 * HIDDEN + deep)[:, None] * HIDDEN + columns[None, :]
+            )
+            state_gradient = tl.dot(gate_gradient, weight, state_gradient)
+    gate = gates + row[:, None] * (4 * HIDDEN) + columns[None, :]
+    input_gate = tl.load(gate).to(tl.float32)
+    forget_gate = tl.load(gate + HIDDEN).to(tl.float32)
+    candidate = tl.load(gate + 2 * HIDDEN).to(tl.float32)
+    output_gate = tl.load(gate + 3 * HIDDEN).to(tl.float32)
+    cell_tanh = _tanh(tl.load(cells + offsets))
+    old_cell = tl.zeros((ROWS, COLUMNS), tl.float32)
     if not BEGIN:
-        old_memory = tl.load(memories + last[:, None] * HIDDEN + columns[None, :])
-    carried = tl.load(to_memory + held)
-    memory = carried + back * show * (1 - bent * bent)
-    there = (tl.load(lengths + network * captions + rows) > place)[:, None]
-    tl.store(gate, tl.where(there, memory * new * enter * (1 - enter), 0.0))
-    tl.store(gate + HIDDEN, tl.where(there, memory * old_memory * keep * (1 - keep), 0.0))
-    tl.store(gate + 2 * HIDDEN, tl.where(there, memory * enter * (1 - new * new), 0.0))
-    tl.store(gate + 3 * HIDDEN, tl.where(there, back * bent * show * (1 - show), 0.0))
-    tl.store(to_memory + held, tl.where(there, memory * keep, carried))
-    tl.store(to_state + held, tl.where(there, 0.0, back))
+        old_cell = tl.load(cells + previous_row[:, None] * HIDDEN + columns[None, :])
+    carried_gradient = tl.load(carried_to_cell + state_offsets)
+    cell_gradient = carried_gradient + state_gradient * output_gate * (1 - cell_tanh * cell_tanh)
+    active = (tl.load(lengths + network * captions + rows) > position)[:, None]
+    tl.store(gate, tl.where(active, cell_gradient * candidate * input_gate * (1 - input_gate), 0.0))
+    tl.store(gate + HIDDEN, tl.where(active, cell_gradient * old_cell * forget_gate * (1 - forget_gate), 0.0))
+    tl.store(
+        gate + 2 * HIDDEN, tl.where(active, cell_gradient * input_gate * (1 - candidate * candidate), 0.0)
+    )
+    tl.store(
+        gate + 3 * HIDDEN, tl.where(active, state_gradient * cell_tanh * output_gate * (1 - output_gate), 0.0)
+    )
+    tl.store(carried_to_cell + state_offsets, tl.where(active, cell_gradient * forget_gate, carried_gradient))
+    tl.store(carried_to_state + state_offsets, tl.where(active, 0.0, state_gradient))
 
 
-def unread(
+def lstm_backward(
     gates: Tensor,
-    memories: Tensor,
-    recurrent: Weights,
+    cells: Tensor,
+    recurrent: StackedWeights,
     lengths: Tensor,
     above: Tensor | None,
     last: Tensor | None,
-    dropout: Dropout | None,
+    dropout: StepDropout | None,
 ) -> Tensor:
-    networks, places, captions = gates.shape[:3]
+    networks, positions, captions = gates.shape[:3]
     shape = (networks, 2, captions, HIDDEN)
-    to_memory = torch.zeros(shape, device=gates.device)
+    to_cell = torch.zeros(shape, device=gates.device)
     to_state = torch.zeros(shape, device=gates.device) if last is None else last.contiguous().clone()
-    key, share = _key(dropout, 1)
-    grid = (2 * networks, HIDDEN // _COLUMNS, captions // ROWS)
-    for number in reversed(range(places)):
-        _unread[grid](
-            gates, recurrent.low, memories, gates if above is None else above, to_state, to_memory, lengths,
-            lengths if dropout is None else dropout.seeds, number, places, captions, key, share,
-            HIDDEN=HIDDEN, ROWS=ROWS, COLUMNS=_COLUMNS, DEEP=_DEEP, BEGIN=number == 0, END=number == places - 1,
-            ABOVE=above is not None, DROP=dropout is not None, num_warps=8,
+    key, rate = _dropout_key(dropout, 1)
+    grid = (2 * networks, HIDDEN // _COLUMN_BLOCK, captions // ROWS)
+    for step in reversed(range(positions)):
+        _lstm_backward_kernel[grid](
+            gates, recurrent.low, cells, gates if above is None else above, to_state, to_cell, lengths,
+            lengths if dropout is None else dropout.seeds, step, positions, captions, key, rate,
+            HIDDEN=HIDDEN, ROWS=ROWS, COLUMNS=_COLUMN_BLOCK, DEEP=_DEPTH_BLOCK,
+            BEGIN=step == 0, END=step == positions - 1, ABOVE=above is not None, DROP=dropout is not None, num_warps=8,
         )  # fmt: skip
     return gates

@@ -1,4 +1,4 @@
-"""The published network: two layers of LSTM that read a caption in both directions, one output on the last states."""
+"""The published LSTM: two bidirectional layers and a linear output on the last states."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from portrayal.models.text_classifiers.tasks import FIRST
+from portrayal.models.text_classifiers.tasks import FIRST_WORD
 
 EMBEDDING, HIDDEN = 100, 256
-Drop = Callable[[Tensor], Tensor]
+Dropout = Callable[[Tensor], Tensor]
 
 
-class Network(nn.Module):
-    """`words` counts the unknown word and padding too; both begin at 0, and padding stays there.
+class LstmNetwork(nn.Module):
+    """An LSTM classifier. `words` includes padding and the unknown word; both start at 0, and padding stays
+    0.
 
-    >>> sum(part.numel() for part in Network(1000).parameters()) - 100 * 1000
+    >>> sum(part.numel() for part in LstmNetwork(1000).parameters()) - 100 * 1000
     2310657
     """
 
@@ -26,46 +27,46 @@ class Network(nn.Module):
         self.layers = nn.ModuleList(
             nn.LSTM(inputs, HIDDEN, bidirectional=True) for inputs in (EMBEDDING, 2 * HIDDEN)
         )
-        # Two groups need one number, the log odds of the second; more need one each.
+        # Two groups need one logit, the log odds of the second; more groups need one each.
         self.output = nn.Linear(2 * HIDDEN, 1 if groups == 2 else groups)
         with torch.no_grad():
-            self.embedding.weight[:FIRST] = 0
+            self.embedding.weight[:FIRST_WORD] = 0
 
-    def forward(self, tokens: Tensor, lengths: Tensor, drop: Drop) -> Tensor:
-        """(words, captions) of codes to (captions, outputs)."""
+    def forward(self, tokens: Tensor, lengths: Tensor, drop: Dropout) -> Tensor:
+        """Return the logits (captions, outputs) of codes (words, captions)."""
         return self.read(drop(self.embedding(tokens)), lengths, drop)
 
-    def read(self, embedded: Tensor, lengths: Tensor, drop: Drop) -> Tensor:
-        """The same from words that are embedded already: (words, captions, width).
+    def read(self, embedded: Tensor, lengths: Tensor, drop: Dropout) -> Tensor:
+        """Return the logits of embedded words (words, captions, width).
 
-        Captions of one length are read together, since those need no padding, which would take a slower way.
+        Captions of one length are read together: they need no padding, which is slower.
         """
-        found = lengths.unique().tolist()
-        if len(found) == 1:
+        lengths_present = lengths.unique().tolist()
+        if len(lengths_present) == 1:
             return self._read_even(embedded, drop)
-        made = embedded.new_empty(len(lengths), self.output.out_features)
-        for length in found:
-            mine = (lengths == length).nonzero()[:, 0]
-            made = made.index_put((mine,), self._read_even(embedded[:length, mine], drop))
-        return made
+        logits = embedded.new_empty(len(lengths), self.output.out_features)
+        for length in lengths_present:
+            selected = (lengths == length).nonzero()[:, 0]
+            logits = logits.index_put((selected,), self._read_even(embedded[:length, selected], drop))
+        return logits
 
-    def _read_even(self, embedded: Tensor, drop: Drop) -> Tensor:
-        read = embedded.to(next(self.layers.parameters()).dtype)
-        for number, layer in enumerate(self.layers):
-            read, (last, _) = layer(drop(read) if number else read)
-        made: Tensor = self.output(drop(torch.cat((last[0], last[1]), dim=1).float()))
-        return made
+    def _read_even(self, embedded: Tensor, drop: Dropout) -> Tensor:
+        states = embedded.to(next(self.layers.parameters()).dtype)
+        for index, layer in enumerate(self.layers):
+            states, (last, _) = layer(drop(states) if index else states)
+        logits: Tensor = self.output(drop(torch.cat((last[0], last[1]), dim=1).float()))
+        return logits
 
 
-def begin(seed: int, words: int, groups: int) -> Network:
-    """A network as it starts with a seed, on every machine alike."""
+def initial_network(seed: int, words: int, groups: int) -> LstmNetwork:
+    """Initialise a network from a seed, with the same weights on every machine."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Network(words, groups)
+        return LstmNetwork(words, groups)
 
 
-def surprise(logits: Tensor, target: Tensor) -> Tensor:
-    """Of each caption's true group, as a loss: (..., outputs) and (...) to (...)."""
+def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
+    """Cross-entropy of the true groups: (..., outputs) and (...) to (...)."""
     if logits.shape[-1] == 1:
         return nn.functional.binary_cross_entropy_with_logits(
             logits[..., 0], target.float(), reduction="none"
@@ -77,7 +78,7 @@ def surprise(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def probabilities(logits: Tensor) -> Tensor:
-    """Of every group; in double precision, in which a sure guess is not yet a certain one."""
+    """Probability of each group; double precision keeps large logits below 1."""
     if logits.shape[-1] == 1:
         return torch.sigmoid(torch.cat((-logits, logits), dim=-1).double())
     return torch.softmax(logits.double(), dim=-1)

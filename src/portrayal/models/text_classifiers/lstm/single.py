@@ -1,4 +1,4 @@
-"""One network on a processor. Matrix products are in the precision asked for; what is learnt is kept in full."""
+"""One network on a CPU. Matrix products use the configured precision; master weights stay in float32."""
 
 from __future__ import annotations
 
@@ -7,114 +7,123 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from portrayal.models.text_classifiers.integrated_gradients import points_along
-from portrayal.models.text_classifiers.lstm.network import Network, begin, probabilities, surprise
-from portrayal.models.text_classifiers.schedules import Lstm
-from portrayal.models.text_classifiers.tasks import FIRST, Answer, Numbers, Task
+from portrayal.models.text_classifiers.integrated_gradients import quadrature
+from portrayal.models.text_classifiers.lstm.network import (
+    LstmNetwork,
+    cross_entropy,
+    initial_network,
+    probabilities,
+)
+from portrayal.models.text_classifiers.schedules import LstmConfig
+from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask, IntArray, TaskPredictions
 
-_AT_ONCE = 1024  # captions that are guessed or explained together
-
-
-def answer(task: Task, schedule: Lstm, explain: int) -> Answer:
-    """Train on what is to be learnt, and guess what is tested."""
-    network = begin(task.seed, FIRST + len(task.texts.words), task.groups)
-    train(network, task, schedule)
-    parts = explained(network, task, schedule, explain) if explain else None
-    return Answer(guessed(network, task, schedule), parts)
+_MAX_BATCH = 1024  # captions per batch for predictions and attributions
 
 
-def train(network: Network, task: Task, schedule: Lstm) -> None:
-    kept = [part.detach().clone() for part in network.parameters()]
-    network.layers.to(getattr(torch, schedule.precision))
-    learner = torch.optim.Adam(
-        [part.requires_grad_() for part in kept], lr=schedule.learning_rate, fused=True
+def fit_predict(task: ClassificationTask, config: LstmConfig, explain: int) -> TaskPredictions:
+    """Train on the training captions and predict the test captions."""
+    network = initial_network(task.seed, FIRST_WORD + len(task.texts.words), task.groups)
+    train(network, task, config)
+    attributions = word_attributions(network, task, config, explain) if explain else None
+    return TaskPredictions(predict_proba(network, task, config), attributions)
+
+
+def train(network: LstmNetwork, task: ClassificationTask, config: LstmConfig) -> None:
+    master_weights = [parameter.detach().clone() for parameter in network.parameters()]
+    network.layers.to(getattr(torch, config.precision))
+    optimizer = torch.optim.Adam(
+        [parameter.requires_grad_() for parameter in master_weights], lr=config.learning_rate, fused=True
     )
-    drop = _Dropout(schedule.dropout, task.seed)
-    known = task.known(schedule.words)
+    drop = _ByteDropout(config.dropout, task.seed)
+    known_codes = task.known_codes(config.max_words)
     weight = torch.from_numpy(task.weight).float()
-    for epoch in range(schedule.epochs):
-        for batch in task.batches(schedule.batch, epoch):
-            places = batch[batch >= 0]
-            tokens, lengths = _tokens(task, known, places)
-            groups = torch.from_numpy(task.group[places])
-            loss = surprise(network(tokens, lengths, drop), groups) @ weight[groups] / len(places)
+    for epoch in range(config.epochs):
+        for batch in task.batches(config.batch_size, epoch):
+            indices = batch[batch >= 0]
+            tokens, lengths = _tokens(task, known_codes, indices)
+            groups = torch.from_numpy(task.group[indices])
+            loss = cross_entropy(network(tokens, lengths, drop), groups) @ weight[groups] / len(indices)
             loss.backward()
-            for full, part in zip(kept, network.parameters(), strict=True):
-                full.grad, part.grad = part.grad.float(), None  # type: ignore[union-attr]
-            learner.step()
+            for master, parameter in zip(master_weights, network.parameters(), strict=True):
+                master.grad, parameter.grad = parameter.grad.float(), None  # type: ignore[union-attr]
+            optimizer.step()
             with torch.no_grad():
-                for full, part in zip(kept, network.parameters(), strict=True):
-                    part.copy_(full)
+                for master, parameter in zip(master_weights, network.parameters(), strict=True):
+                    parameter.copy_(master)
     network.layers.float()
     with torch.no_grad():
-        for full, part in zip(kept, network.parameters(), strict=True):
-            part.copy_(full)
+        for master, parameter in zip(master_weights, network.parameters(), strict=True):
+            parameter.copy_(master)
 
 
 @torch.no_grad()
-def guessed(network: Network, task: Task, schedule: Lstm) -> NDArray[np.float64]:
-    known = task.known(schedule.words)
-    made = np.zeros((len(task.group), task.groups))
-    for places in _by_length(task, task.test, _AT_ONCE):
-        made[places] = probabilities(network(*_tokens(task, known, places), _same)).double().numpy()
-    return made[task.test]
+def predict_proba(network: LstmNetwork, task: ClassificationTask, config: LstmConfig) -> NDArray[np.float64]:
+    known_codes = task.known_codes(config.max_words)
+    proba = np.zeros((len(task.group), task.groups))
+    for indices in _batches_by_length(task, task.test, _MAX_BATCH):
+        proba[indices] = (
+            probabilities(network(*_tokens(task, known_codes, indices), _identity)).double().numpy()
+        )
+    return proba[task.test]
 
 
-def explained(network: Network, task: Task, schedule: Lstm, steps: int) -> NDArray[np.float64]:
-    """What each word of each tested caption adds to the probability of its true group, one after the other.
+def word_attributions(
+    network: LstmNetwork, task: ClassificationTask, config: LstmConfig, steps: int
+) -> NDArray[np.float64]:
+    """Integrated gradients of the true group's probability for each word of each test caption, concatenated.
 
-    The way begins at words that are nothing, which are 0. Captions that read the same have the same parts.
+    The baseline is a caption of zero embeddings. Captions with the same codes share their attributions.
     """
-    known = task.known(schedule.words)
-    along, counts = (torch.from_numpy(one).float() for one in points_along(steps))
-    first = task.distinct(known)
-    found: dict[int, NDArray[np.float64]] = {}
-    for places in _by_length(
-        task, np.unique(np.array(list(first.values()), dtype=np.int64)), max(1, _AT_ONCE // steps)
+    known_codes = task.known_codes(config.max_words)
+    points, weights = (torch.from_numpy(array).float() for array in quadrature(steps))
+    first = task.first_equivalent(known_codes)
+    attributions: dict[int, NDArray[np.float64]] = {}
+    for indices in _batches_by_length(
+        task, np.unique(np.array(list(first.values()), dtype=np.int64)), max(1, _MAX_BATCH // steps)
     ):
-        tokens, lengths = _tokens(task, known, places)
+        tokens, lengths = _tokens(task, known_codes, indices)
         with torch.no_grad():
-            whole = network.embedding(tokens)  # (words, captions, width)
-        way = (whole[:, :, None] * along[:, None]).flatten(1, 2).requires_grad_()
-        likely = probabilities(network.read(way, lengths.repeat_interleave(steps), _same))
-        groups = torch.from_numpy(task.group[places]).repeat_interleave(steps)
-        (slope,) = torch.autograd.grad(likely.gather(1, groups[:, None]).sum(), way)
-        mean = slope.unflatten(1, (len(places), steps)).mul_(counts[:, None]).sum(dim=2)
-        parts = (mean * whole).sum(dim=2).T.double().numpy()
-        for place, part in zip(places.tolist(), parts, strict=True):
-            found[place] = part
-    return np.concatenate([np.zeros(0), *(found[first[place]] for place in task.test.tolist())])
+            embedded = network.embedding(tokens)  # (words, captions, width)
+        path = (embedded[:, :, None] * points[:, None]).flatten(1, 2).requires_grad_()
+        proba = probabilities(network.read(path, lengths.repeat_interleave(steps), _identity))
+        groups = torch.from_numpy(task.group[indices]).repeat_interleave(steps)
+        (gradient,) = torch.autograd.grad(proba.gather(1, groups[:, None]).sum(), path)
+        mean = gradient.unflatten(1, (len(indices), steps)).mul_(weights[:, None]).sum(dim=2)
+        per_caption = (mean * embedded).sum(dim=2).T.double().numpy()
+        for index, attribution in zip(indices.tolist(), per_caption, strict=True):
+            attributions[index] = attribution
+    return np.concatenate([np.zeros(0), *(attributions[first[index]] for index in task.test.tolist())])
 
 
-class _Dropout(nn.Module):
-    """Leaves some out by chance, from a seed of its own. A share is rounded to 1/256, which draws bytes, fast."""
+class _ByteDropout(nn.Module):
+    """Dropout with its own seed. The rate is rounded to 1/256, so that random bytes suffice."""
 
-    def __init__(self, share: float, seed: int):
+    def __init__(self, rate: float, seed: int):
         super().__init__()
-        self._below = round(share * 256)
+        self._below = round(rate * 256)
         self._chance = torch.Generator().manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
-        drawn = torch.empty(x.shape, dtype=torch.uint8).random_(generator=self._chance)
-        return x * (drawn >= self._below) * (256 / (256 - self._below))
+        random_bytes = torch.empty(x.shape, dtype=torch.uint8).random_(generator=self._chance)
+        return x * (random_bytes >= self._below) * (256 / (256 - self._below))
 
 
-def _same(x: Tensor) -> Tensor:
+def _identity(x: Tensor) -> Tensor:
     return x
 
 
-def _tokens(task: Task, known: Numbers, places: Numbers) -> tuple[Tensor, Tensor]:
-    """(words, captions) and their lengths."""
-    lengths = task.texts.lengths[places]
-    codes = known[task.texts.table[places, : int(lengths.max(initial=1))]]
+def _tokens(task: ClassificationTask, known_codes: IntArray, indices: IntArray) -> tuple[Tensor, Tensor]:
+    """Codes (words, captions) and lengths."""
+    lengths = task.texts.lengths[indices]
+    codes = known_codes[task.texts.table[indices, : int(lengths.max(initial=1))]]
     return torch.from_numpy(codes.T.copy()), torch.from_numpy(lengths)
 
 
-def _by_length(task: Task, places: Numbers, size: int) -> list[Numbers]:
-    """Captions of one length together, since those need no padding."""
-    lengths = task.texts.lengths[places]
-    made = []
+def _batches_by_length(task: ClassificationTask, indices: IntArray, size: int) -> list[IntArray]:
+    """Batches of captions of equal length, which need no padding."""
+    lengths = task.texts.lengths[indices]
+    batches = []
     for length in np.unique(lengths):
-        alike = places[lengths == length]
-        made += [alike[start : start + size] for start in range(0, len(alike), size)]
-    return made
+        same_length = indices[lengths == length]
+        batches += [same_length[start : start + size] for start in range(0, len(same_length), size)]
+    return batches

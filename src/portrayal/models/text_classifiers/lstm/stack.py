@@ -1,7 +1,7 @@
-"""Many networks trained as one on a GPU: every array has one more dimension, the network it belongs to.
+"""Many LSTMs trained as one on a GPU: every array has an additional dimension for the network.
 
-The way forth and the way back are written out, so that one launch does a step of all networks. The two biases of a
-layer always move alike: one stands for both here and moves twice as far.
+Forward and backward passes are written out, so that one launch does a step of all networks. The two biases of
+a layer always have the same gradient: one bias stands for both, with twice the learning rate.
 """
 
 from __future__ import annotations
@@ -14,78 +14,92 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from portrayal.models.text_classifiers.integrated_gradients import points_along
+from portrayal.models.text_classifiers.integrated_gradients import quadrature
 from portrayal.models.text_classifiers.lstm import kernels
-from portrayal.models.text_classifiers.lstm.kernels import Dropout, Weights
+from portrayal.models.text_classifiers.lstm.kernels import StackedWeights, StepDropout
 from portrayal.models.text_classifiers.lstm.network import (
     EMBEDDING,
     HIDDEN,
-    Network,
-    begin,
+    LstmNetwork,
+    cross_entropy,
+    initial_network,
     probabilities,
-    surprise,
 )
-from portrayal.models.text_classifiers.schedules import Lstm
-from portrayal.models.text_classifiers.tasks import FIRST, Answer, Task
+from portrayal.models.text_classifiers.schedules import LstmConfig
+from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask, TaskPredictions
 
-WIDTH = 104  # of the embedding as it is stored: matrix units want rows of 16 bytes; what is added stays 0
-_AT_ONCE = 512  # captions of each network that are explained together, at most
-_BYTES_A_WORD = 24 << 10  # of a caption, on the way forth and back
-
-
-@dataclass
-class _Layer:
-    incoming: Weights  # (networks, 2 directions x gates, inputs)
-    recurrent: Weights  # (networks, 2, gates, hidden)
-    bias: Weights  # (networks, 2 directions x gates)
+WIDTH = 104  # stored embedding width: tensor cores need rows of 16 bytes; the padding stays 0
+_MAX_BATCH = 512  # maximum captions of each network per attribution pass
+_BYTES_PER_WORD = 24 << 10  # per word of a caption, in a forward and backward pass
 
 
 @dataclass
-class _Networks:
-    table: Weights  # (networks, words, width)
-    layers: tuple[_Layer, ...]
-    output: Weights  # (networks, outputs, 2 x hidden)
-    offset: Weights  # (networks, outputs)
+class _StackedLayer:
+    incoming: StackedWeights  # (networks, 2 directions x gates, inputs)
+    recurrent: StackedWeights  # (networks, 2, gates, hidden)
+    bias: StackedWeights  # (networks, 2 directions x gates)
+
+
+@dataclass
+class _StackedNetworks:
+    table: StackedWeights  # (networks, words, width)
+    layers: tuple[_StackedLayer, ...]
+    output: StackedWeights  # (networks, outputs, 2 x hidden)
+    offset: StackedWeights  # (networks, outputs)
 
     @classmethod
-    def of(cls, networks: Sequence[Network], precision: torch.dtype, device: torch.device) -> _Networks:
-        def stacked(parts: Sequence[Tensor], kept: torch.dtype = precision, pace: float = 1.0) -> Weights:
-            return Weights.of(torch.stack([part.detach() for part in parts]).to(device), kept, pace)
+    def of(
+        cls, networks: Sequence[LstmNetwork], precision: torch.dtype, device: torch.device
+    ) -> _StackedNetworks:
+        def stacked(
+            tensors: Sequence[Tensor], dtype: torch.dtype = precision, lr_scale: float = 1.0
+        ) -> StackedWeights:
+            return StackedWeights.of(
+                torch.stack([tensor.detach() for tensor in tensors]).to(device), dtype, lr_scale
+            )
 
-        def both(of: Sequence[torch.nn.Module], name: str) -> list[Tensor]:
-            return [torch.stack((getattr(one, name), getattr(one, f"{name}_reverse"))) for one in of]
+        def both(layers: Sequence[torch.nn.Module], name: str) -> list[Tensor]:
+            return [
+                torch.stack((getattr(layer, name), getattr(layer, f"{name}_reverse"))) for layer in layers
+            ]
 
         full = torch.float32
-        room = max(one.embedding.num_embeddings for one in networks)
+        n_words = max(network.embedding.num_embeddings for network in networks)
         layers = []
-        for number in range(len(networks[0].layers)):
-            of = [one.layers[number] for one in networks]
-            incoming = [one.flatten(0, 1) for one in both(of, "weight_ih_l0")]
-            if number == 0:
-                incoming = [torch.nn.functional.pad(one, (0, WIDTH - EMBEDDING)) for one in incoming]
+        for index in range(len(networks[0].layers)):
+            layers_at = [network.layers[index] for network in networks]
+            incoming = [weight.flatten(0, 1) for weight in both(layers_at, "weight_ih_l0")]
+            if index == 0:
+                incoming = [torch.nn.functional.pad(weight, (0, WIDTH - EMBEDDING)) for weight in incoming]
             bias = [
-                (a + b).flatten() for a, b in zip(both(of, "bias_ih_l0"), both(of, "bias_hh_l0"), strict=True)
+                (a + b).flatten()
+                for a, b in zip(both(layers_at, "bias_ih_l0"), both(layers_at, "bias_hh_l0"), strict=True)
             ]
             layers.append(
-                _Layer(stacked(incoming), stacked(both(of, "weight_hh_l0")), stacked(bias, full, pace=2.0))
+                _StackedLayer(
+                    stacked(incoming),
+                    stacked(both(layers_at, "weight_hh_l0")),
+                    stacked(bias, full, lr_scale=2.0),
+                )
             )
         tables = [
             torch.nn.functional.pad(
-                one.embedding.weight, (0, WIDTH - EMBEDDING, 0, room - one.embedding.num_embeddings)
+                network.embedding.weight,
+                (0, WIDTH - EMBEDDING, 0, n_words - network.embedding.num_embeddings),
             )
-            for one in networks
+            for network in networks
         ]
         return cls(
             stacked(tables),
             tuple(layers),
-            stacked([one.output.weight for one in networks], full),
-            stacked([one.output.bias for one in networks], full),
+            stacked([network.output.weight for network in networks], full),
+            stacked([network.output.bias for network in networks], full),
         )
 
 
 @dataclass
-class _Pass:
-    """What one way forth leaves for the way back."""
+class _ForwardPass:
+    """Values that the forward pass keeps for the backward pass."""
 
     tokens: Tensor
     lengths: Tensor
@@ -93,121 +107,137 @@ class _Pass:
     gates: list[Tensor]
     states: list[Tensor]
     memories: list[Tensor]
-    dropout: Dropout | None
+    dropout: StepDropout | None
     last: Tensor  # (networks, 2, captions, hidden)
 
 
-class Stack:
-    """Networks that are trained side by side, each on captions of its own."""
+class LstmStack:
+    """Networks that are trained together, each on its own task."""
 
-    def __init__(self, tasks: Sequence[Task], schedule: Lstm, device: torch.device):
-        self.tasks, self.schedule, self.device = tasks, schedule, device
-        self._arrange()
-        start = [begin(task.seed, FIRST + len(task.texts.words), task.groups) for task in tasks]
-        self.network = _Networks.of(start, getattr(torch, schedule.precision), device)
+    def __init__(self, tasks: Sequence[ClassificationTask], config: LstmConfig, device: torch.device):
+        self.tasks, self.config, self.device = tasks, config, device
+        self._load_texts()
+        start = [
+            initial_network(task.seed, FIRST_WORD + len(task.texts.words), task.groups) for task in tasks
+        ]
+        self.network = _StackedNetworks.of(start, getattr(torch, config.precision), device)
         self.seeds = torch.tensor([task.seed for task in tasks], dtype=torch.int64, device=device)
-        self._count = 0
+        self._step_count = 0
 
-    def _arrange(self) -> None:
-        """Captions of all tasks as one array of codes, and what each classifier is told of them."""
+    def _load_texts(self) -> None:
+        """Load the captions of all tasks as one array of codes, and each task's known codes, groups and
+        weights.
+        """
         texts = list({id(task.texts): task.texts for task in self.tasks}.values())
-        first, place = {}, 0
+        offsets, offset = {}, 0
         tables = []
-        longest = max(some.table.shape[1] for some in texts)
-        for some in texts:
-            first[id(some)] = place
-            place += len(some)
-            tables.append(np.pad(some.table, ((0, 0), (0, longest - some.table.shape[1]))))
-        self._first = np.array([[first[id(task.texts)]] for task in self.tasks])
-        self._all_lengths = np.concatenate([some.lengths for some in texts])
-        self._codes = self._there(np.concatenate(tables))
-        self._lengths = self._there(self._all_lengths)
-        self._begin = self._there(self._first)
-        self._known = self._there(_even([task.known(self.schedule.words) for task in self.tasks]))
-        self._groups = self._there(_even([task.group for task in self.tasks]))
-        self._weights = self._there(np.stack([task.weight for task in self.tasks]).astype(np.float32))
+        longest = max(texts_of_task.table.shape[1] for texts_of_task in texts)
+        for texts_of_task in texts:
+            offsets[id(texts_of_task)] = offset
+            offset += len(texts_of_task)
+            tables.append(np.pad(texts_of_task.table, ((0, 0), (0, longest - texts_of_task.table.shape[1]))))
+        self._text_offsets = np.array([[offsets[id(task.texts)]] for task in self.tasks])
+        self._all_lengths = np.concatenate([texts_of_task.lengths for texts_of_task in texts])
+        self._codes = self._to_device(np.concatenate(tables))
+        self._lengths = self._to_device(self._all_lengths)
+        self._text_offset = self._to_device(self._text_offsets)
+        self._known_codes = self._to_device(
+            _stack_padded([task.known_codes(self.config.max_words) for task in self.tasks])
+        )
+        self._groups = self._to_device(_stack_padded([task.group for task in self.tasks]))
+        self._weights = self._to_device(np.stack([task.weight for task in self.tasks]).astype(np.float32))
 
-    def _there(self, array: NDArray[np.generic]) -> Tensor:
+    def _to_device(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
-    # -- reading captions ---------------------------------------------------------------------------------------
+    # -- captions
+    # ------------------------------------------------------------------------------------------------
 
-    def _longest(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Words of the longest caption: (..., networks, captions) of places, -1 for none."""
-        lengths = self._all_lengths[np.maximum(places, 0) + self._first] * (places >= 0)
+    def _longest_length(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Length of the longest caption of indices (..., networks, captions), -1 for none."""
+        lengths = self._all_lengths[np.maximum(indices, 0) + self._text_offsets] * (indices >= 0)
         return np.asarray(np.maximum(lengths.max(axis=(-2, -1)), 1))
 
-    def _captions(self, places: Tensor, longest: int) -> tuple[Tensor, Tensor]:
-        """(networks, captions) of places to codes (networks, words, captions) and lengths (networks, captions)."""
-        rows = places.clamp(min=0) + self._begin
-        lengths = self._lengths[rows] * (places >= 0)
+    def _gather(self, indices: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+        """Look up indices (networks, captions): codes (networks, words, captions) and lengths (networks,
+        captions).
+        """
+        rows = indices.clamp(min=0) + self._text_offset
+        lengths = self._lengths[rows] * (indices >= 0)
         codes = self._codes[:, :longest][rows]  # (networks, captions, words)
-        codes = self._known.gather(1, codes.reshape(len(codes), -1)).reshape(codes.shape)
+        codes = self._known_codes.gather(1, codes.reshape(len(codes), -1)).reshape(codes.shape)
         codes = codes * (torch.arange(longest, device=self.device) < lengths[..., None])
         return codes.transpose(1, 2).contiguous(), lengths
 
-    def _forth(self, embedded: Tensor, tokens: Tensor, lengths: Tensor, dropout: Dropout | None) -> _Pass:
-        networks, places, captions = embedded.shape[:3]
-        made = _Pass(tokens, lengths, [], [], [], [], dropout, lengths)
-        inputs = embedded.reshape(networks, places * captions, -1)
-        for number, layer in enumerate(self.network.layers):
+    def _forward(
+        self, embedded: Tensor, tokens: Tensor, lengths: Tensor, dropout: StepDropout | None
+    ) -> _ForwardPass:
+        networks, positions, captions = embedded.shape[:3]
+        forward = _ForwardPass(tokens, lengths, [], [], [], [], dropout, lengths)
+        inputs = embedded.reshape(networks, positions * captions, -1)
+        for index, layer in enumerate(self.network.layers):
             gates = torch.bmm(inputs, layer.incoming.low.mT)
             gates += layer.bias.low.to(inputs.dtype)[:, None]
-            gates = gates.reshape(networks, places, captions, 2, -1)
-            below = number == 0
-            states, memories, shown = kernels.read(
-                gates, layer.recurrent, lengths, dropout if below else None
+            gates = gates.reshape(networks, positions, captions, 2, -1)
+            is_first = index == 0
+            states, cells, dropped = kernels.lstm_forward(
+                gates, layer.recurrent, lengths, dropout if is_first else None
             )
-            for kept, one in zip(
-                (made.inputs, made.gates, made.states, made.memories),
-                (inputs, gates, states, memories),
+            for stored, value in zip(
+                (forward.inputs, forward.gates, forward.states, forward.memories),
+                (inputs, gates, states, cells),
                 strict=True,
             ):
-                kept.append(one)
-            inputs = shown.reshape(networks, places * captions, -1)
-        made.last = torch.stack((states[:, -1, :, 0], states[:, 0, :, 1]), dim=1).float()
-        return made
+                stored.append(value)
+            inputs = dropped.reshape(networks, positions * captions, -1)
+        forward.last = torch.stack((states[:, -1, :, 0], states[:, 0, :, 1]), dim=1).float()
+        return forward
 
-    def _back(self, made: _Pass, last: Tensor, learn: bool) -> Tensor:
-        """From the last states to the embedded words; on the way every layer learns."""
+    def _backward(self, forward: _ForwardPass, last: Tensor, update: bool) -> Tensor:
+        """Backpropagate from the last states to the embedded words, updating every layer if `learn`."""
         above: Tensor | None = None
         start: Tensor | None = last
-        for number in reversed(range(len(self.network.layers))):
-            layer, inputs = self.network.layers[number], made.inputs[number]
-            dropout = made.dropout if number == 0 else None
-            said = kernels.unread(
-                made.gates[number],
-                made.memories[number],
+        for index in reversed(range(len(self.network.layers))):
+            layer, inputs = self.network.layers[index], forward.inputs[index]
+            dropout = forward.dropout if index == 0 else None
+            gate_gradients = kernels.lstm_backward(
+                forward.gates[index],
+                forward.memories[index],
                 layer.recurrent,
-                made.lengths,
+                forward.lengths,
                 above,
                 start,
                 dropout,
             )
-            flat = said.reshape(*inputs.shape[:2], -1)
-            back = torch.bmm(flat, layer.incoming.low)
-            if learn:
-                self._learn_layer(layer, inputs, said, made.states[number])
-            if number:
-                above, start = back.reshape(made.states[number - 1].shape), None
-        return back.reshape(*made.tokens.shape, -1)
+            flat = gate_gradients.reshape(*inputs.shape[:2], -1)
+            gradient = torch.bmm(flat, layer.incoming.low)
+            if update:
+                self._update_layer(layer, inputs, gate_gradients, forward.states[index])
+            if index:
+                above, start = gradient.reshape(forward.states[index - 1].shape), None
+        return gradient.reshape(*forward.tokens.shape, -1)
 
-    def _learn_layer(self, layer: _Layer, inputs: Tensor, said: Tensor, states: Tensor) -> None:
-        networks, places, captions = said.shape[:3]
-        flat = said.reshape(networks, places * captions, -1)
+    def _update_layer(
+        self, layer: _StackedLayer, inputs: Tensor, gate_gradients: Tensor, states: Tensor
+    ) -> None:
+        networks, positions, captions = gate_gradients.shape[:3]
+        flat = gate_gradients.reshape(networks, positions * captions, -1)
         recurrent = layer.recurrent.low.new_zeros(layer.recurrent.low.shape)
-        if places > 1:
-            rows = (networks, (places - 1) * captions, -1)
-            for way, (gates, last) in enumerate(
-                ((said[:, 1:, :, 0], states[:, :-1, :, 0]), (said[:, :-1, :, 1], states[:, 1:, :, 1]))
+        if positions > 1:
+            rows = (networks, (positions - 1) * captions, -1)
+            for direction, (gates, last) in enumerate(
+                (
+                    (gate_gradients[:, 1:, :, 0], states[:, :-1, :, 0]),
+                    (gate_gradients[:, :-1, :, 1], states[:, 1:, :, 1]),
+                )
             ):
-                recurrent[:, way] = torch.bmm(_rows(gates, rows).mT, _rows(last, rows))
-        self._learn(layer.incoming, torch.bmm(flat.mT, inputs))
-        self._learn(layer.recurrent, recurrent)
-        self._learn(layer.bias, flat.sum(dim=1, dtype=torch.float32))
+                recurrent[:, direction] = torch.bmm(_flat_view(gates, rows).mT, _flat_view(last, rows))
+        self._update(layer.incoming, torch.bmm(flat.mT, inputs))
+        self._update(layer.recurrent, recurrent)
+        self._update(layer.bias, flat.sum(dim=1, dtype=torch.float32))
 
-    def _learn(self, weights: Weights, gradient: Tensor) -> None:
-        kernels.learn(weights, gradient, self.schedule.learning_rate, self._count)
+    def _update(self, weights: StackedWeights, gradient: Tensor) -> None:
+        kernels.adam_step(weights, gradient, self.config.learning_rate, self._step_count)
 
     def _logits(self, hidden: Tensor, output: Tensor, offset: Tensor) -> Tensor:
         """(networks, captions, 2 x hidden) to (networks, captions, outputs)."""
@@ -216,161 +246,164 @@ class Stack:
     # -- training -----------------------------------------------------------------------------------------------
 
     def train(self) -> None:
-        size = _up(self.schedule.batch, kernels.ROWS)
-        for epoch in range(self.schedule.epochs):
-            batches = [task.batches(self.schedule.batch, epoch) for task in self.tasks]
-            places = _filled(np.stack(batches, axis=1), size)
-            for some, longest in zip(self._there(places), self._longest(places).tolist(), strict=True):
-                self._step(some, longest)
+        size = _round_up(self.config.batch_size, kernels.ROWS)
+        for epoch in range(self.config.epochs):
+            batches = [task.batches(self.config.batch_size, epoch) for task in self.tasks]
+            indices = _pad_indices(np.stack(batches, axis=1), size)
+            for batch, longest in zip(
+                self._to_device(indices), self._longest_length(indices).tolist(), strict=True
+            ):
+                self._step(batch, longest)
 
-    def _step(self, places: Tensor, longest: int) -> None:
-        """One batch of every network."""
-        self._count += 1
-        dropout = kernels.Dropout(self.schedule.dropout, self.seeds, self._count)
-        tokens, lengths = self._captions(places, longest)
+    def _step(self, indices: Tensor, longest: int) -> None:
+        """Train one batch of every network."""
+        self._step_count += 1
+        dropout = kernels.StepDropout(self.config.dropout, self.seeds, self._step_count)
+        tokens, lengths = self._gather(indices, longest)
         with torch.no_grad():
             embedded = kernels.embed(self.network.table, tokens, dropout)
-            made = self._forth(embedded, tokens, lengths, dropout)
-        last = self._learn_head(made.last, places, dropout)
+            forward = self._forward(embedded, tokens, lengths, dropout)
+        last = self._update_head(forward.last, indices, dropout)
         with torch.no_grad():
-            back = self._back(made, last, learn=True)
-            kernels.learn_table(
-                self.network.table, tokens, back, dropout, self.schedule.learning_rate, self._count
+            gradient = self._backward(forward, last, update=True)
+            kernels.adam_step_embedding(
+                self.network.table, tokens, gradient, dropout, self.config.learning_rate, self._step_count
             )
 
-    def _learn_head(self, last: Tensor, places: Tensor, dropout: Dropout) -> Tensor:
-        """The output learns; gives what the loss says to the last states."""
-        there = places >= 0
-        groups = self._groups.gather(1, places.clamp(min=0))
-        weight = self._weights.gather(1, groups) * there / there.sum(dim=1, keepdim=True)
-        hidden = _side_by_side(last).requires_grad_()
+    def _update_head(self, last: Tensor, indices: Tensor, dropout: StepDropout) -> Tensor:
+        """Update the output layer; returns the gradient of the last states."""
+        present = indices >= 0
+        groups = self._groups.gather(1, indices.clamp(min=0))
+        weight = self._weights.gather(1, groups) * present / present.sum(dim=1, keepdim=True)
+        hidden = _concat_directions(last).requires_grad_()
         output = self.network.output.full.detach().requires_grad_()
         offset = self.network.offset.full.detach().requires_grad_()
-        logits = self._logits(hidden * kernels.keep(dropout, hidden), output, offset)
-        back, by_output, by_offset = torch.autograd.grad(
-            (surprise(logits, groups) * weight).sum(), (hidden, output, offset)
+        logits = self._logits(hidden * kernels.dropout_mask(dropout, hidden), output, offset)
+        hidden_gradient, by_output, by_offset = torch.autograd.grad(
+            (cross_entropy(logits, groups) * weight).sum(), (hidden, output, offset)
         )
-        self._learn(self.network.output, by_output)
-        self._learn(self.network.offset, by_offset)
-        return _apart(back)
+        self._update(self.network.output, by_output)
+        self._update(self.network.offset, by_offset)
+        return _split_directions(hidden_gradient)
 
-    # -- guessing -----------------------------------------------------------------------------------------------
+    # -- predictions
+    # ---------------------------------------------------------------------------------------------
 
-    def answers(self, explain: int = 0) -> list[Answer]:
-        """What each network says of the captions it is tested on."""
-        likely = self._guess()
+    def predictions(self, explain: int = 0) -> list[TaskPredictions]:
+        """Return the predictions of each network for its test captions."""
+        probas = self._predict_proba()
         if not explain:
-            return [Answer(one) for one in likely]
-        return [Answer(*pair) for pair in zip(likely, self._explain(explain), strict=True)]
+            return [TaskPredictions(proba) for proba in probas]
+        return [TaskPredictions(*pair) for pair in zip(probas, self._word_attributions(explain), strict=True)]
 
     @torch.no_grad()
-    def _guess(self) -> list[NDArray[np.float64]]:
-        size = _up(self.schedule.batch, kernels.ROWS)
-        order = [_shortest_first(task, task.test) for task in self.tasks]
-        made = [np.zeros((len(task.group), task.groups)) for task in self.tasks]
-        for start in range(0, max(len(one) for one in order), size):
-            some = [one[start : start + size] for one in order]
-            places = np.stack([_filled(one, size) for one in some])
-            tokens, lengths = self._captions(self._there(places), int(self._longest(places)))
+    def _predict_proba(self) -> list[NDArray[np.float64]]:
+        size = _round_up(self.config.batch_size, kernels.ROWS)
+        order = [_sorted_by_length(task, task.test) for task in self.tasks]
+        probas = [np.zeros((len(task.group), task.groups)) for task in self.tasks]
+        for start in range(0, max(len(batch) for batch in order), size):
+            batches = [batch[start : start + size] for batch in order]
+            padded = np.stack([_pad_indices(batch, size) for batch in batches])
+            tokens, lengths = self._gather(self._to_device(padded), int(self._longest_length(padded)))
             embedded = kernels.embed(self.network.table, tokens, None)
-            hidden = _side_by_side(self._forth(embedded, tokens, lengths, None).last)
+            hidden = _concat_directions(self._forward(embedded, tokens, lengths, None).last)
             logits = self._logits(hidden, self.network.output.full, self.network.offset.full)
-            found = probabilities(logits).double().cpu().numpy()
-            for network, one in enumerate(some):
-                made[network][one] = found[network, : len(one)]
-        return [one[task.test] for one, task in zip(made, self.tasks, strict=True)]
+            batch_proba = probabilities(logits).double().cpu().numpy()
+            for network, batch in enumerate(batches):
+                probas[network][batch] = batch_proba[network, : len(batch)]
+        return [batch[task.test] for batch, task in zip(probas, self.tasks, strict=True)]
 
-    def _explain(self, steps: int) -> list[NDArray[np.float64]]:
-        """What each word of each tested caption adds to the probability of its true group.
+    def _word_attributions(self, steps: int) -> list[NDArray[np.float64]]:
+        """Integrated gradients of the true group's probability for each word of each test caption.
 
-        The way begins at words that are nothing, which are 0. Captions that read the same have the same parts.
+        The baseline is a caption of zero embeddings. Captions with the same codes share their attributions.
         """
-        along, counts = (
-            torch.tensor(one, dtype=torch.float32, device=self.device) for one in points_along(steps)
+        points, weights = (
+            torch.tensor(batch, dtype=torch.float32, device=self.device) for batch in quadrature(steps)
         )
-        first = [task.distinct(task.known(self.schedule.words)) for task in self.tasks]
+        first = [task.first_equivalent(task.known_codes(self.config.max_words)) for task in self.tasks]
         jobs = [
-            _shortest_first(task, np.unique(np.array(list(like.values()), dtype=np.int64)))
-            for task, like in zip(self.tasks, first, strict=True)
+            _sorted_by_length(task, np.unique(np.array(list(equivalent.values()), dtype=np.int64)))
+            for task, equivalent in zip(self.tasks, first, strict=True)
         ]
-        found: list[dict[int, NDArray[np.float64]]] = [{} for _ in self.tasks]
-        together = max(1, self._room(jobs) // steps)
-        size = _up(together * steps, kernels.ROWS)
-        share = torch.zeros(size, device=self.device)
-        share[: together * steps] = along.repeat(together)
-        for start in range(0, max(len(job) for job in jobs), together):
-            some = [job[start : start + together] for job in jobs]
-            places = np.stack([_filled(np.repeat(one, steps), size) for one in some])
-            parts = self._parts(places, share)[:, :, : together * steps]
-            summed = (parts.unflatten(2, (together, steps)) @ counts).double().cpu().numpy()
-            for network, (task, one) in enumerate(zip(self.tasks, some, strict=True)):
-                for number, place in enumerate(one.tolist()):
-                    length = int(task.texts.lengths[place])
-                    found[network][place] = summed[network, :length, number]
+        attributions: list[dict[int, NDArray[np.float64]]] = [{} for _ in self.tasks]
+        captions_per_pass = max(1, self._captions_per_pass(jobs) // steps)
+        size = _round_up(captions_per_pass * steps, kernels.ROWS)
+        points_of_row = torch.zeros(size, device=self.device)
+        points_of_row[: captions_per_pass * steps] = points.repeat(captions_per_pass)
+        for start in range(0, max(len(job) for job in jobs), captions_per_pass):
+            batches = [job[start : start + captions_per_pass] for job in jobs]
+            padded = np.stack([_pad_indices(np.repeat(batch, steps), size) for batch in batches])
+            products = self._attributions_at(padded, points_of_row)[:, :, : captions_per_pass * steps]
+            summed = (products.unflatten(2, (captions_per_pass, steps)) @ weights).double().cpu().numpy()
+            for network, (task, batch) in enumerate(zip(self.tasks, batches, strict=True)):
+                for column, index in enumerate(batch.tolist()):
+                    n_words = int(task.texts.lengths[index])
+                    attributions[network][index] = summed[network, :n_words, column]
         return [
-            np.concatenate([np.zeros(0), *(of[like[place]] for place in task.test.tolist())])
-            for task, like, of in zip(self.tasks, first, found, strict=True)
+            np.concatenate([np.zeros(0), *(of_network[equivalent[index]] for index in task.test.tolist())])
+            for task, equivalent, of_network in zip(self.tasks, first, attributions, strict=True)
         ]
 
-    def _room(self, jobs: Sequence[NDArray[np.int64]]) -> int:
-        """How many captions of each network can be read together."""
+    def _captions_per_pass(self, jobs: Sequence[NDArray[np.int64]]) -> int:
+        """Number of captions of each network that fit in memory."""
         if self.device.type == "cpu":
-            return _AT_ONCE
+            return _MAX_BATCH
         longest = max(
             int(task.texts.lengths[job].max(initial=1)) for task, job in zip(self.tasks, jobs, strict=True)
         )
         free, _ = torch.cuda.mem_get_info(self.device)
-        return min(_AT_ONCE, int(0.5 * free / (len(self.tasks) * longest * _BYTES_A_WORD)))
+        return min(_MAX_BATCH, int(0.5 * free / (len(self.tasks) * longest * _BYTES_PER_WORD)))
 
-    def _parts(self, places: NDArray[np.int64], share: Tensor) -> Tensor:
-        """(networks, words, captions): gradient times embedding, at one point of the way for each caption."""
-        at = self._there(places)
-        tokens, lengths = self._captions(at, int(self._longest(places)))
+    def _attributions_at(self, indices: NDArray[np.int64], points: Tensor) -> Tensor:
+        """Gradient times embedding (networks, words, captions), at one point of the path for each caption."""
+        caption_indices = self._to_device(indices)
+        tokens, lengths = self._gather(caption_indices, int(self._longest_length(indices)))
         with torch.no_grad():
-            whole = kernels.embed(self.network.table, tokens, None)
-            embedded = (whole.float() * share[:, None]).to(whole.dtype)
-            made = self._forth(embedded, tokens, lengths, None)
-        hidden = _side_by_side(made.last).requires_grad_()
-        likely = probabilities(self._logits(hidden, self.network.output.full, self.network.offset.full))
-        groups = self._groups.gather(1, at.clamp(min=0))
-        (last,) = torch.autograd.grad(likely.gather(2, groups[..., None]).sum(), hidden)
+            full_embedding = kernels.embed(self.network.table, tokens, None)
+            embedded = (full_embedding.float() * points[:, None]).to(full_embedding.dtype)
+            forward = self._forward(embedded, tokens, lengths, None)
+        hidden = _concat_directions(forward.last).requires_grad_()
+        proba = probabilities(self._logits(hidden, self.network.output.full, self.network.offset.full))
+        groups = self._groups.gather(1, caption_indices.clamp(min=0))
+        (last,) = torch.autograd.grad(proba.gather(2, groups[..., None]).sum(), hidden)
         with torch.no_grad():
-            back = self._back(made, _apart(last), learn=False)
-            return (back.float() * whole.float()).sum(dim=-1)
+            gradient = self._backward(forward, _split_directions(last), update=False)
+            return (gradient.float() * full_embedding.float()).sum(dim=-1)
 
 
-def _shortest_first(task: Task, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    return places[np.argsort(task.texts.lengths[places], kind="stable")]
+def _sorted_by_length(task: ClassificationTask, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    return indices[np.argsort(task.texts.lengths[indices], kind="stable")]
 
 
-def _rows(part: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """(networks, places, captions, ...) as rows, without a copy."""
+def _flat_view(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """View (networks, positions, captions, ...) as rows, without a copy."""
     networks, count, _ = shape
-    step = part.stride(2)
-    return part.as_strided((networks, count, part.shape[-1]), (part.stride(0), step, 1))
+    step = tensor.stride(2)
+    return tensor.as_strided((networks, count, tensor.shape[-1]), (tensor.stride(0), step, 1))
 
 
-def _up(count: int, multiple: int) -> int:
+def _round_up(count: int, multiple: int) -> int:
     return -(-count // multiple) * multiple
 
 
-def _filled(places: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """With -1 at the end, up to a size."""
-    width = [(0, 0)] * (places.ndim - 1) + [(0, size - places.shape[-1])]
-    return np.pad(places, width, constant_values=-1)
+def _pad_indices(indices: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Pad with -1 to a size."""
+    width = [(0, 0)] * (indices.ndim - 1) + [(0, size - indices.shape[-1])]
+    return np.pad(indices, width, constant_values=-1)
 
 
-def _even(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """One row each, filled up with 0."""
-    room = max(len(one) for one in arrays)
-    return np.stack([np.pad(one, (0, room - len(one))) for one in arrays])
+def _stack_padded(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Stack arrays as rows, padded with 0."""
+    width = max(len(array) for array in arrays)
+    return np.stack([np.pad(array, (0, width - len(array))) for array in arrays])
 
 
-def _side_by_side(last: Tensor) -> Tensor:
+def _concat_directions(last: Tensor) -> Tensor:
     """(networks, 2, captions, hidden) to (networks, captions, 2 x hidden)."""
     return last.transpose(1, 2).reshape(len(last), last.shape[2], -1)
 
 
-def _apart(hidden: Tensor) -> Tensor:
-    """The way back."""
+def _split_directions(hidden: Tensor) -> Tensor:
+    """The inverse of `_concat_directions`."""
     return hidden.reshape(len(hidden), hidden.shape[1], 2, HIDDEN).transpose(1, 2)

@@ -1,4 +1,4 @@
-"""Training on whatever there is: as many networks together as a GPU holds, or one after the other."""
+"""Trains LSTM tasks: stacked as GPU memory allows, or one after the other on a CPU."""
 
 from __future__ import annotations
 
@@ -8,42 +8,44 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from portrayal.models.text_classifiers.lstm import single
-from portrayal.models.text_classifiers.schedules import Lstm
-from portrayal.models.text_classifiers.tasks import Answer, Task
+from portrayal.models.text_classifiers.schedules import LstmConfig
+from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions
 
-_BYTES_A_NETWORK = 220 << 20  # on a GPU, with all that a step needs
+_BYTES_PER_NETWORK = 220 << 20  # of GPU memory, for a training step
 
 
 def train(
-    tasks: Sequence[Task], schedule: Lstm, *, device: str = "cpu", explain: int = 0
-) -> Iterator[tuple[int, Answer]]:
-    """The answer of each task as it is there; `explain` is the number of steps of integrated gradients, 0: none."""
+    tasks: Sequence[ClassificationTask], config: LstmConfig, *, device: str = "cpu", explain: int = 0
+) -> Iterator[tuple[int, TaskPredictions]]:
+    """Train each task and yield its index and predictions; `explain` is the number of integrated-gradient
+    steps, 0: none.
+    """
     if device == "cpu":
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # several would wait for each other more than they work
+        torch.set_num_threads(1)  # faster: threads would mostly wait for each other
         try:
-            for number, task in enumerate(tasks):
-                yield number, single.answer(task, schedule, explain)
+            for index, task in enumerate(tasks):
+                yield index, single.fit_predict(task, config, explain)
         finally:
             torch.set_num_threads(threads)
         return
-    from portrayal.models.text_classifiers.lstm.stack import Stack
+    from portrayal.models.text_classifiers.lstm.stack import LstmStack
 
-    for some in _stacks(tasks, schedule.batch, device):
-        stack = Stack([tasks[number] for number in some], schedule, torch.device(device))
+    for stack_indices in _stacks(tasks, config.batch_size, device):
+        stack = LstmStack([tasks[index] for index in stack_indices], config, torch.device(device))
         stack.train()
-        yield from zip(some, stack.answers(explain), strict=True)
+        yield from zip(stack_indices, stack.predictions(explain), strict=True)
 
 
-def _stacks(tasks: Sequence[Task], batch: int, device: str) -> list[list[int]]:
-    """Tasks with as many batches, as many of them together as there is room for."""
+def _stacks(tasks: Sequence[ClassificationTask], batch_size: int, device: str) -> list[list[int]]:
+    """Group tasks with equal numbers of batches and groups into stacks that fit in memory."""
     free, _ = torch.cuda.mem_get_info(device)
-    most = max(1, int(0.8 * free / _BYTES_A_NETWORK))
-    alike: dict[tuple[int, int], list[int]] = {}
-    for number, task in enumerate(tasks):
-        alike.setdefault((-(-len(task.train) // batch), task.groups), []).append(number)
-    made = []
-    for some in alike.values():
-        size = math.ceil(len(some) / math.ceil(len(some) / most))
-        made += [some[start : start + size] for start in range(0, len(some), size)]
-    return made
+    max_networks = max(1, int(0.8 * free / _BYTES_PER_NETWORK))
+    comparable: dict[tuple[int, int], list[int]] = {}
+    for index, task in enumerate(tasks):
+        comparable.setdefault((-(-len(task.train) // batch_size), task.groups), []).append(index)
+    stacks = []
+    for indices in comparable.values():
+        size = math.ceil(len(indices) / math.ceil(len(indices) / max_networks))
+        stacks += [indices[start : start + size] for start in range(0, len(indices), size)]
+    return stacks
