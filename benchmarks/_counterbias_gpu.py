@@ -69,9 +69,7 @@ def matrix_rate() -> float:
 
 def main(compiled: bool) -> None:
     random = np.random.default_rng(0)
-    images = [
-        Image.fromarray(random.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)) for _ in range(BATCH)
-    ]
+    images = [Image.fromarray(random.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)) for _ in range(BATCH)]
     torch.manual_seed(0)
     tokenizer = words()
     network = DualNetwork(DualShape(side=SIDE, words=len(tokenizer)))

@@ -19,7 +19,10 @@ def main() -> None:
         scenes=SCENES, captioners=[Captioner("varied", length=1.0, vocabulary=1.0, repetition=0.0)]
     )
     started = time.perf_counter()
-    judge, encoder = likelihood(study, FROM_REFERENCES, "cpu"), sentence_encoder(study, FROM_REFERENCES, "cpu")
+    judge, encoder = (
+        likelihood(study, FROM_REFERENCES, "cpu"),
+        sentence_encoder(study, FROM_REFERENCES, "cpu"),
+    )
     learnt = time.perf_counter() - started
     print(
         f"  learning a language model and vectors from {study.references.height:,} captions: {learnt:.1f} s"

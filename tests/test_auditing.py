@@ -57,7 +57,9 @@ def test_two_workers_write_the_same_bytes(study, tmp_path):
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(blow, workers, study, uninterrupted, tmp_path):
+def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(
+    blow, workers, study, uninterrupted, tmp_path
+):
     call = [
         sys.executable,
         "-m",
@@ -122,5 +124,5 @@ def test_an_audit_lists_what_it_did_not_measure(study):
 def test_quick_audits_use_fewer_resamples():
     study = make_study(scenes=40)
     assert portrayal.audit(study, metrics=["error"], quick=True).replicates[
-        "draws"
+        "replicates"
     ].list.len().unique().to_list() == [200]

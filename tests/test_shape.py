@@ -85,9 +85,7 @@ def test_imports_without_polars(module):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-EXTRAS = (
-    "torch transformers sentence_transformers captum spacy pycocoevalcap pandas jsonschema statsmodels"
-)
+EXTRAS = "torch transformers sentence_transformers captum spacy pycocoevalcap pandas jsonschema statsmodels"
 
 
 def test_the_core_runs_with_no_extra_installed(tmp_path):

@@ -36,7 +36,7 @@ SCHEMA = "portrayal.results/1"
 RESULTS_FILE = "results.json"
 EVIDENCE_FILE = "evidence.parquet"
 REPLICATES_FILE = "replicates.parquet"
-PICTURES_FILE = "pictures.parquet"
+THUMBNAILS_FILE = "thumbnails.parquet"
 HUMAN = "human"  # the system of rows about human captions
 TOO_FEW = 30  # images; rows with fewer are marked as too few and not ranked
 TOO_FEW_REASON = "too few"  # start of the reason of such a row
@@ -55,17 +55,17 @@ EVIDENCE_SCHEMA: dict[str, pl.DataType] = {
 REPLICATES_SCHEMA: dict[str, pl.DataType] = {
     "id": pl.String(),
     "sample": pl.String(),
-    "draws": pl.List(pl.Float64()),
+    "replicates": pl.List(pl.Float64()),
 }
 
 # Thumbnails of the images in the evidence, where the study has images.
-PICTURES_SCHEMA: dict[str, pl.DataType] = {"image_id": pl.String(), "picture": pl.Binary()}
+THUMBNAILS_SCHEMA: dict[str, pl.DataType] = {"image_id": pl.String(), "image": pl.Binary()}
 
 # The frames beside a results file: name, file and columns.
 _FRAMES = {
     "evidence": (EVIDENCE_FILE, EVIDENCE_SCHEMA),
     "replicates": (REPLICATES_FILE, REPLICATES_SCHEMA),
-    "pictures": (PICTURES_FILE, PICTURES_SCHEMA),
+    "thumbnails": (THUMBNAILS_FILE, THUMBNAILS_SCHEMA),
 }
 
 _PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers")
@@ -172,7 +172,7 @@ class Results:
     evidence: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE_SCHEMA))
     replicates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REPLICATES_SCHEMA))
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    pictures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PICTURES_SCHEMA))
+    thumbnails: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=THUMBNAILS_SCHEMA))
 
     def frame(self) -> pl.DataFrame:
         """The measurements as a polars frame; `settings` is JSON text so that the frame stays flat."""
@@ -212,7 +212,7 @@ class Results:
         names: dict[str, str | None] = {}
         for what, (name, _) in _FRAMES.items():
             frame: pl.DataFrame = getattr(self, what)
-            if what == "pictures" and not frame.height:  # most studies have no images
+            if what == "thumbnails" and not frame.height:  # most studies have no images
                 (path.parent / (prefix + name)).unlink(missing_ok=True)
                 continue
             names[what] = prefix + name
@@ -242,9 +242,9 @@ class Results:
             raise ValueError(f"{repeated} measurements have the same id as another one.")
         evidence = pl.concat([pl.DataFrame(schema=EVIDENCE_SCHEMA), *(part.evidence for part in parts)])
         replicates = pl.concat([pl.DataFrame(schema=REPLICATES_SCHEMA), *(part.replicates for part in parts)])
-        pictures = pl.concat([pl.DataFrame(schema=PICTURES_SCHEMA), *(part.pictures for part in parts)])
-        pictures = pictures.unique("image_id", keep="first", maintain_order=True)
-        return cls(measurements, evidence, replicates, provenance, pictures)
+        thumbnails = pl.concat([pl.DataFrame(schema=THUMBNAILS_SCHEMA), *(part.thumbnails for part in parts)])
+        thumbnails = thumbnails.unique("image_id", keep="first", maintain_order=True)
+        return cls(measurements, evidence, replicates, provenance, thumbnails)
 
 
 def provenance(

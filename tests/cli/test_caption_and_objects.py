@@ -132,7 +132,7 @@ def test_unreadable_images_are_listed_or_skipped(command, images, blip, tmp_path
     call = ("caption", "--model", blip, "--images", folder, "--out", tmp_path / "c.csv", "--max-tokens", 3)
     code, _, stderr = command(*call)
     assert code == 2
-    assert "000000000003.jpg: expected a picture, found something that cannot be read as one." in stderr
+    assert "000000000003.jpg: expected an image, found something that cannot be read as one." in stderr
     assert "dog 7.png: expected a picture" in stderr
     assert not (tmp_path / "c.csv").exists()
     code, _, stderr = command(*call, "--skip-bad")

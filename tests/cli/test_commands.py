@@ -36,7 +36,7 @@ def test_demo_writes_everything_and_says_where_the_page_is(command, tmp_path, mo
     assert code == 0
     assert "portrayal-demo/index.html" in out
     written = {path.name for path in (tmp_path / "portrayal-demo").iterdir()}
-    files = {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "pictures.parquet"}
+    files = {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "thumbnails.parquet"}
     assert written == {*files, "study"}
 
 

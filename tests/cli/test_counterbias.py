@@ -55,7 +55,7 @@ def test_the_one_command(lab, tmp_path, capsys):
     assert "lab-dual-full: male or female" in stdout
     assert "b@v-l less the placebo's" in stdout
     assert sorted(path.name for path in out.iterdir()) == [
-        "evidence.parquet", "index.html", "pictures.parquet", "replicates.parquet", "results.json",
+        "evidence.parquet", "index.html", "thumbnails.parquet", "replicates.parquet", "results.json",
     ]  # fmt: skip
     for attack in ("pgd", "exact"):
         bias = headline(out, "b@v-l", kind="activity", attack=attack)
@@ -66,7 +66,7 @@ def test_the_one_command(lab, tmp_path, capsys):
     assert headline(out, "drift", attack="pgd").value < 5
     page = (out / "index.html").read_text()
     assert "What changes when only the person changes" in page
-    assert "the changed pictures" in page
+    assert "the counterfactual images" in page
     assert json.loads((out / "results.json").read_text())["provenance"]["stereotypes"]["fishing"] == "male"
     # the same command again writes the same numbers over it
     before = Results.load(out).measurements

@@ -63,7 +63,7 @@ def rows(file) -> list[dict[str, str]]:
 def test_training_writes_a_model_and_its_card(model, tmp_path, capsys):
     card = json.loads((model / "card.json").read_text())
     assert card["name"] == "lab-dual-half"
-    assert card["lesson"]["scenes"] == 20
+    assert card["training_spec"]["scenes"] == 20
     assert card["recipe"]["steps"] == 2
     assert {"group", "activity, full", "prior, absent"} <= set(card["held out"])
     assert call("lab", "train", "dual", "half", "--out", model, "--steps", "2") == 2

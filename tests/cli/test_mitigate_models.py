@@ -85,7 +85,7 @@ def test_the_one_command(compared):
     assert provenance["methods"]["fairvlp"]["weight"] == 0.5
     assert tuple(provenance["methods"]) == METHODS
     page = (compared / "index.html").read_text()
-    assert "bias that is gone, against vanilla" in page
+    assert "bias removed, against vanilla" in page
 
 
 def test_even_a_quick_comparison_shows_which_method_works(compared):
@@ -108,8 +108,8 @@ def test_what_is_done_is_not_done_again(compared, capsys):
     assert {path: path.stat().st_mtime_ns for path in compared.glob("m*/**/*") if path.is_file()} == kept
     assert Results.load(compared).measurements == before
     stdout = capsys.readouterr().out
-    assert "Bias left, activity: excess over the floor, in percent" in stdout
-    assert "What it costs" in stdout
+    assert "Remaining bias, activity: excess over the noise floor, in percent" in stdout
+    assert "Costs" in stdout
 
 
 def test_a_folder_of_other_settings_is_refused(compared, capsys):

@@ -8,7 +8,7 @@ import pytest
 import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.study import Study
-from tests.metrics.told import Encoder, Language, told_by
+from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
 
 MAN, WOMAN = "there is a man", "there is a woman"
 
@@ -17,7 +17,9 @@ MAN, WOMAN = "there is a man", "there is a woman"
 def study(monkeypatch) -> Study:
     close = {("novels and drama", MAN): 0.0, ("novels and drama", WOMAN): 0.6, ("a man skis", MAN): 0.6}
     close |= {("a photo", "it is a man"): 0.6}
-    told_by(monkeypatch, Language({"novels and drama": 0.25, "a man skis": 0.25}), Encoder(close))
+    use_fake_models(
+        monkeypatch, FakeLanguageModel({"novels and drama": 0.25, "a man skis": 0.25}), FakeEncoder(close)
+    )
     said = ["novels and drama", "a man skis", "a photo", "no object"]
     return Study.from_frames(
         captions=pl.DataFrame({"image_id": range(4), "system": ["s"] * 4, "caption": said}),
@@ -71,11 +73,11 @@ def test_a_template_needs_one_place(study):
 def test_the_last_word_is_asked_of_the_language_model(monkeypatch):
     """Not the whole caption: what it returns for the last word is what is revised."""
 
-    class Last(Language):
+    class Last(FakeLanguageModel):
         def last_words(self, images, texts):
             return self.hypotheses(images, [text.split()[-1] for text in texts], "mean")
 
-    told_by(monkeypatch, Last({"dog": 0.125}), Encoder({}))
+    use_fake_models(monkeypatch, Last({"dog": 0.125}), FakeEncoder({}))
     study = Study.from_frames(
         captions=pl.DataFrame({"image_id": [1], "system": ["s"], "caption": ["a big dog"]}),
         objects=pl.DataFrame({"image_id": [1], "label": ["x"], "source": ["m"], "confidence": [0.5]}),

@@ -1,4 +1,4 @@
-"""One body over every metric: what must hold of all of them."""
+"""Properties that every metric must have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 RESAMPLES = 60  # few: the tests do not depend on them
 BY_CAPTIONS_ALONE = ("self-identification.identity-words", "demeaning.words", "erasure.too-vague")
 ALL = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
-# What a model finds is asked of the model: the tests of these metrics hold the same of them, with one.
+# Metrics of models have tests of their own, with a model.
 OF_STUDIES = {name: metric for name, metric in METRICS.items() if "model" not in metric.card.needs}
 EVERY = pytest.mark.parametrize("metric", OF_STUDIES.values(), ids=OF_STUDIES)
 
@@ -88,7 +88,7 @@ def test_renamed_groups_change_names_only(metric: Metric, study):
     renamed = replace(study, attributes=study.attributes.with_columns(pl.col("gender").replace(names)))
     lexicon = replace(gender, groups={names[group]: words for group, words in gender.groups.items()})
     before = {
-        # The words that harms tells of are words of captions, which stay what they are ("gender: female").
+        # The items of harms are words of captions, which do not change ("gender: female").
         (
             term,
             system,
@@ -103,9 +103,9 @@ def test_renamed_groups_change_names_only(metric: Metric, study):
     words = {"lexicon": lexicon} if "lexicon" in metric.options else {}
     after = values(metric(renamed, attribute="gender", bootstrap=RESAMPLES, **words))
     assert before.keys() == after.keys()
-    close = 1e-3 if metric.card.fits_model else 1e-9  # a classifier is fitted up to a tolerance
+    tolerance = 1e-3 if metric.card.fits_model else 1e-9  # a classifier is fitted up to a tolerance
     for key, value in before.items():
-        assert after[key] == pytest.approx(value, abs=close), key
+        assert after[key] == pytest.approx(value, abs=tolerance), key
 
 
 @EVERY
@@ -125,7 +125,7 @@ def test_a_study_twice_over_gives_the_same_shares(metric: Metric, study):
     for m in once.measurements:
         n = found.get((m.term, m.system, m.group, m.item, m.unit))
         if n is None and metric.name == "harms":
-            continue  # which words are common enough to be told changes with the size of a study
+            continue  # which words are common enough to be listed changes with the size of a study
         if m.n_unit == "image" and n.value is not None:
             assert n.n == 2 * m.n
         # What rests on common sets of objects, or on noise, may change with the size of a study.
@@ -166,13 +166,13 @@ def test_no_images_labelled(metric: Metric, study):
     else:
         with_labels = values(metric(study, attribute="gender", bootstrap=RESAMPLES))
         without = values(metric(unlabelled, attribute="gender", bootstrap=RESAMPLES))
-        # Where labels are of use, they give rows of their own, or numbers where there were none.
+        # Labels add rows, or numbers to rows without one.
         more = with_labels.keys() - without.keys()
         assert all(
             group or "label" in (item or "") or metric.every_attribute for _, _, group, item, _ in more
         )
         same_rows = {key: value for key, value in without.items() if value is not None}
-        if metric.name == "harms":  # that somebody is shown is known from labels too
+        if metric.name == "harms":  # labels also show that there is a person
             same_rows = {key: v for key, v in same_rows.items() if key[0] in BY_CAPTIONS_ALONE}
         assert same_rows
         assert same_rows == {key: with_labels[key] for key in same_rows}
@@ -256,7 +256,8 @@ def test_every_metric_has_a_card_a_test_and_a_docs_entry(metric: Metric):
         assert text.strip()
     assert card.needs
     assert card.caveats
-    assert (ROOT / "tests" / "metrics" / f"test_{module}.py").exists()
+    assert any((ROOT / "tests" / "metrics").rglob(f"test_{module}.py"))
     assert f"\n## {metric.name}\n" in (ROOT / "docs" / "metrics.md").read_text()
-    assert metric.compute.__module__ == f"portrayal.metrics.{module}"
+    folder = metric.compute.__module__.removeprefix("portrayal.metrics.").removesuffix(".metric")
+    assert folder.replace(".", "_") == module
     assert getattr(portrayal.metrics, module) is metric

@@ -435,7 +435,7 @@ def test_pictures_are_kept_to_be_looked_at(folder):
     results = counterbias(
         folder / "manifest.csv", toy(), attack=("pgd", "exact"), epsilon=0.1, bootstrap=30, **PLACES
     )
-    names = set(results.pictures["image_id"])
+    names = set(results.thumbnails["image_id"])
     assert {"0.png", "0.png#toy#pgd#counterfactual", "0.png#toy#exact#difference"} <= names
     assert len(names) == 16 * 5
 
@@ -461,7 +461,7 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
     again = counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **queries)
     assert len(calls) == 3 + 2  # four parts, of which two were there
     assert again.measurements == full.measurements
-    assert again.pictures.equals(full.pictures)
+    assert again.thumbnails.equals(full.thumbnails)
 
 
 @pytest.mark.parametrize(
@@ -476,7 +476,7 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
         ({"concepts": ["flying"]}, "does not know"),
         ({"words": {"male": "gentleman"}}, "does not know"),
         ({"words": {"Male": "man"}}, "Unknown group"),
-        ({"concepts": ["fishing", "chef"], "normalize_over": "candidates"}, "one candidate alone"),
+        ({"concepts": ["fishing", "chef"], "normalize_over": "candidates"}, "single candidate"),
         ({"epsilon": 3}, "epsilon 3"),
         ({"templates": ["no mask"]}, "one {group} and one"),
     ],
@@ -500,7 +500,7 @@ def test_one_group_alone_and_no_exact_pictures(folder):
     men = replace(read, instances=tuple(item for item in read.instances if item.group == "male"))
     with pytest.raises(Undefined, match="All images are of 'male'"):
         counterbias(men, toy(), **PLACES)
-    bare = replace(read, instances=tuple(replace(item, exact=None) for item in read.instances))
+    bare = replace(read, instances=tuple(replace(item, counterfactual=None) for item in read.instances))
     with pytest.raises(PortrayalError, match="16 of 16 rows name no counterfactual"):
         counterbias(bare, toy(), attack="exact", **PLACES)
 
@@ -528,7 +528,7 @@ def test_each_others_counterfactuals_are_one_observation():
     scenes = scene_names(rows)
     assert len(set(scenes)) == 40
     assert scenes[0] == scenes[1] == "0-female.png"
-    assert len(set(scene_names([replace(item, exact=None) for item in rows]))) == 80
+    assert len(set(scene_names([replace(item, counterfactual=None) for item in rows]))) == 80
 
 
 def test_settings_tell_other_questions_apart(folder):
@@ -653,4 +653,4 @@ def test_pictures_of_any_shape_and_words_of_several_pieces(tmp_path):
     assert (
         value(results, "moved", attack="exact", template=...).value is None
     )  # between shapes there is no distance
-    assert len(results.pictures) == 8 * 5
+    assert len(results.thumbnails) == 8 * 5

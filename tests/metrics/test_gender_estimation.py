@@ -11,7 +11,7 @@ import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon
 from portrayal.study import Study
-from tests.metrics.told import Encoder, Language, told_by
+from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
 
 LIKELY = {
     "a man skis": 0.4, "a woman skis": 0.1,  # said of a man: predicted male
@@ -23,7 +23,7 @@ LIKELY = {
 
 @pytest.fixture
 def study(monkeypatch) -> Study:
-    told_by(monkeypatch, Language(LIKELY), Encoder({}))
+    use_fake_models(monkeypatch, FakeLanguageModel(LIKELY), FakeEncoder({}))
     said = [
         "a man skis",
         "a man cooks",
@@ -96,7 +96,9 @@ def test_evidence_shows_the_parts(study):
 
 
 def test_groups_are_data(monkeypatch):
-    told_by(monkeypatch, Language({"a cat": 0.1, "a dog": 0.3, "a hen": 0.6}), Encoder({}))
+    use_fake_models(
+        monkeypatch, FakeLanguageModel({"a cat": 0.1, "a dog": 0.3, "a hen": 0.6}), FakeEncoder({})
+    )
     lexicon = Lexicon("pets", "pet", {"a": ("cat",), "b": ("dog",), "c": ("hen",)}, neutral=("pet",))
     study = Study.from_frames(
         captions=pl.DataFrame({"image_id": [1], "system": ["s"], "caption": ["a cat"]}),
@@ -120,19 +122,23 @@ def test_predictions_that_follow_what_is_said_are_not_chance(monkeypatch):
             {"image_id": range(60), "label": ["x"] * 60, "source": ["m"] * 60, "confidence": [0.5] * 60}
         ),
     )
-    told_by(monkeypatch, Language({"a man skis": 0.6, "a woman cooks": 0.6}), Encoder({}))
+    use_fake_models(
+        monkeypatch, FakeLanguageModel({"a man skis": 0.6, "a woman cooks": 0.6}), FakeEncoder({})
+    )
     row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=99), "as-said")[None]
     assert (row.value, row.p) == (1.0, 0.01)
-    told_by(monkeypatch, Language({"a man skis": 0.6, "a woman cooks": 0.4}), Encoder({}))  # always men
+    use_fake_models(
+        monkeypatch, FakeLanguageModel({"a man skis": 0.6, "a woman cooks": 0.4}), FakeEncoder({})
+    )  # always men
     row = rows(portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=99), "as-said")[None]
     assert (row.value, row.p) == (0.5, 1.0)
 
 
 def test_captions_whose_scores_are_all_0_have_no_parts(monkeypatch):
-    told_by(
+    use_fake_models(
         monkeypatch,
-        Language({"a man": 0.3, "a woman": 0.1, "a man sits": 1e-320, "a woman sits": 1e-320}),
-        Encoder({}),
+        FakeLanguageModel({"a man": 0.3, "a woman": 0.1, "a man sits": 1e-320, "a woman sits": 1e-320}),
+        FakeEncoder({}),
     )
     study = Study.from_frames(
         captions=pl.DataFrame({"image_id": [1, 2], "system": ["s"] * 2, "caption": ["a man", "a man sits"]}),

@@ -20,7 +20,7 @@ from portrayal.metrics.shared.language_scores import models
 from portrayal.models.packaged import packaged_path
 from portrayal.study import Study
 from tests.conftest import cannot_run
-from tests.metrics.told import Encoder, Language, told_by
+from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
 
 SHARE = st.floats(0, 1, allow_nan=False)
 COSINE = st.floats(-1, 1, allow_nan=False)
@@ -79,7 +79,7 @@ def test_ends_of_the_range():
     assert float(belief_revision(0.3, 1.0, 0.5)) == 1.0
     assert float(belief_revision(0.3, -1.0, 0.5)) == 0.0
     assert float(belief_revision(0.3, 1.0 + 1e-9, 0.5)) == 1.0  # a cosine is rounded
-    # alpha = (1.2 / 0.8) ** 0.5, above 1: a negative similarity makes a caption less likely
+    # alpha = (1.2 / 0.8) ** 0.5, above 1: a negative similarity makes a caption less probable
     assert float(belief_revision(0.25, -0.2, 0.5)) == pytest.approx(0.25 ** (1.5**0.5), abs=1e-15)
     assert np.isnan(belief_revision(0.3, np.nan, 0.5))
 
@@ -101,7 +101,7 @@ def test_it_is_reached_through_the_metric():
 
 
 def by_hand() -> Study:
-    """Four captioned images. P of each caption and its similarity to what is seen are told by `models_by_hand`."""
+    """Four captioned images. P of each caption and its similarity to the objects are set by `models_by_hand`."""
     return Study.from_frames(
         captions=pl.DataFrame(
             {
@@ -125,7 +125,7 @@ def by_hand() -> Study:
 @pytest.fixture
 def hand(monkeypatch):
     """Similarity 0 everywhere but for 'a man skis' and 'ski snow', which is 0.6: alpha = (0.4 / 1.6) ** 0.5 = 0.5."""
-    likely = {
+    probabilities = {
         "a man skis": 0.25,
         "a man sits": 0.3,
         "a woman skis": 0.2,
@@ -133,7 +133,7 @@ def hand(monkeypatch):
         "a woman eats": 0.9,
     }
     close = {("a man skis", "ski snow"): 0.6, ("a man skis", "ski"): 0.6}
-    told_by(monkeypatch, Language(likely), Encoder(close))
+    use_fake_models(monkeypatch, FakeLanguageModel(probabilities), FakeEncoder(close))
     return by_hand()
 
 
@@ -164,11 +164,11 @@ def test_evidence_shows_what_a_score_is_made_of(hand):
     results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50)
     found = results.evidence_of(rows(results, "score")["male"])
     detail = json.loads(found.filter(pl.col("caption") == "a man skis")["detail"][0])
-    wanted = {"objects": "ski, snow", "likely": 0.25, "similarity": 0.6, "confidence": 0.5, "score": 0.5}
+    wanted = {"objects": "ski, snow", "hypothesis": 0.25, "similarity": 0.6, "confidence": 0.5, "score": 0.5}
     assert {name: detail[name] for name in wanted} == wanted
 
 
-def test_objects_asked_for_are_told_however_rare(hand):
+def test_requested_objects_are_listed_however_rare(hand):
     results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, item=("ski", "snow"))
     # ski: man 0.5 and 0.3, no woman; snow: man 0.5, woman 0.2
     assert rows(results, "to-group-sum", "ski")["male"].value == 1.0
@@ -220,7 +220,9 @@ def test_without_references_a_model_must_be_named():
 
 
 def test_several_captions_of_an_image_count_once(monkeypatch):
-    told_by(monkeypatch, Language({"a man": 0.2, "a man too": 0.6, "a woman": 0.4}), Encoder({}))
+    use_fake_models(
+        monkeypatch, FakeLanguageModel({"a man": 0.2, "a man too": 0.6, "a woman": 0.4}), FakeEncoder({})
+    )
     study = Study.from_frames(
         captions=pl.DataFrame(
             {
@@ -294,7 +296,7 @@ def test_real_captions_with_real_models(shared, tmp_path, command):
     assert (
         command("import", "gender-score", source, tmp_path / "blip.json", "--out", tmp_path / "study")[0] == 0
     )
-    code, _, told = command(
+    code, _, output = command(
         *(
             "score",
             "gender-score",
@@ -315,7 +317,7 @@ def test_real_captions_with_real_models(shared, tmp_path, command):
             tmp_path / "r.json",
         ),
     )
-    assert code == 0, told
+    assert code == 0, output
     results = portrayal.Results.load(tmp_path / "r.json")
     row = rows(results, "score")["male"]
     found = results.evidence_of(row)
@@ -328,7 +330,7 @@ def test_real_captions_with_real_models(shared, tmp_path, command):
     ).numpy()
     for place, detail in enumerate(details):
         assert detail["similarity"] == pytest.approx(direct[place, place], abs=1e-5)
-        again = belief_revision(detail["likely"], detail["similarity"], detail["confidence"])
+        again = belief_revision(detail["hypothesis"], detail["similarity"], detail["confidence"])
         assert detail["score"] == pytest.approx(float(again), abs=1e-5)
     assert row.value == pytest.approx(np.mean([detail["score"] for detail in details]), abs=1e-5)
 
@@ -359,7 +361,7 @@ def plain_study(
 
 
 def test_a_ratio_rests_on_its_smallest_part(monkeypatch):
-    told_by(monkeypatch, Language({}), Encoder({}))
+    use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder({}))
     study = plain_study(["a man"] * 97 + ["a woman"] * 2 + ["a person"])
     results = portrayal.metrics.gender_score(study, attribute="gender", bootstrap=50)
     for group in (None, "male", "female"):
@@ -373,10 +375,10 @@ def test_a_ratio_rests_on_its_smallest_part(monkeypatch):
 
 def test_differences_within_images_are_tested_too(monkeypatch):
     """Every image has a likely caption of a man and an unlikely one of a woman; and the other way round in half."""
-    told_by(
+    use_fake_models(
         monkeypatch,
-        Language({"a man": 0.6, "a woman": 0.2, "a man sits": 0.2, "a woman sits": 0.6}),
-        Encoder({}),
+        FakeLanguageModel({"a man": 0.6, "a woman": 0.2, "a man sits": 0.2, "a woman sits": 0.6}),
+        FakeEncoder({}),
     )
     images = [image for image in range(40) for _ in range(2)]
     tied = portrayal.metrics.gender_score(
@@ -393,7 +395,7 @@ def test_differences_within_images_are_tested_too(monkeypatch):
 
 
 def test_scores_that_are_all_0_have_no_parts(monkeypatch):
-    told_by(monkeypatch, Language({"a man": 0.0, "a woman": 0.0}), Encoder({}))
+    use_fake_models(monkeypatch, FakeLanguageModel({"a man": 0.0, "a woman": 0.0}), FakeEncoder({}))
     study = plain_study(["a man"] * 40 + ["a woman"] * 40)
     results = portrayal.metrics.gender_score(study, attribute="gender", bootstrap=50)
     for group in ("male", "female"):

@@ -98,11 +98,11 @@ def test_what_cannot_be_hidden_is_refused_unless_told_so(metric):
     )
     with pytest.raises(Undefined, match="words that name 'hair'"):
         metric(crossed, attribute="gender+hair", **few)
-    told = metric(hair, attribute="hair", mask=False, **few)
-    assert {m.caution for m in told.measurements} == {
+    results = metric(hair, attribute="hair", mask=False, **few)
+    assert {m.caution for m in results.measurements} == {
         "No words for hair were hidden, as was asked (--no-mask)."
     }
-    assert {m.settings["mask"] for m in told.measurements} == {None}
+    assert {m.settings["mask"] for m in results.measurements} == {None}
     assert {m.caution for m in metric(study_of(c=ENGLISH), **few).measurements} == {None}
 
 

@@ -11,13 +11,13 @@ import pytest
 import portrayal
 from portrayal.errors import Undefined
 from portrayal.lexicon import tokenize
-from portrayal.metrics.object_distance.metric import object_cosines, labels_by_image
+from portrayal.metrics.object_distance.metric import labels_by_image, object_cosines
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
 from portrayal.models.packaged import packaged_path
 from portrayal.models.word_vectors import load_vectors
 from portrayal.study import Study
 from tests.conftest import cannot_run
-from tests.metrics.told import Encoder, Language, told_by
+from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
 
 # man and woman lie at right angles, person between them
 VECTORS = """man 1 0 0
@@ -113,7 +113,7 @@ def test_ratios_of_cosines_that_are_not_positive_are_undefined(vectors):
 
 def test_captions_that_name_a_group(monkeypatch, study):
     close = {("a man", "cup ski"): 0.4, ("a man", "fog"): 0.2, ("a woman", "ski"): 0.1}
-    told_by(monkeypatch, Language({}), Encoder(close))
+    use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder(close))
     results = portrayal.metrics.object_distance(study, attribute="gender", level="caption", bootstrap=50)
     assert rows(results, "cosine")["male"].value == pytest.approx(0.3)
     assert rows(results, "cosine")["female"].value == pytest.approx(0.1)
@@ -124,7 +124,7 @@ def test_captions_that_name_a_group(monkeypatch, study):
 
 def test_sentences_about_a_group(monkeypatch, study):
     close = {("ski", "it is a man"): 0.2, ("ski", "it is a woman"): 0.1, ("cup", "it is a man"): 0.6}
-    told_by(monkeypatch, Language({}), Encoder(close))
+    use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder(close))
     results = portrayal.metrics.object_distance(
         study, attribute="gender", level="template", template=("it is a {}",), bootstrap=50
     )

@@ -18,7 +18,14 @@ import portrayal
 from portrayal.errors import InputError, PortrayalError, Undefined
 from portrayal.lab.folder import LabRecipe, write_lab
 from portrayal.metrics.retrieval.recall.search import SearchedStudy
-from portrayal.models.masked_vlm.retrieval.recall import RankPositions, chance_hit_probability, top_k, hit_probability, rerank_order, rank_positions
+from portrayal.models.masked_vlm.retrieval.recall import (
+    RankPositions,
+    chance_hit_probability,
+    hit_probability,
+    rank_positions,
+    rerank_order,
+    top_k,
+)
 from portrayal.models.masked_vlm.retrieval.search import truncate_caption
 from portrayal.results import Results
 from portrayal.study import Study, write_study
@@ -27,7 +34,9 @@ TERMS = ["tr@1", "tr@5", "tr@10", "ir@1", "ir@5", "ir@10"]
 
 
 def recalls(scores, rows, columns, k):
-    return hit_probability(rank_positions(np.array(scores, dtype=float), np.array(rows), np.array(columns)), k).tolist()
+    return hit_probability(
+        rank_positions(np.array(scores, dtype=float), np.array(rows), np.array(columns)), k
+    ).tolist()
 
 
 # The formulas.
@@ -239,7 +248,9 @@ def test_pictures_that_cannot_be_read_are_refused_together_or_counted(tmp_path):
     with pytest.raises(Undefined, match="can be read"):
         SearchedStudy.of(study, 5, 0, skip_bad=True)
     with pytest.raises(Undefined, match="No picture of the study has a caption"):
-        SearchedStudy.of(replace(study, references=study.references.filter(pl.col("image_id") == "d")), 5, 0, False)
+        SearchedStudy.of(
+            replace(study, references=study.references.filter(pl.col("image_id") == "d")), 5, 0, False
+        )
 
 
 def test_without_a_model_pictures_or_captions_it_says_what_is_missing(tmp_path):
@@ -429,7 +440,7 @@ def test_models_that_cannot_search_are_refused(torch, tmp_path):
         measured(study, nothing)
     texts = Table(torch, match=MATCH)
     texts.network.image_size = 0
-    with pytest.raises(PortrayalError, match="'table' reads texts alone"):
+    with pytest.raises(PortrayalError, match="'table' takes no images"):
         measured(study, texts)
     with pytest.raises(PortrayalError, match="gives no number"):
         measured(study, Table(torch, match=[[float("nan")] * 6] * 3))
@@ -515,7 +526,7 @@ def test_the_command_measures_every_attribute_and_leaves_bad_pictures_out(comman
     call = ("score", "retrieval-recall", tmp_path / "study", "--model", model, "--captions", "1")
     code, _, complaint = command(*call)
     assert code == 2
-    assert "expected a picture, found something that cannot be read as one" in " ".join(complaint.split())
+    assert "expected an image, found something that cannot be read as one" in " ".join(complaint.split())
     code, printed, _ = command(*call, "--skip-bad", "--rerank", "4", "--format", "json")
     assert code == 0
     found = json.loads(printed)["measurements"]

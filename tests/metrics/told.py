@@ -1,4 +1,4 @@
-"""Models that say what a test tells them to."""
+"""Fake language models and encoders with the probabilities and cosines that a test sets."""
 
 from __future__ import annotations
 
@@ -11,62 +11,64 @@ from portrayal.metrics.shared.language_scores import caption_scores
 from portrayal.models.language_models import TokenScores
 
 
-class Language:
-    """A language model: the probability of each text, or of its last word; 0.5 for what it was not told."""
+class FakeLanguageModel:
+    """A language model: the probability of each text, or of its last word; 0.5 for other texts."""
 
-    def __init__(self, likely: Mapping[str, float]):
-        self._likely = likely
-        self.name, self.about = "told", {"end": "<end>"}
+    def __init__(self, probabilities: Mapping[str, float]):
+        self._probabilities = probabilities
+        self.name, self.about = "fake", {"end": "<end>"}
 
-    def scored(self, images: Sequence[str], texts: Sequence[str]) -> list[TokenScores]:
+    def score(self, images: Sequence[str], texts: Sequence[str]) -> list[TokenScores]:
         assert len(images) == len(texts)
-        with np.errstate(divide="ignore"):  # what cannot be has the logarithm of 0
-            return self._scored(texts)
+        with np.errstate(divide="ignore"):  # log of probability 0
+            return self._score(texts)
 
-    def _scored(self, texts: Sequence[str]) -> list[TokenScores]:
+    def _score(self, texts: Sequence[str]) -> list[TokenScores]:
         return [
-            TokenScores(np.log([self._likely.get(text, 0.5)]), np.array([len(text)], dtype=np.int64))
+            TokenScores(np.log([self._probabilities.get(text, 0.5)]), np.array([len(text)], dtype=np.int64))
             for text in texts
         ]
 
-    def hypotheses(self, images: Sequence[str], texts: Sequence[str], how: str) -> np.ndarray:
-        del how
-        return np.array([np.exp(said.log_probabilities).mean() for said in self.scored(images, texts)])
+    def hypotheses(self, images: Sequence[str], texts: Sequence[str], summary: str) -> np.ndarray:
+        del summary
+        return np.array([np.exp(scores.log_probabilities).mean() for scores in self.score(images, texts)])
 
     def last_words(self, images: Sequence[str], texts: Sequence[str]) -> np.ndarray:
         return self.hypotheses(images, texts, "mean")
 
 
-class Encoder:
-    """Cosines of pairs of texts; 0 for pairs it was not told, nan for texts that begin with '?'."""
+class FakeEncoder:
+    """Cosines of pairs of texts; 0 for other pairs, nan for texts that begin with '?'."""
 
-    name, digest = "told", "told"
+    name, digest = "fake", "fake"
     about: Mapping[str, str] = {}
 
     def __init__(self, close: Mapping[tuple[str, str], float]):
         self._close = close
 
-    def cosines(self, one: Sequence[str], other: Sequence[str]) -> np.ndarray:
+    def cosines(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         return np.array(
             [
                 np.nan if a.startswith("?") or b.startswith("?") else self._close.get((a, b), 0.0)
-                for a, b in zip(one, other, strict=True)
+                for a, b in zip(first, second, strict=True)
             ],
             dtype=np.float64,
         )
 
 
-def told_by(monkeypatch, language: Language, encoder: Encoder) -> None:
-    """Every metric of this kind asks these two."""
+def use_fake_models(monkeypatch, language: FakeLanguageModel, encoder: FakeEncoder) -> None:
+    """Make every metric of the Gender Score family use these two."""
     for metric in (gender_score, gender_estimation, cloze, object_distance):
         module = __import__("sys").modules[metric.__module__]
         if hasattr(module, "likelihood"):
             monkeypatch.setattr(module, "likelihood", lambda *_: language)
         monkeypatch.setattr(module, "sentence_encoder", lambda *_: encoder)
-        # What models would need of the study is no matter here.
+        # Fake models need nothing of the study.
         monkeypatch.setattr(module, "check_models", lambda *_, **__: None)
-    monkeypatch.setattr(caption_scores, "similarities", lambda asked, one, other: asked.cosines(one, other))
+    monkeypatch.setattr(
+        caption_scores, "similarities", lambda encoder, first, second: encoder.cosines(first, second)
+    )
     module = __import__("sys").modules["portrayal.metrics.object_distance.metric"]
-    monkeypatch.setattr(module, "similarities", lambda asked, one, other: asked.cosines(one, other))
+    monkeypatch.setattr(module, "similarities", lambda encoder, first, second: encoder.cosines(first, second))
     module = __import__("sys").modules["portrayal.metrics.object_distance.measurements"]
-    monkeypatch.setattr(module, "similarities", lambda asked, one, other: asked.cosines(one, other))
+    monkeypatch.setattr(module, "similarities", lambda encoder, first, second: encoder.cosines(first, second))

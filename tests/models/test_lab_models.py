@@ -41,7 +41,7 @@ def test_every_stream_and_world_is_there_and_half_is_the_usual_one():
 def test_the_card_says_what_the_script_would_do_today(lesson):
     card = card_of(lesson)
     assert card["name"] == lesson.name
-    assert card["lesson"] == asdict(lesson)
+    assert card["training_spec"] == asdict(lesson)
     assert card["world"] == json.loads(json.dumps(asdict(WORLDS[lesson.world])))
     assert card["recipe"] == asdict(recipe_for(lesson.stream, "cuda"))
     assert card["weights digest"] == content_digest(lab_model_folder(lesson.name) / "model.safetensors")

@@ -33,7 +33,7 @@ def audited(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audited")
     study = write_lab(LabRecipe(scenes=60, image_size=64), folder / "study")
     results = portrayal.audit(study, quick=True)
-    results = replace(results, pictures=thumbnails(study.image_files, thumbnail_images(results)))
+    results = replace(results, thumbnails=thumbnails(study.image_files, thumbnail_images(results)))
     results.save(folder)
     write_page(results, folder)
     return folder

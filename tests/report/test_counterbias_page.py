@@ -21,7 +21,7 @@ from portrayal.report.charts.counterbias import MAX_CONCEPTS, counterbias_charts
 from portrayal.report.charts.vega import color_scale
 from portrayal.report.page import page
 from portrayal.report.page.instances import MAX_EXAMPLES, counterfactual_examples
-from portrayal.results import EVIDENCE_SCHEMA, PICTURES_SCHEMA, Measurement, Results
+from portrayal.results import EVIDENCE_SCHEMA, THUMBNAILS_SCHEMA, Measurement, Results
 from tests.report.drawn import all_drawn
 
 MARKUP = '<img src=x onerror="window.hacked=1">'
@@ -117,7 +117,7 @@ def made(measurements: list[Measurement], **provenance: Any) -> Results:
     return Results(
         tuple(measurements),
         evidence=pl.DataFrame(evidence, schema=EVIDENCE_SCHEMA, orient="row"),
-        pictures=pl.DataFrame(pictures, schema=PICTURES_SCHEMA, orient="row"),
+        thumbnails=pl.DataFrame(pictures, schema=THUMBNAILS_SCHEMA, orient="row"),
         provenance={"stereotypes": TIES} | provenance,
     )
 
@@ -263,7 +263,7 @@ def test_instances_are_spread_and_the_largest_come_first(results):
     assert fishing.positive_group == "male"
     undefined = next(one for one in found if one.concept == "flying")
     assert not undefined.defined
-    assert counterfactual_examples(replace(results, pictures=results.pictures.clear())) == []
+    assert counterfactual_examples(replace(results, thumbnails=results.thumbnails.clear())) == []
 
 
 @pytest.mark.parametrize(

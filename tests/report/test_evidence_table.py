@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from portrayal.report import write_page
-from portrayal.results import EVIDENCE_SCHEMA, PICTURES_SCHEMA, Measurement, Results
+from portrayal.results import EVIDENCE_SCHEMA, THUMBNAILS_SCHEMA, Measurement, Results
 from tests.report.finding import number_of
 from tests.report.test_page import HOSTILE
 
@@ -159,10 +159,7 @@ def test_one_image_by_speaker_and_back(opened):
     heading(tab, "image").get_by_role("button").click()
     tab.locator("#evidence-next").click()
     tab.get_by_role("button", name="image 30", exact=True).click()
-    assert (
-        tab.locator("#evidence-title").inner_text()
-        == "What is said of image image 30, as far as this page holds it"
-    )
+    assert tab.locator("#evidence-title").inner_text() == "Captions of image image 30 in this page"
     rows = tab.locator("#image-captions tbody tr")
     assert [row.inner_text().split("\t") for row in rows.all()] == [
         ["camera", "camera sees a dog number 30"],
@@ -181,7 +178,7 @@ def test_one_image_by_speaker_and_back(opened):
 def test_a_page_says_what_it_left_out(opened):
     m = Measurement("m", "t", system="camera", value=0.5)
     tab = opened(Results((m,), pl.DataFrame(rows_of(m, 1234), schema=EVIDENCE_SCHEMA)))
-    assert tab.locator("#evidence-count").inner_text() == "200 of 1,234 captions, spread evenly."
+    assert tab.locator("#evidence-count").inner_text() == "200 of 1,234 captions, evenly sampled."
     assert (
         tab.locator("#evidence-more").inner_text()
         == "All are in evidence.parquet; portrayal view shows them."
@@ -205,10 +202,7 @@ def test_nothing_in_captions_and_facts_is_markup(opened):
     assert tab.locator("#evidence :is(b, i, u, s, script)").count() == 0
     assert tab.locator("#evidence img").count() == 0
     tab.locator("button.image").first.click()
-    assert (
-        tab.locator("#evidence-title").inner_text()
-        == "What is said of image <b>0</b>, as far as this page holds it"
-    )
+    assert tab.locator("#evidence-title").inner_text() == "Captions of image <b>0</b> in this page"
     assert tab.locator("#image-captions :is(b, i, u, s, script, img)").count() == 0
     assert tab.locator("#image-captions td").first.inner_text() == HOSTILE[0]
     assert tab.evaluate("window.hacked") is None
@@ -240,8 +234,8 @@ def test_nothing_is_wider_than_the_screen(opened, side):
     rows = rows_of(m, 30)
     rows[1] |= {"caption": "w" * 300, "image_id": "i" * 200}
     rows[2] |= {"detail": json.dumps({"guessed": "g" * 59, "k" * 80: 1})}
-    pictures = pl.DataFrame([{"image_id": "image 0", "picture": picture.getvalue()}], schema=PICTURES_SCHEMA)
-    tab = opened(Results((m,), pl.DataFrame(rows, schema=EVIDENCE_SCHEMA), pictures=pictures), side)
+    pictures = pl.DataFrame([{"image_id": "image 0", "image": picture.getvalue()}], schema=THUMBNAILS_SCHEMA)
+    tab = opened(Results((m,), pl.DataFrame(rows, schema=EVIDENCE_SCHEMA), thumbnails=pictures), side)
     fits = (
         "[document.documentElement.scrollWidth <= innerWidth, evidence.scrollWidth <= evidence.clientWidth]"
     )

@@ -164,7 +164,7 @@ def test_a_card_has_the_numbers_of_the_results():
 
 def test_a_card_says_what_is_not_known_and_how_to_run_it_again():
     card = model_card(SMALL, EVIL)
-    assert "Numbers about this model: 4. Undefined: 1 (a dash; the reason stands below its table). " in card
+    assert "Numbers about this model: 4. Undefined: 1 (a dash; the reason is below its table). " in card
     assert "Resting on fewer than 30 images: 1 (†). Neither kind is in the metadata." in card
     assert "Undefined, nobody is {x}: " in card
     assert "- error: It counts words \\| not people." in card

@@ -666,7 +666,8 @@ def test_statements_of_a_hostile_card_are_left_out():
     card = {"statements": [good.__dict__, {"term": "lic"}, 3, {**good.__dict__, "against": "x"}, None]}
     assert statements_of(card) == [good]
     for wrong in (
-        {"smallest": "1"}, {"settings": None}, {"choice": ["x"]}, {"supporting_terms": 3}, {"factor": True}, {"question": None},
+        {"smallest": "1"}, {"settings": None}, {"choice": ["x"]}, {"supporting_terms": 3},
+        {"factor": True}, {"question": None},
     ):  # fmt: skip
         assert statements_of({"statements": [{**good.__dict__, **wrong}]}) == []
     assert statements_of({"statements": "text"}) == statements_of(None) == []

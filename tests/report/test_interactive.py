@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from portrayal.report.charts.counterbias_specs import _COLORS, _NEUTRAL, DARK_COLORS
 from portrayal.report.charts.intervals import interval_chart, system_names
+from portrayal.report.charts.vega import _COLORS, _NEUTRAL, DARK_COLORS
 from portrayal.report.page import page
 from portrayal.report.page.comparison import render as render_comparison
 from portrayal.report.page.embedded import unpack_json

@@ -22,7 +22,7 @@ from portrayal.errors import InputError, PortrayalError
 from portrayal.report.live import Guard, ImageFolder, Routes, ViewServer, is_local
 from portrayal.report.live import evidence as evidence_module
 from portrayal.report.live.evidence import EvidenceQuery, EvidenceStore
-from portrayal.results import EVIDENCE_SCHEMA, PICTURES_SCHEMA, Measurement, Results, open_results
+from portrayal.results import EVIDENCE_SCHEMA, THUMBNAILS_SCHEMA, Measurement, Results, open_results
 from tests.report.test_page import HOSTILE
 
 ROWS = [
@@ -50,11 +50,11 @@ def some_results() -> Results:
     evidence = pl.DataFrame(rows, schema=EVIDENCE_SCHEMA, orient="row")
     pictures = pl.DataFrame(
         [("img 0", picture("WEBP")), ("img 1", b"<svg onload=alert(1)>")],
-        schema=PICTURES_SCHEMA,
+        schema=THUMBNAILS_SCHEMA,
         orient="row",
     )
     origin = {"version": "1", "study": {"name": "<b>x</b>"}, "cards": {"error": {"title": "Error"}}}
-    return Results(tuple(ROWS), evidence, provenance=origin, pictures=pictures)
+    return Results(tuple(ROWS), evidence, provenance=origin, thumbnails=pictures)
 
 
 @contextlib.contextmanager
@@ -405,8 +405,8 @@ def test_captions_come_as_they_are(server):
     _, answer = told(server, "/api/evidence", id=ROWS[0].id)
     assert [row["caption"] for row in answer["rows"]] == CAPTIONS
     assert [row["image"] for row in answer["rows"]] == [f"img {n}" for n in range(len(CAPTIONS))]
-    assert (answer["rows"][0]["small"], answer["rows"][0]["full"]) == (True, True)
-    assert (answer["rows"][2]["small"], answer["rows"][2]["full"]) == (False, False)
+    assert (answer["rows"][0]["thumbnail"], answer["rows"][0]["full"]) == (True, True)
+    assert (answer["rows"][2]["thumbnail"], answer["rows"][2]["full"]) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -448,7 +448,7 @@ def test_results_that_changed_are_not_mixed_up(tmp_path):
         Results(tuple(ROWS)).save(tmp_path)
         status, answer = told(server, "/api/evidence", id=ROWS[0].id)
         assert status == 409
-        assert "start it again" in answer["error"]
+        assert "restart the command" in answer["error"]
 
 
 def test_odd_provenance_is_refused(tmp_path):
@@ -465,7 +465,7 @@ def test_odd_provenance_is_refused(tmp_path):
 
 def test_broken_evidence_is_said_at_once(tmp_path):
     some_results().save(tmp_path)
-    for name in ("evidence.parquet", "pictures.parquet"):
+    for name in ("evidence.parquet", "thumbnails.parquet"):
         good = (tmp_path / name).read_bytes()
         for bad in (b"nothing", good[:-20], b""):
             (tmp_path / name).write_bytes(bad)
@@ -477,7 +477,7 @@ def test_broken_evidence_is_said_at_once(tmp_path):
 def test_results_may_come_without_evidence(tmp_path):
     some_results().save(tmp_path)
     (tmp_path / "evidence.parquet").unlink()
-    (tmp_path / "pictures.parquet").unlink()
+    (tmp_path / "thumbnails.parquet").unlink()
     with served(tmp_path) as server:
         assert told(server, "/api/evidence", id=ROWS[0].id)[1]["total"] == 0
         assert ask(server, "/api/thumbnail?image=img+0")[0] == 404
@@ -510,7 +510,7 @@ def test_pages_are_slices_of_the_rows(tmp_path_factory, rows, search, system, so
     Results((Measurement("m", "t", value=1.0),), frame).save(made)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(evidence_module, "LARGE", large)
-        patched.setattr(evidence_module, "MOST_KEPT", 10)
+        patched.setattr(evidence_module, "MAX_CACHED_ROWS", 10)
         evidence = EvidenceStore(open_results(made))
         for identifier in "xyz":
             expected = [
@@ -538,7 +538,7 @@ def test_behind_the_last_page_there_is_nothing(server, query):
 
 
 def test_the_memory_for_searches_is_bounded(folder, monkeypatch):
-    monkeypatch.setattr(evidence_module, "MOST_KEPT", 2 * len(CAPTIONS))
+    monkeypatch.setattr(evidence_module, "MAX_CACHED_ROWS", 2 * len(CAPTIONS))
     evidence = EvidenceStore(open_results(folder))
     for m in ROWS[:4]:
         for sort in ("image", "caption"):
@@ -549,7 +549,7 @@ def test_the_memory_for_searches_is_bounded(folder, monkeypatch):
 def test_the_longest_measurements_are_sorted_before_anybody_asks(folder, monkeypatch):
     longest = max(EvidenceStore(open_results(folder)).count(m.id) for m in ROWS)
     monkeypatch.setattr(evidence_module, "LARGE", 0)
-    monkeypatch.setattr(evidence_module, "MOST_KEPT", 2 * longest)  # room for both orders of one
+    monkeypatch.setattr(evidence_module, "MAX_CACHED_ROWS", 2 * longest)  # room for both orders of one
     evidence = EvidenceStore(open_results(folder))
     evidence.presort_thread.join()
     assert [wanted.sort for wanted in evidence._cache] == ["image", "caption"]

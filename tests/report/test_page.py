@@ -142,25 +142,25 @@ def test_pictures_stand_beside_what_is_said_of_them(tmp_path, monkeypatch):
     results = portrayal.audit(study, quick=True, metrics=["error"])
     images = page.thumbnail_images(results)
     assert len(images) == len(set(images)) <= page.MAX_THUMBNAILS
-    monkeypatch.setattr(page, "SHOWN_PICTURES", page.MAX_EXAMPLES + 4)
+    monkeypatch.setattr(page, "MAX_THUMBNAILS", page.MAX_EXAMPLES + 4)
     captions_behind = results.evidence.with_columns(total=pl.len().normalize_over("id"))
     rarest = dict(captions_behind.group_by("image_id").agg(pl.col("total").min()).iter_rows())
     added = page.thumbnail_images(results)[page.MAX_EXAMPLES :]
     assert [rarest[image] <= 2 for image in added] == [True] * 4  # what little stands behind comes first
     monkeypatch.undo()
-    pictured = dataclasses.replace(results, pictures=thumbnails(study.image_files, images))
+    pictured = dataclasses.replace(results, thumbnails=thumbnails(study.image_files, images))
     html = page.render(pictured)
     assert html.count('<img src="data:image/webp;base64,') == page.MAX_EXAMPLES
     assert "<b>stereotyping</b>" in html
     assert "<figure>" not in page.render(results)
     saved = Results.load(pictured.save(tmp_path / "audit"))
-    assert saved.pictures.equals(pictured.pictures)
+    assert saved.thumbnails.equals(pictured.thumbnails)
     assert page.render(saved) == html
-    nothing = pictured.pictures.with_columns(picture=pl.lit(None, dtype=pl.Binary()))
-    assert "<figure>" not in page.render(dataclasses.replace(results, pictures=nothing))
+    nothing = pictured.thumbnails.with_columns(image=pl.lit(None, dtype=pl.Binary()))
+    assert "<figure>" not in page.render(dataclasses.replace(results, thumbnails=nothing))
     results.save(tmp_path / "audit")  # an audit without pictures keeps none of the old one's
-    assert not (tmp_path / "audit" / "pictures.parquet").exists()
-    assert Results.load(tmp_path / "audit").pictures.height == 0
+    assert not (tmp_path / "audit" / "thumbnails.parquet").exists()
+    assert Results.load(tmp_path / "audit").thumbnails.height == 0
 
 
 def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
@@ -169,7 +169,7 @@ def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
     rows = [(str(n), "male" if n % 2 else "female", caption) for n, caption in enumerate(HOSTILE)]
     results = portrayal.audit(small_study(rows, system="<i>sys</i>"))
     files = {str(n): tmp_path / f"{n}.png" for n in range(len(HOSTILE))}
-    pictured = dataclasses.replace(results, pictures=thumbnails(files, page.thumbnail_images(results)))
+    pictured = dataclasses.replace(results, thumbnails=thumbnails(files, page.thumbnail_images(results)))
     html = page.render(pictured)
     assert "<figure>" in html
     for caption in HOSTILE:
@@ -192,13 +192,13 @@ def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_l
     assert found["about"] == "gender, linear, crossfit"
     assert len(found["images"]) == 6
     for one in found["images"]:
-        first, *others = one["said"]
+        first, *others = one["captions"]
         assert first["source"] == "faithful"
         assert {other["source"] for other in others} == {"human"}
-        assert {said["labelled"] for said in one["said"]} == {first["labelled"]}
+        assert {said["labelled"] for said in one["captions"]} == {first["labelled"]}
         assert first["total"] == pytest.approx(sum(part for _, part in first["parts"]), abs=0.01)
     html = page.render(faithful_lic)
-    assert "One image at a time" in html
+    assert "Captions side by side" in html
     compared = re.search(r'<script type="text/plain" id="compared">(.*?)</script>', html, re.DOTALL)
     assert unpack_json(compared.group(1)) == [found]
 
@@ -208,7 +208,7 @@ def test_results_without_such_captions_have_no_such_part(faithful_lic):
         faithful_lic, evidence=faithful_lic.evidence.with_columns(detail=pl.lit("not JSON"))
     )
     assert side_by_side(bare) == []
-    assert "One image at a time" not in page.render(bare)
+    assert "Captions side by side" not in page.render(bare)
     assert side_by_side(dataclasses.replace(faithful_lic, provenance={"cards": "nothing of ours"})) == []
 
 

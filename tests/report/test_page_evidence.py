@@ -107,9 +107,9 @@ def test_every_caption_is_stored_once(audited):
     data = element(page.render(audited), "data")
     for name in ("images", "systems", "texts"):
         assert len(set(data[name])) == len(data[name])
-    said = [tuple(one) for one in zip(*map(accumulate, data["said"]), strict=True)]
+    said = [tuple(one) for one in zip(*map(accumulate, data["captions"]), strict=True)]
     assert len(set(said)) == len(said)
-    used = {place for kind in data["kinds"] for place in accumulate(kind["said"])}
+    used = {place for kind in data["kinds"] for place in accumulate(kind["captions"])}
     assert used == set(range(len(said)))
 
 
@@ -149,13 +149,13 @@ def test_captions_are_fewer_where_they_would_not_fit(audited):
 
 
 def packed_evidence_at(told, most):
-    return page_evidence.packed(encode(sample_evenly(told, most)))
+    return page_evidence.pack_json(encode(sample_evenly(told, most)))
 
 
 def test_the_whole_page_is_what_must_fit(audited, monkeypatch):
     whole = len(page.render(audited).encode())
     assert whole <= page_evidence.PAGE_BYTES
-    monkeypatch.setattr(page, "PAGE", whole - 10_000)
+    monkeypatch.setattr(page, "PAGE_BYTES", whole - 10_000)
     smaller = page.render(audited)
     assert len(smaller.encode()) <= whole - 10_000
     assert max(map(len, rows_behind(element(smaller, "data")).values())) < CAPTION_LIMITS[0]

@@ -29,7 +29,7 @@ def opened(browser, tmp_path):
     def open_page(study: portrayal.Study) -> Page:
         results = portrayal.audit(study, quick=True)
         pictures = thumbnails(study.image_files, thumbnail_images(results))
-        path = write_page(replace(results, pictures=pictures), tmp_path)
+        path = write_page(replace(results, thumbnails=pictures), tmp_path)
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))

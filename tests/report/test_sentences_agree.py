@@ -219,7 +219,10 @@ def test_the_reader_sees_what_is_wrong():
     ):
         assert fault in contradictions(broken, "finding", female, rows)
     whole = row("ba", -0.026, -0.04, -0.01, ideal=0.0)
-    text = "oscar associates objects with gender more strongly than the images do (ba): -2.6 points (95 % CI [-4.0, -1.0])."
+    text = (
+        "oscar associates objects with gender more strongly than the images do (ba): "
+        "-2.6 points (95 % CI [-4.0, -1.0])."
+    )
     assert "the words say another direction than the numbers" in contradictions(
         text, "finding", whole, [whole]
     )

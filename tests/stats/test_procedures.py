@@ -14,10 +14,10 @@ from statsmodels.stats.proportion import proportion_confint
 from portrayal.stats import (
     Resampler,
     benjamini_hochberg,
+    cluster_permutations,
     clustered_variance,
     clustered_wilson,
     holm,
-    training_variance,
     minimum_detectable_effect,
     multiway_variance,
     noise_floor,
@@ -25,8 +25,8 @@ from portrayal.stats import (
     permutation_p,
     permutation_test,
     permutations,
-    cluster_permutations,
     replicates_over_seeds,
+    training_variance,
     unpaired_difference,
     wilson,
 )
@@ -361,5 +361,7 @@ def test_dealings_keep_clusters_together():
 
 def test_dealings_of_single_entries_are_permutations():
     one = cluster_permutations(lambda order: order.astype(float), np.arange(6), 3, 5)
-    np.testing.assert_array_equal(one, cluster_permutations(lambda order: order.astype(float), np.arange(6), 3, 5))
+    np.testing.assert_array_equal(
+        one, cluster_permutations(lambda order: order.astype(float), np.arange(6), 3, 5)
+    )
     assert all(sorted(order) == list(range(6)) for order in one)

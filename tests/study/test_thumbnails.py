@@ -7,7 +7,7 @@ import io
 import pytest
 from PIL import Image
 
-from portrayal.results import PICTURES_SCHEMA
+from portrayal.results import THUMBNAILS_SCHEMA
 from portrayal.study import thumbnails as module
 from portrayal.study.thumbnails import thumbnails
 
@@ -23,7 +23,7 @@ def test_pictures_of_every_kind_become_small(tmp_path):
     turned.save(tmp_path / "turned.jpg", exif=exif)
     files = {path.stem: path for path in sorted(tmp_path.iterdir())}
     made = thumbnails(files, ["wide", "grey", "clear", "print", "turned", "missing"])
-    assert dict(made.schema) == PICTURES_SCHEMA
+    assert dict(made.schema) == THUMBNAILS_SCHEMA
     sizes = {image: Image.open(io.BytesIO(data)).size for image, data in made.iter_rows()}
     assert sizes == {
         "wide": (72, 36),
@@ -50,4 +50,4 @@ def test_what_cannot_be_read_is_left_out(tmp_path, monkeypatch):
 def test_no_pictures_is_an_empty_table(names):
     made = thumbnails({}, names)
     assert made.height == 0
-    assert dict(made.schema) == PICTURES_SCHEMA
+    assert dict(made.schema) == THUMBNAILS_SCHEMA

@@ -48,13 +48,13 @@ _LAB_SCENES = 1500  # scenes of the lab, whose human captions are the training d
 )  # fmt: skip
 @click.option(
     "--language-model", default=FROM_REFERENCES, show_default=True, metavar="NAME",
-    help="Causal language model: a Hugging Face name, a folder or GGUF file, a packaged one, or an n-gram model "
-    f"trained on human captions ({FROM_REFERENCES}).",
+    help="Causal language model: a Hugging Face name, a folder or GGUF file, a packaged one, or "
+    f"'{FROM_REFERENCES}': an n-gram model trained on human captions.",
 )  # fmt: skip
 @click.option(
     "--encoder", default=FROM_REFERENCES, show_default=True, metavar="NAME",
-    help="Sentence encoder: a name or folder, a packaged one, or word vectors trained on human captions "
-    f"({FROM_REFERENCES}).",
+    help=f"Sentence encoder: a name or folder, a packaged one, or '{FROM_REFERENCES}': word vectors trained on human "
+    "captions.",
 )  # fmt: skip
 @click.option("--attribute", default="gender", show_default=True, help="Attribute whose groups are compared.")
 @click.option(

@@ -132,10 +132,10 @@ def run_audit(
         raise PortrayalError(f"Nothing was measured. {reasons}")
     stale = stale or stale_exports(out, results)
     if study.image_files:
-        results = replace(results, pictures=thumbnails(study.image_files, thumbnail_images(results)))
+        results = replace(results, thumbnails=thumbnails(study.image_files, thumbnail_images(results)))
     results.save(out)
     page = write_page(results, out)
-    remove_stale(stale, results_files(out, with_images=bool(results.pictures.height)))
+    remove_stale(stale, results_files(out, with_images=bool(results.thumbnails.height)))
     # Only after the results are written, so that a kill before this point loses nothing.
     shutil.rmtree(checkpoint, ignore_errors=True)
     clear_interrupt_message()

@@ -13,7 +13,14 @@ from portrayal.cli.folders import claim_folder, force_option, remove_stale, resu
 from portrayal.cli.options import FORMATS, output_options
 from portrayal.comparing import compare
 from portrayal.errors import find_name, unknown_name
-from portrayal.report.findings.changes import caution_notes, count_changes, row_labels, reason_notes, change_sentences, verdict
+from portrayal.report.findings.changes import (
+    caution_notes,
+    change_sentences,
+    count_changes,
+    reason_notes,
+    row_labels,
+    verdict,
+)
 from portrayal.report.page.comparison import write_comparison
 from portrayal.report.tables.layout import format_number, format_with_ci
 from portrayal.report.tables.table import format_p

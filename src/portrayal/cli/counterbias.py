@@ -252,7 +252,7 @@ def command(
         )
     results.save(out)
     page = write_page(results, out)
-    remove_stale(stale, results_files(out, with_images=bool(results.pictures.height)))
+    remove_stale(stale, results_files(out, with_images=bool(results.thumbnails.height)))
     # Only after the results are written, so that a kill before this point loses nothing.
     shutil.rmtree(checkpoint, ignore_errors=True)
     clear_interrupt_message()

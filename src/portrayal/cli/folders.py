@@ -15,9 +15,9 @@ from portrayal.documents import json_object
 from portrayal.errors import PortrayalError
 from portrayal.results import (
     EVIDENCE_FILE,
-    PICTURES_FILE,
     REPLICATES_FILE,
     RESULTS_FILE,
+    THUMBNAILS_FILE,
     Results,
     open_results,
 )
@@ -28,7 +28,7 @@ _RESULT_FILES = (
     RESULTS_FILE,
     EVIDENCE_FILE,
     REPLICATES_FILE,
-    PICTURES_FILE,
+    THUMBNAILS_FILE,
     "index.html",
     "results.csv",
     "results.md",
@@ -124,7 +124,7 @@ def results_files(out: Path, *, with_images: bool = False, more: Iterable[Path] 
         EVIDENCE_FILE,
         REPLICATES_FILE,
         "index.html",
-        *((PICTURES_FILE,) if with_images else ()),
+        *((THUMBNAILS_FILE,) if with_images else ()),
     )
     return [*(out / name for name in names), *more]
 

@@ -23,7 +23,7 @@ from portrayal.cli.options import (
 )
 from portrayal.cli.study_loading import load_study
 from portrayal.metrics import find_metric
-from portrayal.mitigate.captions import METRICS, CAPTION_METHODS, WHERE, CaptionMitigation, mitigate_captions
+from portrayal.mitigate.captions import CAPTION_METHODS, METRICS, WHERE, CaptionMitigation, mitigate_captions
 from portrayal.report import thumbnail_images, write_page
 from portrayal.report.tables.layout import format_number, format_with_ci
 from portrayal.report.tables.table import format_p
@@ -140,13 +140,13 @@ def captions(
         )
     if out is not None and loaded.image_files:
         images = thumbnails(loaded.image_files, thumbnail_images(mitigation.results))
-        mitigation = replace(mitigation, results=replace(mitigation.results, pictures=images))
+        mitigation = replace(mitigation, results=replace(mitigation.results, thumbnails=images))
     _print_mitigation(mitigation)
     if out is not None:
         written = mitigation.save(out)
         page = write_page(mitigation.results, out)
         remove_stale(
-            stale, results_files(out, with_images=bool(mitigation.results.pictures.height), more=written)
+            stale, results_files(out, with_images=bool(mitigation.results.thumbnails.height), more=written)
         )
         for path in written[1:]:
             echo(f"Written: {path}")

@@ -233,7 +233,7 @@ def compare(
         results = compare_methods(comparison, out, seed=seed, n_resamples=bootstrap, progress=report_progress)
     results.save(out)
     page = write_page(results, out)
-    remove_stale(stale, results_files(out, with_images=bool(results.pictures.height)))
+    remove_stale(stale, results_files(out, with_images=bool(results.thumbnails.height)))
     clear_interrupt_message()
     for title, columns, rows in summary_tables(results):
         echo()

@@ -28,7 +28,9 @@ from portrayal.results import Results
 )
 def command(results: Path, out: Path, force: bool, export_names: list[str] | None) -> None:
     """Write the page, the results and their tables again from RESULTS, a results file or its folder."""
-    chosen = resolve_exports(export_names or ())  # raises an error for an unknown name before anything is written
+    chosen = resolve_exports(
+        export_names or ()
+    )  # raises an error for an unknown name before anything is written
     loaded = Results.load(results)
     stale = claim_folder(out, results_subject(loaded.provenance), force)
     loaded.save(out)
@@ -38,6 +40,6 @@ def command(results: Path, out: Path, force: bool, export_names: list[str] | Non
     exported = write_exports(loaded, out, chosen)
     tables = [out / "results.csv", out / "results.md"]
     written = [*tables, *(file for files in exported.values() for file in files)]
-    remove_stale(stale, results_files(out, with_images=bool(loaded.pictures.height), more=written))
+    remove_stale(stale, results_files(out, with_images=bool(loaded.thumbnails.height), more=written))
     for name, files in exported.items():
         echo(f"{name}: {len(files)} files in {files[0].parent}" if files else f"{name}: nothing to write")

@@ -12,7 +12,7 @@ import click
 
 from portrayal.cli.console import echo, print_warning
 from portrayal.errors import PortrayalError
-from portrayal.report.live import Routes, Guard, ImageFolder, ViewServer, is_local
+from portrayal.report.live import Guard, ImageFolder, Routes, ViewServer, is_local
 from portrayal.results import open_results
 from portrayal.study.image_ids import find_image_files
 

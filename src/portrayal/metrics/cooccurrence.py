@@ -246,7 +246,7 @@ def _measure_objects(
         for g, group in enumerate(mentions.groups):
             column = g * len(labels) + index
             evidence = mentions.evidence(with_object & (group_counts[:, g] > 0))
-            undefined_reason = f"no caption names a group beside '{label}'"
+            undefined_reason = f"no caption names a group together with '{label}'"
             builder.add(
                 "bias", bias[column], system=source, group=group, item=label, n=int(n[index]),
                 reason=None if n[index] else undefined_reason, p=p[g][index], q=q[g][index], evidence=evidence,

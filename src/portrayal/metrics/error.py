@@ -42,7 +42,7 @@ CARD = Card(
     caveats=(
         "Error alone misleads: a system that always writes 'person' has no error, since it names no group. "
         "Read right, wrong, neutral and both together.",
-        "Naming fewer people's group is not worse in itself, so right, neutral and both have no ideal.",
+        "Naming the group of fewer people is not worse in itself, so right, neutral and both have no ideal.",
         "The label is what annotators saw, not how the person identifies.",
         "A caption may rightly name several people; then it counts as 'both' and enters neither right nor wrong.",
         "A word outside the list names nobody; see how the numbers move with another list (--lexicon).",

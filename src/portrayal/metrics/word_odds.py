@@ -42,7 +42,7 @@ CARD = Card(
         "p: how often a word's z is as large when the groups of the images are permuted; q corrects for "
         "the number of words."
     ),
-    range="Any number; 0 where a word is used alike. |z| above 2 is rare by chance for a single word.",
+    range="Any number; 0 where a word is used equally. |z| above 2 is rare by chance for a single word.",
     needs=("captions", "attributes"),
     paper="Monroe, Colaresi and Quinn, Fightin' Words, Political Analysis 2008.",
     caveats=(
@@ -211,10 +211,10 @@ def _measure(
     )
     top = int(observed.argmax())
 
-    def captions(place: int) -> pl.DataFrame:
+    def captions(index: int) -> pl.DataFrame:
         uses_word = np.zeros(len(mentions.captions), dtype=bool)
-        uses_word[captions_with[words[kept[place % width]]]] = True
-        of_group = uses_word & (group_of == place // width)[mentions.image_index]
+        uses_word[captions_with[words[kept[index % width]]]] = True
+        of_group = uses_word & (group_of == index // width)[mentions.image_index]
         # The number of a word that is not used for this group comes from its use for the others.
         return mentions.evidence(of_group if of_group.any() else uses_word)
 
@@ -235,20 +235,20 @@ def _measure(
             for value in p[g * width : (g + 1) * width]
         ]
         q = benjamini_hochberg(group_p)
-        for index, word in enumerate(kept):
-            place = g * width + index
+        for word_number, word in enumerate(kept):
+            index = g * width + word_number
             builder.add(
                 "z",
-                estimates[place],
+                estimates[index],
                 system=source,
                 group=group,
                 item=words[word],
                 n=int(images_with[word]),
-                reason=None if estimates[place].value is not None else "the word is used for one group only",
+                reason=None if estimates[index].value is not None else "the word is used for one group only",
                 support=min(int(images_with[word]), group_images),
-                p=group_p[index],
-                q=q[index],
-                evidence=captions(place),
+                p=group_p[word_number],
+                q=q[word_number],
+                evidence=captions(index),
             )
 
 

@@ -20,7 +20,7 @@ CARD = Card(
     "texts of held-out images. group-right: share of images for which the word of the own group has a higher "
     "probability than the other's. All are means over seeds; differences are paired by seed and by image.",
     range="drop and change: any number, 0: no change; shares: 0 to 1",
-    needs=("pictures", "model"),
+    needs=("images", "model"),
     paper="Zhang, Wang and Sang, Counterfactually Measuring and Eliminating Social Bias in Vision-Language Pre- "
     "training Models, ACM Multimedia 2022",
     caveats=(

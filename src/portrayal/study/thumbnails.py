@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 from PIL import Image, ImageOps
 
-from portrayal.results import PICTURES_SCHEMA
+from portrayal.results import THUMBNAILS_SCHEMA
 
 THUMBNAIL_SIZE = 72
 _MAX_PIXELS = 50_000_000  # larger images are not opened: they could exhaust the memory
@@ -37,7 +37,7 @@ def thumbnails(
     """
     encoded = [(image, _thumbnail(image_files[image], size)) for image in images if image in image_files]
     rows = [(image, data) for image, data in encoded if data is not None]
-    return pl.DataFrame(rows, schema=PICTURES_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=THUMBNAILS_SCHEMA, orient="row")
 
 
 def _thumbnail(path: Path, size: int) -> bytes | None:

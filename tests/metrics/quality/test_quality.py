@@ -263,9 +263,9 @@ def test_evidence_goes_from_the_worst_to_the_best(tmp_path):
     found = quality(study, attribute="gender", bootstrap=20, evidence=30)
     cider = row(found, "cider", "faithful")
     behind = found.evidence.filter(pl.col("id") == cider.id)
-    told = [json.loads(detail)["cider"] for detail in behind["detail"]]
+    scores = [json.loads(detail)["cider"] for detail in behind["detail"]]
     assert behind.height == 30
-    assert told == sorted(told)
+    assert scores == sorted(scores)
     everything = quality(study, attribute="gender", bootstrap=20, evidence=0)
     every = everything.evidence.filter(pl.col("id") == row(everything, "cider", "faithful").id)
     assert every.height == 200

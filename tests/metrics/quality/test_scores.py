@@ -56,9 +56,7 @@ def test_a_word_counts_as_often_as_one_reference_has_it():
 
 
 def test_the_nearest_length_is_the_shorter_of_two_as_near_and_short_captions_pay():
-    parts = bleu_counts(
-        round_of(("a dog runs", ["a dog runs on grass", "dog", "a dog runs home on grass"]))
-    )
+    parts = bleu_counts(round_of(("a dog runs", ["a dog runs on grass", "dog", "a dog runs home on grass"])))
     assert parts[0, -1] == 1  # 5 and 1 are both two words away
     brief = bleu(bleu_counts(round_of(("a dog", ["a dog runs on grass"]))))
     assert brief[0, 0] == pytest.approx(1.0 * math.exp(1 - 5 / 2))
@@ -216,6 +214,8 @@ def test_scores_with_our_tokens_are_those_with_ptb_tokens(shared, java, system):
 
     def scores(both):
         parts = bleu_counts(both)
-        return np.array([*bleu(parts.sum(axis=0)[None])[0], rouge_l(both).mean(), cider_scores(both)[0].mean()])
+        return np.array(
+            [*bleu(parts.sum(axis=0)[None])[0], rouge_l(both).mean(), cider_scores(both)[0].mean()]
+        )
 
     assert np.abs(scores(by_us) - scores(by_ptb)).max() < 0.002

@@ -47,7 +47,7 @@ class Card:
     question: str
     formula: str
     range: str
-    # Required inputs: captions, references, attributes, objects, rankings, pictures; or "model", named by the user.
+    # Required inputs: captions, references, attributes, objects, rankings, images; or "model", named by the user.
     needs: tuple[str, ...]
     paper: str
     caveats: tuple[str, ...]

@@ -36,7 +36,7 @@ _MISSING = {
     "attributes": "the study has no labels of the people shown (attributes)",
     "objects": "the study has no labels of objects",
     "rankings": "the study has no rankings of items by a system",
-    "pictures": "the study has no images",
+    "images": "the study has no images",
     "model": "it needs a vision-language model, and none is named (--model NAME)",
 }
 _LABELS_FROM_CAPTIONS = (
@@ -294,7 +294,7 @@ class Metric:
                 return _MISSING[need]
             if need == "objects" and not study.annotations["label"].count():
                 return _LABELS_FROM_CAPTIONS if study.objects["label"].count() else _MISSING[need]
-            if need == "pictures" and not study.image_files:
+            if need == "images" and not study.image_files:
                 return _MISSING[need]
             if need == "model" and not (options or {}).get("model"):
                 return _MISSING[need]

@@ -17,7 +17,7 @@ CARD = Card(
     "mean of absolute values. P(B | V) is measured with a prompt; an instance is defined where it falls "
     "by .1 or more. b@text: log P(T | first group's text) - log P(T | second group's), without an image.",
     range="any number; 0: nothing changes; positive: leans to the first group",
-    needs=("pictures", "attributes", "model"),
+    needs=("images", "attributes", "model"),
     paper="Zhang, Wang and Sang, Counterfactually Measuring and Eliminating Social Bias in Vision-Language Pre- "
     "training Models, ACM Multimedia 2022",
     caveats=(

@@ -13,7 +13,7 @@ from PIL import Image
 from portrayal.counterfactual.formulas import COUNTERFACTUAL, FACTUAL
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.prompts import ModelOutputs
-from portrayal.results import PICTURES_SCHEMA
+from portrayal.results import THUMBNAILS_SCHEMA
 
 THUMBNAIL_SIZE = 128
 _MAGNIFICATION = 8.0  # of the difference: an attack moves pixels by a few of 255 levels
@@ -40,7 +40,7 @@ def image_frame(
             (f"{name}#{model}#{attack}#difference", difference),
         ):
             rows.append((key, _webp(image)))
-    return pl.DataFrame(rows, schema=PICTURES_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=THUMBNAILS_SCHEMA, orient="row")
 
 
 def _webp(levels: NDArray[np.float64]) -> bytes:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from portrayal.counterfactual.concepts import (
     BIAS_PROMPT,
@@ -204,5 +201,4 @@ def counterbias(
         skipped=[],
         stereotypes={concept: group for concept, group in stereotypes.items() if group in ordered},
     )
-    pictures = pl.concat([part.pictures for part in parts]).unique("image_id", maintain_order=True)
-    return replace(Results.join(parts, origin), pictures=pictures)
+    return Results.join(parts, origin)

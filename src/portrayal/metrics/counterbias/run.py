@@ -34,7 +34,7 @@ from portrayal.metrics.counterbias.inference import run_inference
 from portrayal.metrics.counterbias.measurements import CounterbiasMeasurements
 from portrayal.metrics.counterbias.text_measurements import add_text_measurements
 from portrayal.models.masked_vlm.model import MaskedVLM
-from portrayal.results import PICTURES_SCHEMA, Results
+from portrayal.results import THUMBNAILS_SCHEMA, Results
 
 N_SHOWN = 24  # instances whose images are kept for the page, for each model and attack
 
@@ -153,7 +153,7 @@ class CounterbiasRun:
     def results(self, card: Card, checkpoint: Path | None, progress: Progress | None) -> Results:
         builder = ResultBuilder(card, self.attribute, {})
         log_probs = self._text_log_probs()
-        frames = [pl.DataFrame(schema=PICTURES_SCHEMA)]
+        frames = [pl.DataFrame(schema=THUMBNAILS_SCHEMA)]
         if self.takes_images:
             self._try_prompts()
             for kind in self.settings.attacks:
@@ -173,7 +173,9 @@ class CounterbiasRun:
             self.prompts,
             {**self.shared_settings, "blank_image": self.settings.blank_image},
         )
-        return replace(builder.results(), pictures=pl.concat(frames).unique("image_id", maintain_order=True))
+        return replace(
+            builder.results(), thumbnails=pl.concat(frames).unique("image_id", maintain_order=True)
+        )
 
     def _outputs(self, kind: str, checkpoint: Path | None, progress: Progress | None) -> ModelOutputs:
         settings = self.settings

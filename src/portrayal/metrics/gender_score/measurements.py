@@ -321,7 +321,7 @@ class _SourceMeasurements:
                 mask = with_object & (membership[:, g] > 0) & source.scored
                 captions = source.mentions.evidence(mask, self._evidence)
                 common = {"group": group, "item": label, "evidence": captions}
-                reason = f"no scored caption names {missing_groups} beside it"
+                reason = f"no scored caption names {missing_groups} together with it"
                 images = int(n[keep][index])
                 self._add_object(
                     "to-group-sum", of_sums[column], images, images, reason, p=p[g][index], q=q[g][index],
@@ -336,7 +336,7 @@ class _SourceMeasurements:
                     in_brief=True,
                     **common,
                 )
-                reason = f"no scored caption names {group} beside it"
+                reason = f"no scored caption names {group} together with it"
                 self._add_object(
                     "score",
                     means[column],

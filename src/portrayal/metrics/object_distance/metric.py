@@ -145,8 +145,8 @@ def object_cosines(
 
     >>> known = WordVectors("tiny", "", {"man": 0, "woman": 1, "ski": 2},
     ...                     np.array([[1, 0], [0, 1], [1, 1]], dtype=np.float32))
-    >>> found = closeness(["ski", "sled"], ["man", "woman"], known)
-    >>> found["ski"].round(4).tolist(), found["sled"]
+    >>> cosines = object_cosines(["ski", "sled"], ["man", "woman"], known)
+    >>> cosines["ski"].round(4).tolist(), cosines["sled"]
     ([0.7071, 0.7071], None)
     """
     groups = [vectors.mean(tokenize(word)) for word in group_words]

@@ -1,1 +1,1 @@
-"""How like people's captions a caption is: the published scores, computed for a whole corpus at once."""
+"""Quality: the published scores of captions against references, computed for a whole corpus at once."""

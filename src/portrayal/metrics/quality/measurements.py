@@ -81,9 +81,9 @@ class QualityMeasurements:
         def statistic(sums: Array) -> Array:
             return np.hstack([self.columns.values(block) for block in np.split(sums, n_blocks, axis=1)])
 
-        found = bootstrap(by_group, statistic, self.resamples)
+        all_estimates = bootstrap(by_group, statistic, self.resamples)
         names = list(self.columns.terms)
-        return {name: found[index :: len(names)] for index, name in enumerate(names)}
+        return {name: all_estimates[index :: len(names)] for index, name in enumerate(names)}
 
     def _add_term(self, term: str) -> None:
         measured = self.columns.measured_images[term] > 0

@@ -36,9 +36,8 @@ def _common_lengths(comparison: ReferenceComparison) -> Indices:
     lengths = comparison.sentences.lengths
     captions = comparison.captions[comparison.image_index]
     common = np.zeros(len(captions), dtype=np.int64)
-    order = np.lexsort(
-        (lengths[captions], lengths[comparison.references])
-    )  # alike in length: little is filled up
+    # Pairs of similar length together, so that little is padded.
+    order = np.lexsort((lengths[captions], lengths[comparison.references]))
     for start in range(0, len(order), _BATCH_SIZE):
         pairs = order[start : start + _BATCH_SIZE]
         common[pairs] = longest_common(

@@ -69,6 +69,6 @@ def _advice(lexicon: Lexicon | None) -> str:
     if lexicon is None:
         return "and the shipped lists that are needed here are English"
     return (
-        f"so what the lexicon '{lexicon.name}' does not find says nothing; give a lexicon of the captions' language "
+        f"so what the lexicon '{lexicon.name}' does not find has no meaning; give a lexicon of the captions' language "
         'with --lexicon FILE (lexicon=...), which has a line such as language = "de"'
     )

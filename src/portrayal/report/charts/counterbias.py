@@ -252,7 +252,7 @@ def _visual_language_charts(
                 f" As raters say in both: {n_agreeing} of {n_known} ({100 * n_agreeing / n_known:.0f} %)."
             )
         titles = tuple(axis_title(f"{term}, percent", groups) for term in (VISUAL, LANGUAGE))
-        corners = {place: f"{share:.0f} %" for place, share in shares.items()}
+        corners = {corner: f"{share:.0f} %" for corner, share in shares.items()}
         spec = concept_scatter(
             points[biases.system], (titles[0], titles[1]), colors, corners, (limits[0], limits[1]), LEGEND
         )

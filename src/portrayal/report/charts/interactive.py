@@ -36,7 +36,7 @@ class Plots:
 
     def __init__(self, panels: Iterable[Panel]) -> None:
         self._panels = list(panels)
-        self._places = {id(panel): place for place, panel in enumerate(self._panels)}
+        self._indices = {id(panel): index for index, panel in enumerate(self._panels)}
 
     def __bool__(self) -> bool:
         return bool(self._panels)
@@ -50,7 +50,7 @@ class Plots:
         """The element where a chart will be drawn, labelled with its summary."""
         return Markup(
             '<div class="plot" role="img" data-chart="{}" data-height="{}" aria-label="{}"></div>'
-        ).format(self._places[id(panel)], chart_height(panel.spec), panel.alt)
+        ).format(self._indices[id(panel)], chart_height(panel.spec), panel.alt)
 
     def scripts(self) -> Markup:
         """The embedded data and scripts; empty if the page has no chart."""

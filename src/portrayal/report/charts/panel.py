@@ -26,8 +26,8 @@ class Panel:
 
     def svg(self) -> str:
         """The plot as SVG without scripts. Names are plain text in it."""
-        made: str = vl_convert.vegalite_to_svg(self.spec)
-        return made
+        svg: str = vl_convert.vegalite_to_svg(self.spec)
+        return svg
 
 
 @dataclass(frozen=True)

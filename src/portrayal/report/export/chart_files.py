@@ -37,12 +37,12 @@ class StandaloneChart:
     spec: Spec
 
     def svg(self) -> str:
-        made: str = vl_convert.vegalite_to_svg(self.spec, allowed_base_urls=_NO_BASE_URL)
-        return made
+        svg: str = vl_convert.vegalite_to_svg(self.spec, allowed_base_urls=_NO_BASE_URL)
+        return svg
 
     def png(self) -> bytes:
-        made: bytes = vl_convert.vegalite_to_png(self.spec, scale=SCALE, allowed_base_urls=_NO_BASE_URL)
-        return made
+        png: bytes = vl_convert.vegalite_to_png(self.spec, scale=SCALE, allowed_base_urls=_NO_BASE_URL)
+        return png
 
     def json(self) -> str:
         return json.dumps({**self.spec, "description": self.description}, indent=1, ensure_ascii=False) + "\n"

@@ -113,7 +113,7 @@ class _ModelCard:
         lines = [
             f"{paragraph(self.system)} was measured with Portrayal {version} on {name}"
             + (f": {', '.join(counts)}." if counts else "."),
-            "Numbers stand with their intervals where they have one. They say what was measured on this data; they do "
+            "Numbers have 95 % CIs in brackets where there are any. They say what was measured on this data; they do "
             "not say that a model is fair.",
             "",
         ]
@@ -142,11 +142,11 @@ class _ModelCard:
         measurements = [m for m in self.results.measurements if m.system == self.system]
         undefined, too_few = sum(m.value is None for m in measurements), sum(map(is_too_few, measurements))
         lines += [
-            f"Numbers about this model: {len(measurements):,}. Undefined: {undefined:,} (a dash; the reason stands "
+            f"Numbers about this model: {len(measurements):,}. Undefined: {undefined:,} (a dash; the reason is "
             f"below its table). Resting on fewer than {TOO_FEW} images: {too_few:,} (†). Neither kind is in the "
             "metadata. "
-            "Shown are the terms of which one end is better, without words, objects and concepts one by one: those "
-            "are in the results.",
+            "Shown are the terms with a better end, without single words, objects and concepts, which are in the "
+            "results.",
             "",
         ]
         for table in self.tables:

@@ -94,10 +94,10 @@ class Estimates:
 
     def __init__(self, results: Results):
         ids = [m.id for m in results.measurements if m.item is None and m.low is not None]
-        replicates = results.replicates.filter(pl.col("id").is_in(ids) & pl.col("draws").is_not_null())
+        replicates = results.replicates.filter(pl.col("id").is_in(ids) & pl.col("replicates").is_not_null())
         self._draws = {
-            identifier: (sample, np.array(draws, dtype=np.float64))  # a null is undefined: nan
-            for identifier, sample, draws in replicates.iter_rows()
+            identifier: (sample, np.array(values, dtype=np.float64))  # a null is undefined: nan
+            for identifier, sample, values in replicates.iter_rows()
         }
 
     def of(self, m: Measurement) -> _Estimate | None:
@@ -139,7 +139,10 @@ def _with_context(
 ) -> ComparedStatement:
     row, statement = comparison.row, comparison.statement
     related = tuple(
-        m for term in statement.supporting_terms for m in _matching_rows(row, rows, term=term) if m.group is None
+        m
+        for term in statement.supporting_terms
+        for m in _matching_rows(row, rows, term=term)
+        if m.group is None
     )
     remainder = next(
         (m for m in _matching_rows(row, rows, term=statement.remainder) if m.group is None), None

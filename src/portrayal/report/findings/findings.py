@@ -129,8 +129,8 @@ def conclusions(results: Results) -> Conclusions:
     corrected = {kind: holm(family) for kind, family in families.items()}
     n_comparisons = counts[True]
     concluded = [
-        (entry, _conclude(entry, corrected[kind][place], counts[kind], results.measurements, origin))
-        for place, (entry, kind) in enumerate(zip(comparisons, can_be_finding, strict=True))
+        (entry, _conclude(entry, corrected[kind][index], counts[kind], results.measurements, origin))
+        for index, (entry, kind) in enumerate(zip(comparisons, can_be_finding, strict=True))
     ]
     order = [question.name for question in (*QUESTIONS, OTHER)]
     kept = sorted(

@@ -74,8 +74,8 @@ class EvidenceStore:
         if identifier not in self._systems:
             if identifier not in self._spans:
                 return []
-            found = self._collect(self._rows_of(identifier, "system").select(pl.col("system").unique()))
-            self._systems[identifier] = sorted(found.get_column("system").drop_nulls())
+            frame = self._collect(self._rows_of(identifier, "system").select(pl.col("system").unique()))
+            self._systems[identifier] = sorted(frame.get_column("system").drop_nulls())
         return self._systems[identifier]
 
     def page(self, query: EvidenceQuery, number: int, size: int) -> EvidencePage:

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from portrayal.errors import InputError, Problem, shown
-from portrayal.results import PICTURES_FILE, ResultsFile
+from portrayal.results import THUMBNAILS_FILE, ResultsFile
 
 MAX_BYTES = 64 << 20  # a larger file is not served
 
@@ -72,8 +72,8 @@ class Thumbnails:
     """The thumbnails of the results, read one by one from their file."""
 
     def __init__(self, results: ResultsFile) -> None:
-        self._path = results.files.get("pictures", results.path.parent / PICTURES_FILE)
-        self._scan = results.scan("pictures")
+        self._path = results.files.get("thumbnails", results.path.parent / THUMBNAILS_FILE)
+        self._scan = results.scan("thumbnails")
         try:
             images = self._scan.select("image_id").collect().get_column("image_id").to_list()
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -91,7 +91,7 @@ class Thumbnails:
             row = self._scan.slice(index, 1).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._broken(error) from None
-        return row.item(0, "picture") if row.height else None
+        return row.item(0, "image") if row.height else None
 
     def _broken(self, error: Exception) -> InputError:
         return InputError([Problem(str(self._path), "a Parquet file", shown(str(error)))])

@@ -80,7 +80,7 @@ def is_generated() -> pl.Expr:
 
 
 def _generated_images(results: Results) -> dict[str, bytes]:
-    return dict(results.pictures.drop_nulls().filter(is_generated()).iter_rows())
+    return dict(results.thumbnails.drop_nulls().filter(is_generated()).iter_rows())
 
 
 def _example(

@@ -184,11 +184,11 @@ def _thumbnails(results: Results, example_images: set[str]) -> dict[str, str]:
 
     Generated images are left out: they stand in their examples.
     """
-    originals = results.pictures.drop_nulls().filter(~is_generated())
+    originals = results.thumbnails.drop_nulls().filter(~is_generated())
     shown = pl.concat(
         [originals.head(MAX_THUMBNAILS), originals.filter(pl.col("image_id").is_in(list(example_images)))]
     )
-    return {image: base64.b64encode(picture).decode() for image, picture in shown.iter_rows()}
+    return {image: base64.b64encode(data).decode() for image, data in shown.iter_rows()}
 
 
 def _drop_null(value: Any) -> Any:

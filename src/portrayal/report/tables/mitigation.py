@@ -91,10 +91,10 @@ def summary_tables(results: Results) -> list[SummaryTable]:
     methods = list(dict.fromkeys(str(m.system) for m in rows))
 
     def table(title: str, columns: dict[str, dict[str, str]]) -> SummaryTable:
-        found = {name: {m.system: m for m in rows if _is(m, wanted)} for name, wanted in columns.items()}
-        found = {name: cells for name, cells in found.items() if cells}
-        lines = [[method, *(_cell(cells.get(method)) for cells in found.values())] for method in methods]
-        return title, ["method", *found], lines if found else []
+        cells_of = {name: {m.system: m for m in rows if _is(m, wanted)} for name, wanted in columns.items()}
+        cells_of = {name: cells for name, cells in cells_of.items() if cells}
+        lines = [[method, *(_cell(cells.get(method)) for cells in cells_of.values())] for method in methods]
+        return title, ["method", *cells_of], lines if cells_of else []
 
     counterbias = [m for m in rows if m.metric == "counterbias"]
     attacks = _values(counterbias, "attack")

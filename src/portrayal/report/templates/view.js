@@ -284,7 +284,7 @@ function debounce(callback, wait = 200) {
 }
 
 const searchList = debounce(() => go({ search: listForm.elements.search.value || null, page: null }));
-const searchCaptions = debounce(() => go({ listForm: captionForm.elements.find.value || null, at: null }));
+const searchCaptions = debounce(() => go({ find: captionForm.elements.find.value || null, at: null }));
 listForm.elements.search.addEventListener("input", searchList);
 captionForm.elements.find.addEventListener("input", searchCaptions);
 for (const form of [listForm, captionForm]) form.addEventListener("submit", (event) => event.preventDefault());
@@ -301,13 +301,13 @@ at("rows").addEventListener("click", (event) => {
   const button = event.target.closest("button[data-id]");
   if (!button) return;
   captionForm.elements.find.value = "";
-  go({ id: button.dataset.id, listForm: null, of: null, by: null, at: null }, true);
+  go({ id: button.dataset.id, find: null, of: null, by: null, at: null }, true);
   if (at("list").offsetParent === null) { scrollTo(0, 0); at("evidence-title").focus(); }
   at("evidence").scrollTop = 0;
 });
 at("back").addEventListener("click", () => {
   const id = urlState().get("id");
-  go({ id: null, listForm: null, of: null, by: null, at: null }, true);
+  go({ id: null, find: null, of: null, by: null, at: null }, true);
   at("rows").querySelector(`button[data-id="${CSS.escape(id)}"]`)?.focus();
 });
 at("large").addEventListener("click", (event) => { if (event.target === at("large")) at("large").close(); });

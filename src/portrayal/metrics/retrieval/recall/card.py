@@ -24,7 +24,7 @@ CARD = Card(
         "Intervals are over images."
     ),
     range="0 to 1; the chance level stands beside each number.",
-    needs=("references", "pictures", "model"),
+    needs=("references", "images", "model"),
     uses=("attributes",),
     paper=(
         "Recall@k of image-caption retrieval: Hodosh, Young and Hockenmaier, JAIR 2013; Karpathy and Fei-Fei, CVPR "

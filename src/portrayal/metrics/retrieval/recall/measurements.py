@@ -77,7 +77,9 @@ class RetrievalRecallMeasurements:
 
         n_relevant = np.bincount(pool.owner, minlength=len(self.images))
         cases = np.arange(len(self.images))
-        return Direction("tr", "image", result.caption_positions, cases, n_relevant, len(pool.captions), describe)
+        return Direction(
+            "tr", "image", result.caption_positions, cases, n_relevant, len(pool.captions), describe
+        )
 
     @cached_property
     def _image_retrieval(self) -> Direction:
@@ -89,7 +91,9 @@ class RetrievalRecallMeasurements:
             return self.images[pool.owner[case]], pool.captions[case], detail
 
         n_relevant = np.ones(len(pool.captions), dtype=np.int64)
-        return Direction("ir", "caption", result.image_positions, pool.owner, n_relevant, len(self.images), describe)
+        return Direction(
+            "ir", "caption", result.image_positions, pool.owner, n_relevant, len(self.images), describe
+        )
 
     def _row(self, direction: Direction, k: int, group: str | None) -> None:
         selected = self._in_group(group)[direction.image]

@@ -48,7 +48,7 @@ class TrainingConfig:
     checkpoint_every: int = 100  # steps
 
     def __post_init__(self) -> None:
-        for field in ("steps", "batch_size", "gradient_accumulation", "keep_every"):
+        for field in ("steps", "batch_size", "gradient_accumulation", "checkpoint_every"):
             if getattr(self, field) < 1:
                 raise PortrayalError(f"Expected {field} of 1 or more, got {getattr(self, field)}.")
         if self.n_captioned < 0 or self.n_captioned // self.gradient_accumulation == 1:
@@ -288,8 +288,8 @@ def _explain_out_of_memory(config: TrainingConfig) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError:
         raise PortrayalError(
-            f"A batch of {config.batch_size:,} in {config.gradient_accumulation:,} parts does not fit into the device's "
-            "memory: use a smaller batch, or more gradient accumulation."
+            f"A batch of {config.batch_size:,} in {config.gradient_accumulation:,} parts does not fit into the memory "
+            "of the device: use a smaller batch, or more gradient accumulation."
         ) from None
 
 
