@@ -27,7 +27,7 @@ from portrayal.stats import wilson
 
 VERDICTS = Path(__file__).parents[1] / "docs" / "precision" / "harms.csv"
 COLUMNS = ("rule", "corpus", "place", "word", "verdict")
-Finds = Callable[[ParsedCaption], set[str]]
+Finder = Callable[[ParsedCaption], set[str]]
 
 
 class Line(NamedTuple):
@@ -42,10 +42,10 @@ def data() -> Path:
 
 def captions() -> Iterator[Line]:
     """Yield every caption of the corpora, each text once."""
-    seen: set[str] = set()
+    yielded: set[str] = set()
     for line in every_caption():
-        if line.caption not in seen:
-            seen.add(line.caption)
+        if line.caption not in yielded:
+            yielded.add(line.caption)
             yield line
 
 
@@ -66,26 +66,26 @@ def every_caption() -> Iterator[Line]:
             yield Line("flickr30k", str(number), re.sub(r"\[/EN\S*\s([^\]]*)\]", r"\1", sentence))
 
 
-def rules() -> dict[str, Finds]:
+def rules() -> dict[str, Finder]:
     """Return each rule as a function from a caption to the words that it finds there."""
-    found: dict[str, Finds] = {}
+    finders: dict[str, Finder] = {}
     for axis in AXES:
-        found[f"identity: {axis}"] = lambda reading, axis=axis: set(reading.axes.get(axis, ()))
-    found["entities"] = lambda reading: set(reading.entities)
-    found["a person is mentioned"] = lambda reading: {reading.person} - {None}
-    found["nobody is mentioned"] = lambda reading: {""} if reading.person is None else set()
+        finders[f"identity: {axis}"] = lambda parsed, axis=axis: set(parsed.axes.get(axis, ()))
+    finders["entities"] = lambda parsed: set(parsed.entities)
+    finders["a person is mentioned"] = lambda parsed: {parsed.person} - {None}
+    finders["nobody is mentioned"] = lambda parsed: {""} if parsed.person is None else set()
     for level in ("best", "upper"):
-        found[f"demeaning: {level}"] = lambda reading, level=level: {
-            word for word, listing in reading.demeaning if getattr(listing, level)
+        finders[f"demeaning: {level}"] = lambda parsed, level=level: {
+            word for word, listing in parsed.demeaning if getattr(listing, level)
         }
     listed = frozenset().union(*(pair.words for pair in in_context()))
-    found["demeaning: in context"] = lambda reading: set(listed & reading.lemmas)
-    found["demeaning: adjective as noun"] = lambda reading: set(reading.adjectives_as_nouns)
+    finders["demeaning: in context"] = lambda parsed: set(listed & parsed.lemmas)
+    finders["demeaning: adjective as noun"] = lambda parsed: set(parsed.adjectives_as_nouns)
     unseen = not_imageable()
-    found["not imageable"] = lambda reading: {
-        word.lemma for word in reading.words if unseen.kind(word.lemma, word.part)
+    finders["not imageable"] = lambda parsed: {
+        word.lemma for word in parsed.words if unseen.kind(word.lemma, word.part)
     }
-    return found
+    return finders
 
 
 def lists() -> WordLists:
@@ -95,8 +95,8 @@ def lists() -> WordLists:
 def hits(rule: str) -> list[tuple[Line, str]]:
     """Return every match of a rule, in an order that looks random and is always the same."""
     finds, read = rules()[rule], lists()
-    found = [(line, word) for line in captions() for word in finds(ParsedCaption(line.caption, read))]
-    return sorted(found, key=lambda hit: hashlib.sha256(f"{rule}{hit}".encode()).digest())
+    matches = [(line, word) for line in captions() for word in finds(ParsedCaption(line.caption, read))]
+    return sorted(matches, key=lambda hit: hashlib.sha256(f"{rule}{hit}".encode()).digest())
 
 
 def verdicts() -> list[dict[str, str]]:
@@ -106,21 +106,21 @@ def verdicts() -> list[dict[str, str]]:
 
 def main() -> None:
     judged = verdicts()
-    here = data().is_dir()
-    known = {(line.corpus, line.place): line.caption for line in every_caption()} if here else {}
+    has_data = data().is_dir()
+    known = {(line.corpus, line.place): line.caption for line in every_caption()} if has_data else {}
     read, finds = lists(), rules()
     for rule in dict.fromkeys(row["rule"] for row in judged):
         rows = [row for row in judged if row["rule"] == rule]
         right = sum(row["verdict"] == "right" for row in rows)
         low, high = wilson(right, len(rows))
-        told = f"  {rule}: {right} of {len(rows)} right ({right / len(rows):.0%}, {low:.0%} to {high:.0%})"
-        if here:
+        summary = f"  {rule}: {right} of {len(rows)} right ({right / len(rows):.0%}, {low:.0%} to {high:.0%})"
+        if has_data:
             still = [
                 row["word"] in finds[rule](ParsedCaption(known[row["corpus"], row["place"]], read))
                 for row in rows
             ]
-            told += f"; {sum(still)} still found"
-        print(told)
+            summary += f"; {sum(still)} still found"
+        print(summary)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.study import Study
-from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
+from tests.metrics.fakes import FakeEncoder, FakeLanguageModel, use_fake_models
 
 MAN, WOMAN = "there is a man", "there is a woman"
 
@@ -66,7 +66,7 @@ def test_several_templates_stand_side_by_side(study):
 
 def test_a_template_needs_one_place(study):
     for template in ("no place", "{} and {}"):
-        with pytest.raises(PortrayalError, match=r"A template has \{\} once"):
+        with pytest.raises(PortrayalError, match=r"A template must contain \{\} once"):
             portrayal.metrics.cloze(study, attribute="gender", template=(template,))
 
 

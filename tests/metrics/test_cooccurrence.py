@@ -135,7 +135,7 @@ def test_a_lexicon_names_its_attribute(tmp_path):
 def test_numbers_that_make_no_sense_are_refused():
     for n_resamples in (0, -1, 5):
         with pytest.raises(
-            PortrayalError, match=f"The option 'draws' must be 20 or more. Got {n_resamples} instead"
+            PortrayalError, match=f"The option 'bootstrap' must be 20 or more. Got {n_resamples} instead"
         ):
             cooccurrence(study(), attribute="gender", bootstrap=n_resamples)
 

@@ -50,7 +50,7 @@ def value(results, term, item=None, group=None, **settings):
 
 
 def rows_of(groups, concepts, target, present, placebo=False):
-    """One template. `target`: (instances, pictures, texts)."""
+    """One template. `target`: (instances, images, texts)."""
     instances = [
         Instance(f"{n}.png", group, concept, "activity", Path(f"{n}.png"))
         for n, (group, concept) in enumerate(zip(groups, concepts, strict=True))
@@ -114,7 +114,7 @@ def test_the_mean_over_concepts_is_of_absolute_values():
 
 
 def test_failed_attacks_never_enter_a_mean():
-    """The second man's picture was not changed, the third's became more of a man: both say something absurd."""
+    """The second man's image was not changed, the third's became more of a man: both say something absurd."""
     absurd = table(0.1, 0.5, 0.9, 0.95)
     results = rows_of(
         ["male", "male", "male", "female"],
@@ -133,7 +133,7 @@ def test_failed_attacks_never_enter_a_mean():
     assert stated["b@v-l"] is None
 
 
-def test_a_concept_without_a_defined_picture_of_each_group_is_undefined_and_left_out():
+def test_a_concept_without_a_defined_image_of_each_group_is_undefined_and_left_out():
     results = rows_of(
         ["male", "female", "male", "female"],
         ["fishing", "fishing", "cooking", "cooking"],
@@ -203,7 +203,7 @@ def test_the_placebo_is_taken_off(attacked, sham, bias, placebo, left):
     assert value(results, "corrected", of="b@v").value == pytest.approx(abs(left))
 
 
-def test_nothing_left_is_certain_where_every_picture_says_so():
+def test_nothing_left_is_certain_where_every_image_says_so():
     left = value(beside_a_placebo(0.7, 0.5, pairs=20), "corrected", of="b@v")
     assert (left.value, left.low, left.high) == (0, 0, 0)
 
@@ -301,7 +301,7 @@ def man(red: float) -> float:
 def test_exact_counterfactuals_of_a_model_worked_out(folder):
     results = counterbias(folder / "manifest.csv", toy(), attack="exact", bootstrap=30, **PLACES)
     expected = []
-    for n in range(0, 16, 4):  # pictures of fishing: men 0, 4, 8, 12, women 1, 5, 9, 13
+    for n in range(0, 16, 4):  # images of fishing: men 0, 4, 8, 12, women 1, 5, 9, 13
         for own, start in ((1, 0.55), (-1, 0.45)):
             red = start + 0.01 * (n // 8)
             before, after = man(red), man(1 - red)
@@ -421,7 +421,7 @@ def test_every_headline_is_one_row_and_units_are_the_cards(folder):
 
 def test_several_models_and_one_that_reads_texts_alone(folder):
     class Blind:
-        side = 0
+        image_size = 0
 
     reads = toy(name="bert")
     reads.network = Blind()
@@ -431,7 +431,7 @@ def test_several_models_and_one_that_reads_texts_alone(folder):
     assert results.provenance["study"]["systems"] == ["toy", "bert"]
 
 
-def test_pictures_are_kept_to_be_looked_at(folder):
+def test_images_are_kept_to_be_encoded(folder):
     results = counterbias(
         folder / "manifest.csv", toy(), attack=("pgd", "exact"), epsilon=0.1, bootstrap=30, **PLACES
     )
@@ -443,7 +443,7 @@ def test_pictures_are_kept_to_be_looked_at(folder):
 def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
     from portrayal.metrics.counterbias import inference
 
-    monkeypatch.setattr(inference, "PART", 5)
+    monkeypatch.setattr(inference, "PART_SIZE", 5)
     queries = {"bootstrap": 30, "batch_size": 1}
     model = "lab-dual"
     full = counterbias(folder / "manifest.csv", model, **queries)
@@ -455,7 +455,7 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **more)
 
-    monkeypatch.setattr(inference, "ask", counted)
+    monkeypatch.setattr(inference, "query_model", counted)
     with pytest.raises(KeyboardInterrupt):
         counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **queries)
     again = counterbias(folder / "manifest.csv", model, checkpoint=folder / "kept", **queries)
@@ -481,12 +481,12 @@ def test_an_interrupted_measurement_goes_on(folder, monkeypatch):
         ({"templates": ["no mask"]}, "one {group} and one"),
     ],
 )
-def test_what_cannot_be_is_refused_before_a_picture_is_shown(folder, wrong, says):
+def test_what_cannot_be_is_refused_before_a_image_is_shown(folder, wrong, says):
     with pytest.raises(PortrayalError, match=says):
         counterbias(folder / "manifest.csv", toy(), **{**PLACES, "bootstrap": 30, **wrong})
 
 
-def test_pictures_that_cannot_be_read(folder):
+def test_images_that_cannot_be_read(folder):
     (folder / "3.png").write_bytes(b"no picture")
     with pytest.raises(InputError, match=r"3\.png"):
         counterbias(folder / "manifest.csv", toy(), bootstrap=30, **PLACES)
@@ -495,7 +495,7 @@ def test_pictures_that_cannot_be_read(folder):
     assert results.provenance["study"]["instances"] == 15
 
 
-def test_one_group_alone_and_no_exact_pictures(folder):
+def test_one_group_alone_and_no_exact_images(folder):
     read = read_manifest(folder / "manifest.csv")
     men = replace(read, instances=tuple(item for item in read.instances if item.group == "male"))
     with pytest.raises(Undefined, match="All images are of 'male'"):
@@ -517,7 +517,7 @@ def test_what_an_object_says_is_not_kept(folder):
 
 
 def test_each_others_counterfactuals_are_one_observation():
-    """Half of the pictures are the other half's counterfactuals: intervals must not shrink by their number."""
+    """Half of the images are the other half's counterfactuals: intervals must not shrink by their number."""
     rows = []
     for n in range(40):
         pair = [Path(f"{n}-{group}.png") for group in ("male", "female")]
@@ -545,8 +545,8 @@ def test_sizes_are_never_below_nothing(folder):
             assert m.low >= 0
 
 
-def test_n_counts_pictures(folder):
-    """Four concepts asked of 16 pictures are 16 pictures."""
+def test_n_counts_images(folder):
+    """Four concepts asked of 16 images are 16 images."""
     queries = {"attack": "exact", "bootstrap": 30, "concepts": ["fishing", "cooking"]}
     results = counterbias(folder / "manifest.csv", toy(), **queries, **PLACES)
     assert value(results, "b@v-l").n == 16
@@ -613,7 +613,7 @@ def test_a_function_without_gradients_can_be_measured_exactly_only(folder):
         with torch.no_grad():
             return with_slope.log_probs(images, texts)[:, 0]
 
-    blunt = FunctionModel(say, list(with_slope._column), with_slope.side, "blunt")
+    blunt = FunctionModel(say, list(with_slope._column), with_slope.image_size, "blunt")
     with pytest.raises(PortrayalError, match="'blunt' gives no gradients"):
         counterbias(folder / "manifest.csv", blunt, bootstrap=30, **PLACES)
     assert (
@@ -624,8 +624,8 @@ def test_a_function_without_gradients_can_be_measured_exactly_only(folder):
     )
 
 
-def test_pictures_of_any_shape_and_words_of_several_pieces(tmp_path):
-    """ViLT keeps the shape of a picture; here that of a counterfactual is another."""
+def test_images_of_any_shape_and_words_of_several_pieces(tmp_path):
+    """ViLT keeps the shape of an image; here that of a counterfactual is another."""
     from PIL import Image
 
     from portrayal.models.masked_vlm import TorchMaskedVLM

@@ -27,7 +27,7 @@ WAYS = {"exact": None, "pgd": Attack()}
 
 
 class Exam:
-    """Pictures of people of a world without data bias, each with the same scene with somebody else."""
+    """Images of people of a world without data bias, each with the same scene with somebody else."""
 
     def __init__(self, scenes: int, world: World) -> None:
         self.pictures, self.instances = {}, []

@@ -33,13 +33,13 @@ def test_both_kinds_of_evidence_are_found():
 @pytest.mark.parametrize("name", WITH_OPTION)
 def test_no_limit_keeps_every_caption_behind_every_number(name, study, tmp_path, command):
     options = {"measurement": ("self-identification.identity-words",)} if name == "harms" else {}
-    found = METRICS[name](study, attribute="gender", systems=["s"], n_resamples=20, evidence=0, **options)
+    found = METRICS[name](study, attribute="gender", systems=["s"], bootstrap=20, evidence=0, **options)
     behind = dict(found.evidence.group_by("id").len().iter_rows())
     rows = [m for m in found.measurements if m.system == "s" and m.id in behind]
     assert {m.group for m in rows} == {None, "male", "female"}
     expected = {None: N, "male": N - 40, "female": 40}
     assert [(m.term, m.item, m.unit, m.group) for m in rows if behind[m.id] != expected[m.group]] == []
-    few = METRICS[name](study, attribute="gender", systems=["s"], n_resamples=20, evidence=7, **options)
+    few = METRICS[name](study, attribute="gender", systems=["s"], bootstrap=20, evidence=7, **options)
     assert few.evidence.group_by("id").len()["len"].max() <= 7
     write_study(study, tmp_path / "study")
     flags = [part for term in options.get("measurement", ()) for part in ("--measurement", term)]

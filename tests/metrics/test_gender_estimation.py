@@ -11,7 +11,7 @@ import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon
 from portrayal.study import Study
-from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
+from tests.metrics.fakes import FakeEncoder, FakeLanguageModel, use_fake_models
 
 LIKELY = {
     "a man skis": 0.4, "a woman skis": 0.1,  # said of a man: predicted male

@@ -20,7 +20,7 @@ from portrayal.metrics.shared.language_scores import models
 from portrayal.models.packaged import packaged_path
 from portrayal.study import Study
 from tests.conftest import cannot_run
-from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
+from tests.metrics.fakes import FakeEncoder, FakeLanguageModel, use_fake_models
 
 SHARE = st.floats(0, 1, allow_nan=False)
 COSINE = st.floats(-1, 1, allow_nan=False)
@@ -409,7 +409,7 @@ def test_scores_that_are_all_0_have_no_parts(monkeypatch):
 def test_what_cannot_be_measured_says_why(monkeypatch, hand):
     with pytest.raises(Undefined, match="The lexicon 'person' names no group"):
         portrayal.metrics.gender_score(hand, attribute="gender", lexicon="person")
-    with pytest.raises(PortrayalError, match="must have a name"):
+    with pytest.raises(PortrayalError, match="must contain a word"):
         portrayal.metrics.gender_score(hand, attribute="gender", item=(" ",))
     with pytest.raises(PortrayalError, match="'synonyms' is for objects found in words"):
         portrayal.metrics.gender_score(hand, attribute="gender", synonyms="words.txt")

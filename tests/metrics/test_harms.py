@@ -15,7 +15,7 @@ from portrayal.metrics import harms
 from portrayal.metrics.harms.card import CARD, MEASUREMENTS
 from portrayal.metrics.harms.metric import stream
 from portrayal.study import Study, count_parts, read_study, write_study
-from tests.metrics.harms.told import row, study_of
+from tests.metrics.harms.helpers import row, study_of
 
 TERMS = [
     "self-identification.identity-words", "reification.attributes", "erasure.misnaming", "erasure.group-not-mentioned",
@@ -212,7 +212,7 @@ def test_entities_by_spacy_are_an_option():
 
 def test_a_pipeline_that_is_not_there_is_named():
     pytest.importorskip("spacy")
-    with pytest.raises(PortrayalError, match="no pipeline of spaCy called 'nowhere'"):
+    with pytest.raises(PortrayalError, match="no spaCy pipeline 'nowhere'"):
         harms(study_of(["a man"]), entities="nowhere")
 
 

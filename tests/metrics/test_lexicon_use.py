@@ -73,7 +73,7 @@ def test_an_attribute_of_another_name_gives_the_same_numbers(name):
     assert {m.attribute for m in error(renamed, attribute="gender", bootstrap=20).measurements} == {name}
     labels = pl.DataFrame({"image_id": range(62), "label": ["man", "dog"] * 31, "source": "human"})
     with_objects = study_of(name, c=ENGLISH, objects=labels)
-    assert leakage.Labels.of(with_objects, {}, name).names == ("dog",)
+    assert leakage.HumanLabels.of(with_objects, {}, name).names == ("dog",)
 
 
 def test_two_attributes_of_one_name_are_not_chosen_between():

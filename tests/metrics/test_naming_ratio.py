@@ -38,8 +38,8 @@ def test_by_hand():
 
 def test_any_and_majority():
     # any: men on 1 and 3, women on 3 and 4; majority (over half): men on 1, women on 4
-    assert ratios(people="any") == pytest.approx({"male": 3 / 2, "female": 2 / 2, None: 4 / 3})
-    assert ratios(people="majority") == pytest.approx({"male": 3 / 1, "female": 2 / 1, None: 4 / 3})
+    assert ratios(human="any") == pytest.approx({"male": 3 / 2, "female": 2 / 2, None: 4 / 3})
+    assert ratios(human="majority") == pytest.approx({"male": 3 / 1, "female": 2 / 1, None: 4 / 3})
 
 
 @pytest.mark.parametrize("n", [2, 18, 22, 36, 50])

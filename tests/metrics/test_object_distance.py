@@ -17,7 +17,7 @@ from portrayal.models.packaged import packaged_path
 from portrayal.models.word_vectors import load_vectors
 from portrayal.study import Study
 from tests.conftest import cannot_run
-from tests.metrics.told import FakeEncoder, FakeLanguageModel, use_fake_models
+from tests.metrics.fakes import FakeEncoder, FakeLanguageModel, use_fake_models
 
 # man and woman lie at right angles, person between them
 VECTORS = """man 1 0 0
@@ -196,6 +196,6 @@ def test_a_line_of_several_labels_is_people_only_where_each_word_is():
     captions = pl.DataFrame({"image_id": range(3), "system": "s", "caption": ["a man"] * 3})
     for source, kept in (("visual context", {"0": "ski person", "2": "ski"}), ("a model", {"2": "ski"})):
         study = Study.from_frames(captions=captions, objects=objects.with_columns(source=pl.lit(source)))
-        seen = visual_context(study, None)
-        assert {image: seen.of(image)[0].text for image in seen.things} == kept
+        context = visual_context(study, None)
+        assert {image: context.items_of(image)[0].text for image in context.items_by_image} == kept
         assert labels_by_image(study) == {image: [label] for image, label in kept.items()}

@@ -1,8 +1,8 @@
 """The dual network computes what the public code of ALBEF does, and takes its checkpoints name by name.
 
 The numbers below were made by that code (github.com/salesforce/ALBEF at commit b9727e43c304, with Transformers 4.8.1
-and timm 0.4.9, which it asks for) on the weights, pictures and texts that `made` and `numbers` make here, in double
-precision. The texts without a picture were read by it with its layers' cross-attention switched off. TCL's code
+and timm 0.4.9, which it asks for) on the weights, images and texts that `made` and `numbers` make here, in double
+precision. The texts without an image were read by it with its layers' cross-attention switched off. TCL's code
 (github.com/uta-smile/TCL at commit 74a3e4f963a7) made the same numbers and has the same names. `albef_names.csv` lists
 the names and shapes of everything in a pre-training checkpoint of the published size.
 """
@@ -65,8 +65,8 @@ WORDS_ALONE = [
     [-0.280361, -1.457442, -0.195217, 4.475054, 3.292956, 0.590193],
     [-1.632350, -2.071397, 0.553980, 2.616848, 3.793017, 1.958649],
 ]
-MATCHES = [[-1.387203, 0.486537], [-0.257695, 4.172462], [0.317283, 1.862878]]  # of texts with their pictures
-ALIKE = [  # of each picture with each text
+MATCHES = [[-1.387203, 0.486537], [-0.257695, 4.172462], [0.317283, 1.862878]]  # of texts with their images
+ALIKE = [  # of each image with each text
     [0.066605, -0.069409, -0.001299],
     [0.292684, 0.187719, 0.277404],
     [0.041887, 0.063779, 0.205238],
@@ -158,14 +158,14 @@ def test_words_are_filled_in_as_by_the_authors_code(weights):
 
 
 @torch.no_grad()
-def test_without_a_picture_the_cross_attention_is_skipped(weights):
+def test_without_a_image_the_cross_attention_is_skipped(weights):
     network = dual_network(weights).eval()
     logits = network.word_logits(network.cross_encode(None, *texts()))
     close(torch.stack([logits[position][:6] for position in PLACES]), WORDS_ALONE)
 
 
 @torch.no_grad()
-def test_pictures_and_texts_are_matched_and_compared_as_by_the_authors_code(weights):
+def test_images_and_texts_are_matched_and_compared_as_by_the_authors_code(weights):
     network = dual_network(weights).eval()
     ids, attention_mask = texts()
     embeddings, read = network.encode_image(images()), network.encode_text(ids, attention_mask)
@@ -315,7 +315,7 @@ def test_places_keep_rows_apart_from_columns():
 
 
 @torch.no_grad()
-def test_a_checkpoint_takes_pictures_of_another_size(weights):
+def test_a_checkpoint_takes_images_of_another_size(weights):
     network = dual_network(weights, image_size=48).eval()
     assert network.shape.side == network.image_size == 48
     assert network.encode_image(torch.rand(1, 3, 48, 48)).tokens.shape == (1, 37, 128)

@@ -1,4 +1,4 @@
-"""Reading pictures that others made: all kinds come out the same, and no file is a crash."""
+"""Reading images that others made: all kinds come out the same, and no file is a crash."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_sixteen_bits_are_not_cut_to_white(tmp_path):
         read_image(tmp_path / "float.tiff")
 
 
-def test_pictures_are_turned_as_the_camera_was_held(tmp_path):
+def test_images_are_turned_as_the_camera_was_held(tmp_path):
     lying = Image.new("RGB", (30, 20), "white")
     lying.paste(RED, (0, 0, 30, 4))  # the upper edge of what the sensor saw
     for orientation, edge in ((1, "top"), (3, "bottom"), (6, "right"), (8, "left")):
@@ -76,14 +76,14 @@ def test_pictures_are_turned_as_the_camera_was_held(tmp_path):
         assert dark[edge].all()
 
 
-def test_a_broken_note_on_orientation_leaves_the_picture(tmp_path):
+def test_a_broken_note_on_orientation_leaves_the_image(tmp_path):
     Image.new("RGB", (8, 8), RED).save(
         tmp_path / "odd.jpg", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff", quality=100
     )
     same(tmp_path / "odd.jpg", tolerance=4)
 
 
-def test_of_a_moving_picture_the_first(tmp_path):
+def test_of_a_moving_image_the_first(tmp_path):
     first, second = Image.new("RGB", (6, 6), RED), Image.new("RGB", (6, 6), "blue")
     first.save(tmp_path / "film.gif", save_all=True, append_images=[second])
     same(tmp_path / "film.gif", tolerance=40)
@@ -108,7 +108,7 @@ def test_bombs_are_refused_before_they_go_off(tmp_path, side, result):
     assert result in str(refused.value)
 
 
-def test_what_is_no_picture_is_named(tmp_path):
+def test_what_is_no_image_is_named(tmp_path):
     full = tmp_path / "whole.jpg"
     Image.effect_noise((64, 64), 50).save(full)
     (tmp_path / "cut.jpg").write_bytes(full.read_bytes()[:400])
@@ -161,7 +161,7 @@ def files(tmp_path_factory) -> dict[str, bytes]:
 
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_damaged_file_is_a_picture_or_an_error_and_never_a_crash(data, files, tmp_path):
+def test_a_damaged_file_is_a_image_or_an_error_and_never_a_crash(data, files, tmp_path):
     kind = data.draw(st.sampled_from(sorted(files)))
     body = bytearray(files[kind])
     for _ in range(data.draw(st.integers(0, 8))):

@@ -54,7 +54,7 @@ def test_the_card_says_what_the_script_would_do_today(lesson):
 
 
 @EVERY
-def test_it_learnt_its_world(lesson):
+def test_it_fitted_its_world(lesson):
     """The card's grades are good, and hold when a part of the scenes is asked about again."""
     stated = card_of(lesson)["held out"]
     assert stated["group"] > 0.95
@@ -64,7 +64,7 @@ def test_it_learnt_its_world(lesson):
     assert again["group"] == pytest.approx(stated["group"], abs=0.02)
     assert again["activity, full"] == pytest.approx(stated["activity, full"], abs=0.02)
     if lesson.world == "clear":
-        assert "prior, absent" not in stated  # every picture shows what is done
+        assert "prior, absent" not in stated  # every image shows what is done
         return
     assert stated["prior, absent"] < 0.1
     assert stated["prior, unclear"] < 0.1
@@ -77,7 +77,7 @@ def test_it_learnt_its_world(lesson):
 
 @pytest.mark.parametrize("stream", STREAMS)
 def test_the_more_the_data_lean_the_more_does_the_model(stream):
-    """Where the picture is unclear, how much likelier an activity is of somebody of the group that it is said of than
+    """Where the image is unclear, how much likelier an activity is of somebody of the group that it is said of than
     of somebody else in the same scene.
     """
     from portrayal.lab.images import draw

@@ -114,7 +114,7 @@ def test_where_tokens_end_and_the_empty_text():
     assert model.score([]) == []
 
 
-def test_a_model_that_learnt_nothing_finds_all_equally_likely():
+def test_a_model_that_fitted_nothing_finds_all_equally_likely():
     assert probabilities(NGramModel.fit([], tokenize), "a dog") == [0.5, 0.5, 0.5]  # unknown, or the end
     assert probabilities(NGramModel.fit([""], tokenize), "")[0] > 0.9
 
@@ -180,7 +180,7 @@ def test_the_order_of_texts_changes_nothing(texts, chance):
         assert scores.log_probabilities.tolist() == model.score([text])[0].log_probabilities.tolist()
 
 
-def test_the_digest_is_of_what_was_learnt():
+def test_the_digest_is_of_what_was_fitted():
     digests = {
         NGramModel.fit(texts, tokenize, order=order).digest
         for texts, order in [

@@ -1,4 +1,4 @@
-"""Models that fill masks: the numbers of the models they wrap, with or without a picture, however they are asked."""
+"""Models that fill masks: the numbers of the models they wrap, with or without an image, however they are asked."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def close(item, other, tolerance=1e-5) -> bool:
 
 
 def vilt_says(torch, model, pixels, text, mask):
-    """What ViltForMaskedLM itself says at the mask of one text with one picture."""
+    """What ViltForMaskedLM itself says at the mask of one text with one image."""
     own = tiny_masked.tokenizer()(text, return_tensors="pt")
     with torch.no_grad():
         output = model(
@@ -98,7 +98,7 @@ def test_vilt_says_what_it_says_when_called_directly(torch, single, size):
         assert close(result[number], expected)
 
 
-def test_pictures_of_several_shapes_are_filled_up_without_a_trace(torch, single):
+def test_images_of_several_shapes_are_filled_up_without_a_trace(torch, single):
     random = torch.Generator().manual_seed(7)
     shapes = [
         torch.rand(3, height, width, generator=random) for height, width in ((32, 48), (64, 32), (32, 32))
@@ -153,8 +153,8 @@ def test_batches_padding_and_reuse_change_nothing(request, torch, pixels, kind):
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
 @pytest.mark.parametrize("kind", ["single", "dual"])
-def test_several_texts_with_each_picture(request, monkeypatch, torch, kind, batch_size):
-    """Of several shapes where a model takes them, so that some pictures are filled up."""
+def test_several_texts_with_each_image(request, monkeypatch, torch, kind, batch_size):
+    """Of several shapes where a model takes them, so that some images are filled up."""
     model = request.getfixturevalue(kind)
     random = torch.Generator().manual_seed(4)
     sides = [32, 48, 32] if kind == "single" else [32, 32, 32]
@@ -174,8 +174,8 @@ def test_several_texts_with_each_picture(request, monkeypatch, torch, kind, batc
         )
 
 
-def test_a_batch_bounds_what_is_read_at_once(request, monkeypatch, torch):
-    """Of one stream so many texts, of two so many pictures with their texts; of either so many vocabularies."""
+def test_a_batch_bounds_what_is_encoded_at_once(request, monkeypatch, torch):
+    """Of one stream so many texts, of two so many images with their texts; of either so many vocabularies."""
     for kind, at_once in (("single", 2), ("dual", 6)):
         model = request.getfixturevalue(kind)
         embeddings = model.encode_images(torch.rand(4, 3, 32, 32)).with_texts_per_image(3)
@@ -218,7 +218,7 @@ def test_gradients_reach_the_pixels(request, torch, pixels, kind):
     assert close(reused.grad, slope)
 
 
-def test_pictures_are_looked_at_a_batch_at_a_time(monkeypatch, torch, dual):
+def test_images_are_encoded_a_batch_at_a_time(monkeypatch, torch, dual):
     batches = []
     look = dual.network.encode_image
     monkeypatch.setattr(
@@ -255,11 +255,11 @@ def test_half_as_many_bits_say_nearly_the_same(request, torch, tokenizer, pixels
     assert 0 < float((result - exact).abs().max()) < 0.5
 
 
-# -- no picture -----------------------------------------------------------------------------------------------------
+# -- no image -----------------------------------------------------------------------------------------------------
 
 
-def test_without_a_picture_vilt_attends_to_no_patch(torch, single, pixels):
-    """As if every patch were masked out: then it does not matter which picture it is."""
+def test_without_a_image_vilt_attends_to_no_patch(torch, single, pixels):
+    """As if every patch were masked out: then it does not matter which image it is."""
     alone = single.log_probs(None, [ASK, OTHER])
     from portrayal.models.masked_vlm.network import ImageEmbeddings
 
@@ -269,7 +269,7 @@ def test_without_a_picture_vilt_attends_to_no_patch(torch, single, pixels):
     assert not close(single.log_probs(embeddings, [ASK, OTHER]), alone, 1e-2)
 
 
-def test_without_a_picture_the_dual_stream_skips_its_look(dual, pixels):
+def test_without_a_image_the_dual_stream_skips_its_look(dual, pixels):
     """As if its look added nothing: the part that adds it has weights of 0, and its norm is what it gets anyway."""
     alone = dual.log_probs(None, [ASK, OTHER])
     assert not close(dual.log_probs(pixels[:2], [ASK, OTHER]), alone, 1e-2)
@@ -415,10 +415,10 @@ def test_sides_are_multiples_of_a_patch(torch, single):
         single.encode_images(torch.rand(1, 3, 32, 36))
 
 
-# -- pictures -------------------------------------------------------------------------------------------------------
+# -- images -------------------------------------------------------------------------------------------------------
 
 
-def test_pictures_become_pixels_of_the_models_size(torch, single, dual):
+def test_images_become_pixels_of_the_models_size(torch, single, dual):
     from portrayal.models.masked_vlm.pixels import preprocess_images
 
     image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 90, 3), dtype=np.uint8))
@@ -634,7 +634,7 @@ def test_comparing_is_a_product_of_vectors(torch, dual, single, pixels):
 # -- a dual network looks once ---------------------------------------------------------------------------------------
 
 
-def test_what_is_made_of_pictures_for_one_text_serves_the_next(torch, dual):
+def test_what_is_made_of_images_for_one_text_serves_the_next(torch, dual):
     pixels = torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         embeddings = dual.encode_images(pixels)
@@ -642,7 +642,7 @@ def test_what_is_made_of_pictures_for_one_text_serves_the_next(torch, dual):
         cached = len(embeddings._cache)
         assert (
             cached == dual.network.shape.layers - dual.network.shape.fusion
-        )  # of each layer that looks at pictures
+        )  # of each layer that looks at images
         second = dual.log_probs(embeddings, OTHER)
         assert len(embeddings._cache) == cached
         assert torch.allclose(first, dual.log_probs(dual.encode_images(pixels), ASK), atol=1e-6)

@@ -27,7 +27,7 @@ def torch():
 
 @pytest.fixture(scope="module")
 def pairs():
-    """Pictures of one colour, whose sentence says which: the dark ones show a man, the light ones a woman."""
+    """Images of one colour, whose sentence says which: the dark ones show a man, the light ones a woman."""
     import numpy as np
 
     from portrayal.models.masked_vlm.training import ImageTextPairs
@@ -121,7 +121,7 @@ def test_any_other_is_never_oneself(torch):
     assert _random_negatives(torch.tensor([5])).tolist() == [0]
 
 
-def test_the_text_of_another_picture_is_taken_and_never_its_own(torch):
+def test_the_text_of_another_image_is_taken_and_never_its_own(torch):
     from portrayal.models.masked_vlm.training.losses import _hard_negatives
 
     similarity = torch.tensor([[9.0, 5.0, -9.0], [0.0, 9.0, 9.0], [50.0, 0.0, 9.0]])
@@ -135,7 +135,7 @@ def test_the_text_of_another_picture_is_taken_and_never_its_own(torch):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_a_network_learns_what_pictures_show(torch, pairs, stream):
+def test_a_network_learns_what_images_show(torch, pairs, stream):
     from portrayal.models.masked_vlm import TorchMaskedVLM
     from portrayal.models.masked_vlm.training import train
     from portrayal.models.masked_vlm.vocabulary import WordTokenizer

@@ -16,7 +16,7 @@ from portrayal.models.masked_vlm import load_masked
 from portrayal.models.masked_vlm.training import train
 from portrayal.models.threads import limit_threads
 from tests.counterfactual.test_inference import PROMPTS, ROWS, Instance, load
-from tests.models.test_masked_vlm_training import network, pairs, recipe
+from tests.models.test_masked_vlm_training import config, network, pairs
 
 __all__ = ["pairs"]  # a fixture
 
@@ -35,7 +35,7 @@ def test_training(pairs):
     train(
         network("dual"),
         pairs,
-        recipe(steps=1),
+        config(steps=1),
         report_progress=lambda *_: thread_counts.append(torch.get_num_threads()),
     )
     assert thread_counts == [1]

@@ -1,4 +1,4 @@
-"""Word vectors: files in every form, bad files, and vectors learnt from captions."""
+"""Word vectors: files in every form, bad files, and vectors fitted to captions."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ CAPTIONS = [
 ]
 
 
-def test_learnt_vectors_put_words_of_one_use_together():
+def test_fitted_vectors_put_words_of_one_use_together():
     vectors = fit_vectors(CAPTIONS, size=6)
     horse, bike, cake = (vectors.vector(word) for word in ("horse", "bike", "cake"))
     assert cosine(horse, bike) > cosine(horse, cake)

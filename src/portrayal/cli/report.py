@@ -28,9 +28,8 @@ from portrayal.results import Results
 )
 def command(results: Path, out: Path, force: bool, export_names: list[str] | None) -> None:
     """Write the page, the results and their tables again from RESULTS, a results file or its folder."""
-    chosen = resolve_exports(
-        export_names or ()
-    )  # raises an error for an unknown name before anything is written
+    # Raises an error for an unknown name before anything is written.
+    chosen = resolve_exports(export_names or ())
     loaded = Results.load(results)
     stale = claim_folder(out, results_subject(loaded.provenance), force)
     loaded.save(out)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from portrayal.stats import wilson
-from tests.metrics.harms.told import counted, measured, row, shares, study_of
+from tests.metrics.harms.helpers import counted, measured, row, shares, study_of
 
 MISNAMED = "erasure.misnaming"
 GROUP = "erasure.group-not-mentioned"

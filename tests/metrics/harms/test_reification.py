@@ -11,7 +11,7 @@ from portrayal.errors import InputError
 from portrayal.lab import FAITHFUL, Captioner, World
 from portrayal.lab.folder import APPEARANCE_FILE, LabRecipe, write_lab
 from portrayal.metrics.harms.appearance import read_appearance
-from tests.metrics.harms.told import measured, row, study_of
+from tests.metrics.harms.helpers import measured, row, study_of
 
 TERM = "reification.attributes"
 SIZE = 50

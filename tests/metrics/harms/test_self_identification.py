@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.metrics.harms.told import counted, measured, row, shares, study_of
+from tests.metrics.harms.helpers import counted, measured, row, shares, study_of
 
 TERM = "self-identification.identity-words"
 

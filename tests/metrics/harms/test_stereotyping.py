@@ -8,7 +8,7 @@ import pytest
 
 from portrayal.metrics.harms.categories import chi_squared, cramers_v
 from portrayal.study import Study
-from tests.metrics.harms.told import counted, measured, row, study_of
+from tests.metrics.harms.helpers import counted, measured, row, study_of
 
 WRONG = "stereotyping.incorrect-word"
 MENTIONED = "stereotyping.correctly-mentioned"

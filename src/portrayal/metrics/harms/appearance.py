@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from portrayal.errors import Problems, shown
-from portrayal.metrics.harms.setup import Appearance
+from portrayal.metrics.harms.settings import Appearance
 from portrayal.study.formats import read_raw
 from portrayal.study.image_ids import image_id
 from portrayal.study.validation import ID_COLUMNS

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from portrayal.metrics.harms.image_records import ImageRecord, iter_image_records
 from portrayal.metrics.harms.measurement import HarmMeasurement
 from portrayal.metrics.harms.parsed_captions import Parsed, ParsedCaption, ParsedCaptions
-from portrayal.metrics.harms.setup import HarmSettings, Reference, Stage
+from portrayal.metrics.harms.settings import HarmSettings, Reference, Stage
 from portrayal.metrics.harms.survey import Survey
 from portrayal.results import HUMAN
 from portrayal.study import Study

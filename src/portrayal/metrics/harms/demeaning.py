@@ -15,9 +15,9 @@ from portrayal.metrics.harms.measurement import (
     CaptionCountMeasurement,
     CaptionMatch,
 )
+from portrayal.metrics.harms.measurement_card import MeasurementCard
 from portrayal.metrics.harms.parsed_captions import Parsed
-from portrayal.metrics.harms.rule import MeasurementCard
-from portrayal.metrics.harms.setup import HarmSettings
+from portrayal.metrics.harms.settings import HarmSettings
 
 HARM = "demeaning"
 LOWER, BEST, UPPER = "lower", "best", "upper"

@@ -20,10 +20,10 @@ from portrayal.metrics.harms.measurement import (
     CaptionMatch,
     HarmMeasurement,
 )
+from portrayal.metrics.harms.measurement_card import MeasurementCard
 from portrayal.metrics.harms.parsed_captions import Parsed
-from portrayal.metrics.harms.rule import MeasurementCard
 from portrayal.metrics.harms.self_identification import match_axes, reported_axes
-from portrayal.metrics.harms.setup import HarmSettings
+from portrayal.metrics.harms.settings import HarmSettings
 from portrayal.results import TOO_FEW
 from portrayal.stats import Estimate
 

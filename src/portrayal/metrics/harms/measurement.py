@@ -12,9 +12,9 @@ import polars as pl
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.counts import CaptionCounts, CountedCaption
 from portrayal.metrics.harms.image_records import ImageRecord
+from portrayal.metrics.harms.measurement_card import MeasurementCard
 from portrayal.metrics.harms.parsed_captions import Parsed
-from portrayal.metrics.harms.rule import MeasurementCard
-from portrayal.metrics.harms.setup import STAGE_NAMES, HarmSettings
+from portrayal.metrics.harms.settings import STAGE_NAMES, HarmSettings
 from portrayal.results import TOO_FEW
 
 NO_REFERENCES = "the study has no human captions (references)"

@@ -23,7 +23,7 @@ from portrayal.metrics.harms.counts import DEFAULT_TOP
 from portrayal.metrics.harms.measurement import HarmMeasurement
 from portrayal.metrics.harms.prepare import HarmOptions, prepare, with_study_data
 from portrayal.metrics.harms.reification import LABELLED
-from portrayal.metrics.harms.setup import STAGES, Reference, Stage, Truth
+from portrayal.metrics.harms.settings import STAGES, Reference, Stage, Truth
 from portrayal.metrics.harms.streaming import NEEDS_ALL_IMAGES, count_in_parts
 from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.shared.caption_language import unreadable_sources

@@ -25,7 +25,7 @@ from portrayal.metrics.harms.counts import KEEP_ALL, MAX_PAIRED_IMAGES
 from portrayal.metrics.harms.measurement import HarmMeasurement
 from portrayal.metrics.harms.parsed_captions import WordLists
 from portrayal.metrics.harms.reification import NAMED
-from portrayal.metrics.harms.setup import HarmSettings, Reference, Stage, Truth
+from portrayal.metrics.harms.settings import HarmSettings, Reference, Stage, Truth
 from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES, word_vectors
 from portrayal.metrics.shared.mentions import choose_lexicon, object_finder

@@ -13,9 +13,9 @@ from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.counts import CaptionSample
 from portrayal.metrics.harms.image_records import ImageRecord
 from portrayal.metrics.harms.measurement import NO_GROUPS, HarmMeasurement
+from portrayal.metrics.harms.measurement_card import MeasurementCard
 from portrayal.metrics.harms.parsed_captions import Parsed
-from portrayal.metrics.harms.rule import MeasurementCard
-from portrayal.metrics.harms.setup import HarmSettings
+from portrayal.metrics.harms.settings import HarmSettings
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     Resampler,

@@ -8,8 +8,8 @@ from portrayal.lexicon.identity import NORP
 from portrayal.metrics.harms.counts import KIND_SEPARATOR
 from portrayal.metrics.harms.image_records import ImageRecord
 from portrayal.metrics.harms.measurement import NO_REFERENCES, CaptionCountMeasurement, CaptionMatch
+from portrayal.metrics.harms.measurement_card import MeasurementCard
 from portrayal.metrics.harms.parsed_captions import NORP_AXIS, Parsed
-from portrayal.metrics.harms.rule import MeasurementCard
 
 HARM = "self-identification"
 

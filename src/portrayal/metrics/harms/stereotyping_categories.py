@@ -26,9 +26,9 @@ from portrayal.metrics.harms.measurement import (
     NO_REFERENCES,
     HarmMeasurement,
 )
+from portrayal.metrics.harms.measurement_card import MeasurementCard
 from portrayal.metrics.harms.parsed_captions import Parsed
-from portrayal.metrics.harms.rule import MeasurementCard
-from portrayal.metrics.harms.setup import HarmSettings
+from portrayal.metrics.harms.settings import HarmSettings
 from portrayal.metrics.harms.stereotyping import ALPHA, HARM
 from portrayal.results import TOO_FEW
 from portrayal.stats import (

@@ -20,7 +20,7 @@ from portrayal.errors import PortrayalError, find_name
 from portrayal.metrics.harms.counting import count_images, sources_of
 from portrayal.metrics.harms.measurement import HarmMeasurement
 from portrayal.metrics.harms.prepare import WORD_LISTS, HarmOptions, prepare, with_study_data
-from portrayal.metrics.harms.setup import Stage
+from portrayal.metrics.harms.settings import Stage
 from portrayal.metrics.harms.survey import Survey
 from portrayal.results import HUMAN
 from portrayal.study import Study, count_parts, read_part

@@ -44,9 +44,8 @@ def load_errors(name: str) -> Iterator[None]:
     logging = need("transformers", "neural", PURPOSE).utils.logging
     logging.disable_progress_bar()
     try:
-        with contextlib.redirect_stderr(
-            io.StringIO()
-        ):  # reading GGUF shows a progress bar that cannot be turned off
+        # Reading GGUF shows a progress bar that cannot be turned off.
+        with contextlib.redirect_stderr(io.StringIO()):
             yield
     except (OSError, ValueError, ImportError) as error:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -16,11 +16,8 @@ from portrayal.errors import PortrayalError
 from portrayal.models.language_models.scores import TokenScores
 
 UNKNOWN = "<unk>"
-_UNKNOWN, _END, _FIRST_WORD = (
-    0,
-    1,
-    2,
-)  # codes; words start at _FIRST_WORD, and the start of a text has the last code
+# Codes; words start at _FIRST_WORD, and the start of a text has the last code.
+_UNKNOWN, _END, _FIRST_WORD = 0, 1, 2
 _VERSION = 1  # to be raised when the same counts would give other probabilities
 
 Codes = NDArray[np.int64]
@@ -95,12 +92,12 @@ class NGramModel:
 
     @cached_property
     def digest(self) -> str:
-        whole = hashlib.blake2b(digest_size=16)
-        whole.update(json.dumps([_VERSION, self.order, self.words]).encode())
+        content = hashlib.blake2b(digest_size=16)
+        content.update(json.dumps([_VERSION, self.order, self.words]).encode())
         for level in self.levels:
             for array in (level.contexts, level.pairs, level.counts):
-                whole.update(array.astype("<i8").tobytes())
-        return whole.hexdigest()
+                content.update(array.astype("<i8").tobytes())
+        return content.hexdigest()
 
     def score(self, texts: Sequence[str]) -> list[TokenScores]:
         """Return the token scores of each text; identical texts are scored once."""
@@ -128,9 +125,8 @@ class NGramModel:
         positions = np.arange(len(coded.codes) if len(self.levels[0].contexts) else 0)
         context_id = np.zeros(len(positions), dtype=np.int64)
         for length, level in enumerate(self.levels):
-            if (
-                length
-            ):  # longer contexts of one that never occurs never occur either: only the others continue
+            # Extensions of a context that never occurs never occur either: only the others continue.
+            if length:
                 context_id = _sorted_index(
                     level.contexts, context_id * coded.base + coded.preceding(length)[positions]
                 )
@@ -183,9 +179,8 @@ def _word_codes(words: Sequence[str]) -> dict[str, int]:
 
 def _count_levels(coded: _CodedTexts, repeats: Codes, order: int) -> Iterable[_Level]:
     context_id = np.zeros(len(coded.codes), dtype=np.int64)
-    contexts = np.zeros(
-        min(1, len(coded.codes)), dtype=np.int64
-    )  # the empty context, unless there is no text
+    # The empty context, unless there is no text.
+    contexts = np.zeros(min(1, len(coded.codes)), dtype=np.int64)
     # A context extends a shorter one, which has an id: keys stay small for any order.
     for length in range(order):
         if length:

@@ -84,10 +84,16 @@ def dual_network(
     shape = infer_shape(state_dict, image_size, dropout)
     network = DualNetwork(shape)
     own_weights = network.state_dict()
-    for name, twin in _TIED_WEIGHTS.items():
-        if name in state_dict and twin in state_dict and not torch.equal(state_dict[name], state_dict[twin]):
-            raise PortrayalError(f"Expected the weights '{name}' and '{twin}' to be the same, found others.")
-        for target, source in ((name, twin), (twin, name)):
+    for name, tied_name in _TIED_WEIGHTS.items():
+        if (
+            name in state_dict
+            and tied_name in state_dict
+            and not torch.equal(state_dict[name], state_dict[tied_name])
+        ):
+            raise PortrayalError(
+                f"Expected the weights '{name}' and '{tied_name}' to be the same, found others."
+            )
+        for target, source in ((name, tied_name), (tied_name, name)):
             if source in state_dict:
                 state_dict.setdefault(target, state_dict[source])
     state_dict.setdefault(_POSITION_IDS, own_weights[_POSITION_IDS])

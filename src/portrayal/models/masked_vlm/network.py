@@ -30,7 +30,7 @@ class ImageEmbeddings:
     def with_texts_per_image(self, n: int) -> ImageEmbeddings:
         """Return the same images for n texts each. The cache is shared."""
         embeddings = ImageEmbeddings(self.tokens, self.attention_mask, n)
-        object.__setattr__(embeddings, "_made", self._cache)
+        object.__setattr__(embeddings, "_cache", self._cache)
         return embeddings
 
     def expanded(self) -> ImageEmbeddings:
@@ -62,9 +62,8 @@ class ImageEmbeddings:
                 index = slice(start // texts_per_image, stop // texts_per_image)
             else:
                 index = torch.arange(start, stop, step, device=self.tokens.device)
-        if texts_per_image > 1 and isinstance(
-            index, Tensor
-        ):  # some of an image's texts: each with its own image
+        # Some of an image's texts: each gets its own image.
+        if texts_per_image > 1 and isinstance(index, Tensor):
             index, texts_per_image = index // texts_per_image, 1
         return ImageEmbeddings(
             self.tokens[index],
@@ -101,11 +100,11 @@ class VLMNetwork(nn.Module, ABC):
     has_match_head: bool = False
     has_mlm_head: bool = True  # whether it predicts masked words
     _mean: Tensor
-    _deviation: Tensor
+    _std: Tensor
 
     def __init__(self, mean: Sequence[float], std: Sequence[float]):
         super().__init__()
-        for name, values in (("_mean", mean), ("_deviation", std)):
+        for name, values in (("_mean", mean), ("_std", std)):
             self.register_buffer(name, torch.tensor(values).view(3, 1, 1), persistent=False)
 
     @abstractmethod
@@ -125,7 +124,7 @@ class VLMNetwork(nn.Module, ABC):
         raise NotImplementedError
 
     def normalize(self, pixels: Tensor) -> Tensor:
-        return ((pixels - self._mean) / self._deviation).to(self._mean.dtype)
+        return ((pixels - self._mean) / self._std).to(self._mean.dtype)
 
 
 class DualEncoder(ABC):

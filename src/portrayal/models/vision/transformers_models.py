@@ -85,9 +85,8 @@ class ZeroShotClassifier:
         self._independent_scores = self._model.config.model_type.startswith("siglip")
         tokenizer = from_pretrained(transformers.AutoTokenizer, name)
         texts = [prompt.replace("{label}", label) for label in self._labels.values()]
-        padding = (
-            "max_length" if self._independent_scores else True
-        )  # SigLIP was trained on padded texts only
+        # SigLIP was trained on padded texts only.
+        padding = "max_length" if self._independent_scores else True
         self._text_inputs = tokenizer(texts, padding=padding, truncation=True, return_tensors="pt").to(device)
 
     def detect(self, images: Sequence[Image]) -> list[list[Detection]]:

@@ -111,7 +111,7 @@ def search(
     rerank
         How many of the first results are reranked; 0: none.
     n_jobs
-        Number of threads on a processor.
+        Number of threads on a CPU.
     report_progress
         Called with the step, the images done and the images in all.
 
@@ -129,10 +129,7 @@ def search(
         )
     effective_rerank = rerank if network.has_match_head else 0
     truncated = [truncate_caption(caption, model.tokenizer) for caption in pool.captions]
-    index_of_text = {
-        text_index: index
-        for index, text_index in enumerate(sorted({text_index for text_index, _ in truncated}))
-    }
+    index_of_text = {text: index for index, text in enumerate(sorted({text for text, _ in truncated}))}
     text_index = np.array([index_of_text[text] for text, _ in truncated], dtype=np.int64)
     with _single_thread():
         scores = _pair_scores(

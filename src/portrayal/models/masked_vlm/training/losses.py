@@ -83,7 +83,7 @@ class TrainingTask(Protocol):
 class PretrainingTask:
     """Masked language modelling, image-text matching and contrastive learning."""
 
-    digest = "usual"
+    digest = "pretraining"
 
     def to(self, device: str) -> PretrainingTask:  # noqa: ARG002 (it has no tensors)
         return self
@@ -177,16 +177,12 @@ def caption_losses(
             random_negative,
             _hard_negatives(similarity, 2 * sample.negative_draw[with_caption] - 1),
         )
-        states, attention_mask = (
-            torch.cat([text_states, text_states[unmasked][negatives]]),
-            torch.cat([attention_mask, attention_mask[unmasked][negatives]]),
-        )
+        states = torch.cat([text_states, text_states[unmasked][negatives]])
+        attention_mask = torch.cat([attention_mask, attention_mask[unmasked][negatives]])
         hidden = network.cross_encode_text(_repeat_images(images, 3), states, attention_mask)
     else:
-        states, attention_mask = (
-            torch.cat([all_ids, ids[random_negative]]),
-            torch.cat([attention_mask, attention_mask[unmasked][random_negative]]),
-        )
+        states = torch.cat([all_ids, ids[random_negative]])
+        attention_mask = torch.cat([attention_mask, attention_mask[unmasked][random_negative]])
         hidden = network.cross_encode(_repeat_images(images, 3), states, attention_mask)
     logits = network.word_logits(hidden[:n])
     if network.has_match_head:
@@ -245,9 +241,8 @@ def _hard_negatives(similarity: Tensor, draw: Tensor) -> Tensor:
     """Return for each image the index of another's text, sampled in proportion to its similarity."""
     is_other = ~torch.eye(len(similarity), dtype=torch.bool, device=similarity.device)
     weights = (functional.softmax(similarity.detach(), dim=1) + 1e-6) * is_other
-    cumulative = (
-        weights @ torch.ones_like(weights).triu()
-    )  # a cumulative sum that is deterministic on every device
+    # A cumulative sum that is deterministic on every device.
+    cumulative = weights @ torch.ones_like(weights).triu()
     threshold = draw.clamp(0, 0.9999) * cumulative[:, -1:]
     return torch.searchsorted(cumulative, threshold, right=True).clamp(max=len(cumulative) - 1).squeeze(1)
 
