@@ -20,8 +20,8 @@ import torch
 from torch import nn
 
 from portrayal.models.device import resolve_device
+from portrayal.models.text_classifiers.configs import FINE_TUNED, LstmConfig
 from portrayal.models.text_classifiers.lstm import train
-from portrayal.models.text_classifiers.schedules import FINE_TUNED, LstmConfig
 from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask, Texts
 from portrayal.models.text_classifiers.training_queue import read_plan
 

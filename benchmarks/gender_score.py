@@ -1,4 +1,4 @@
-"""The Gender Score with what is learnt from people's captions: 100,000 captions, from tokens to scores."""
+"""Speed of the Gender Score with models trained on the references: 100,000 captions, from tokens to scores."""
 
 from __future__ import annotations
 
@@ -19,25 +19,29 @@ def main() -> None:
         scenes=SCENES, captioners=[Captioner("varied", length=1.0, vocabulary=1.0, repetition=0.0)]
     )
     started = time.perf_counter()
-    judge, encoder = (
+    language_likelihood, encoder = (
         likelihood(study, FROM_REFERENCES, "cpu"),
         sentence_encoder(study, FROM_REFERENCES, "cpu"),
     )
-    learnt = time.perf_counter() - started
+    training_time = time.perf_counter() - started
     print(
-        f"  learning a language model and vectors from {study.references.height:,} captions: {learnt:.1f} s"
+        f"  training a language model and vectors from {study.references.height:,} captions: {training_time:.1f} s"
     )
-    scorer = CaptionScorer(judge, encoder, visual_context(study, None), "joined", "mean", "positive")
-    spoken = study.references.head(CAPTIONS)
-    images, captions = spoken["image_id"].to_list(), spoken["caption"].to_list()
+    scorer = CaptionScorer(
+        language_likelihood, encoder, visual_context(study, None), "joined", "mean", "positive"
+    )
+    references = study.references.head(CAPTIONS)
+    images, captions = references["image_id"].to_list(), references["caption"].to_list()
     started = time.perf_counter()
     scorer.score_captions(images, captions)
-    took = time.perf_counter() - started
-    print(f"  scoring {len(captions):,} captions ({len(set(captions)):,} distinct): {took:.1f} s")
+    seconds = time.perf_counter() - started
+    print(f"  scoring {len(captions):,} captions ({len(set(captions)):,} distinct): {seconds:.1f} s")
     started = time.perf_counter()
     gender_score(study, attribute="gender", sources=["varied"])
-    took = time.perf_counter() - started
-    print(f"  the metric for one system on {SCENES:,} images, intervals and null included: {took:.1f} s")
+    seconds = time.perf_counter() - started
+    print(
+        f"  the metric for one system on {SCENES:,} images, intervals and permutations included: {seconds:.1f} s"
+    )
 
 
 if __name__ == "__main__":

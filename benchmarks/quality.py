@@ -1,7 +1,7 @@
-"""Scores of captions: CIDEr, BLEU and ROUGE-L of all of COCO val2014, beside the implementation that the field uses.
+"""Speed of CIDEr, BLEU and ROUGE-L on all of COCO val2014, compared with pycocoevalcap.
 
-Seconds of one processor, in one run, on the same words, given as each takes them (lists, or text with blanks); the
-largest difference between the two is printed with the ratio.
+Processor seconds of one run on the same words, in the input format of each (lists, or text with blanks). The largest
+difference between the two is printed with the ratio.
 """
 
 from __future__ import annotations
@@ -31,60 +31,64 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     captions, references = _read()
-    began = time.process_time()
-    said = [plain_words(caption) for caption in captions]
-    written = [[plain_words(one) for one in some] for some in references]
-    print(f"{len(said):,} images, {sum(map(len, written)):,} references; words of all captions found in "
-          f"{time.process_time() - began:.2f} s")  # fmt: skip
-    joined = {place: [" ".join(words)] for place, words in enumerate(said)}
-    others = {place: [" ".join(words) for words in some] for place, some in enumerate(written)}
+    started = time.process_time()
+    candidates = [plain_words(caption) for caption in captions]
+    references_of = [[plain_words(text) for text in texts] for texts in references]
+    print(f"{len(candidates):,} images, {sum(map(len, references_of)):,} references; words of all captions found in "
+          f"{time.process_time() - started:.2f} s")  # fmt: skip
+    candidate_texts = {index: [" ".join(words)] for index, words in enumerate(candidates)}
+    reference_texts = {
+        index: [" ".join(words) for words in texts] for index, texts in enumerate(references_of)
+    }
 
     def by_coco_caption_bleu() -> Any:
         scorer = BleuScorer(n=4)
-        for place in joined:
-            scorer += (joined[place][0], others[place])
+        for index in candidate_texts:
+            scorer += (candidate_texts[index][0], reference_texts[index])
         return scorer.compute_score(option="closest")
 
     with threadpool_limits(1):
-        _beside(
+        _compare(
             "CIDEr",
-            lambda: cider_scores(_round(said, written))[0],
-            lambda: Cider().compute_score(others, joined)[1],
+            lambda: cider_scores(_comparison(candidates, references_of))[0],
+            lambda: Cider().compute_score(reference_texts, candidate_texts)[1],
         )
-        _beside(
+        _compare(
             "BLEU-4",
-            lambda: bleu(bleu_counts(_round(said, written)))[:, 3],
+            lambda: bleu(bleu_counts(_comparison(candidates, references_of)))[:, 3],
             lambda: np.array(by_coco_caption_bleu()[1][3]),
         )
-        _beside(
+        _compare(
             "ROUGE-L",
-            lambda: rouge_l(_round(said, written)),
-            lambda: Rouge().compute_score(others, joined)[1],
+            lambda: rouge_l(_comparison(candidates, references_of)),
+            lambda: Rouge().compute_score(reference_texts, candidate_texts)[1],
         )
 
 
-def _round(said: list[list[str]], written: list[list[list[str]]]) -> ReferenceComparison:
-    image = np.repeat(np.arange(len(said)), [len(some) for some in written])
-    sentences = Sentences([*said, *(words for some in written for words in some)])
-    return ReferenceComparison(sentences, np.arange(len(said)), len(said) + np.arange(len(image)), image)
+def _comparison(candidates: list[list[str]], references_of: list[list[list[str]]]) -> ReferenceComparison:
+    image = np.repeat(np.arange(len(candidates)), [len(texts) for texts in references_of])
+    sentences = Sentences([*candidates, *(words for texts in references_of for words in texts)])
+    return ReferenceComparison(
+        sentences, np.arange(len(candidates)), len(candidates) + np.arange(len(image)), image
+    )
 
 
-def _beside(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
-    began = time.process_time()
-    mine = ours()
-    between = time.process_time()
-    other = theirs()
+def _compare(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
+    started = time.process_time()
+    our_scores = ours()
+    our_end = time.process_time()
+    their_scores = theirs()
     ended = time.process_time()
-    ratio = (ended - between) / (between - began)
+    ratio = (ended - our_end) / (our_end - started)
     print(
-        f"{name}: ours {between - began:.2f} s, pycocoevalcap {ended - between:.2f} s, {ratio:.1f} times as fast; "
-        f"largest difference of an image {np.abs(mine - other).max():.1e}"
+        f"{name}: ours {our_end - started:.2f} s, pycocoevalcap {ended - our_end:.2f} s, {ratio:.1f} times as fast; "
+        f"largest difference of an image {np.abs(our_scores - their_scores).max():.1e}"
     )
 
 
 def _read() -> tuple[list[str], list[list[str]]]:
     rows = json.loads((data() / "captioners" / "val2014" / "liu17.json").read_text(encoding="utf-8"))
     lines = (data() / "coco" / "human_captions_val2014.jsonl").read_text(encoding="utf-8").splitlines()
-    people = {row["img_id"]: row["captions"] for row in map(json.loads, lines)}
-    said = {row["image_id"]: row["caption"] for row in rows if row["image_id"] in people}
-    return [said[image] for image in sorted(said)], [people[image] for image in sorted(said)]
+    human = {row["img_id"]: row["captions"] for row in map(json.loads, lines)}
+    candidates = {row["image_id"]: row["caption"] for row in rows if row["image_id"] in human}
+    return [candidates[image] for image in sorted(candidates)], [human[image] for image in sorted(candidates)]

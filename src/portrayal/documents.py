@@ -91,7 +91,7 @@ def json_object(text: str | None) -> dict[str, Any] | None:
 def unwritable_part(document: Any) -> str | None:
     """The first part of a document that cannot be written again, in words; None if there is none.
 
-    >>> unwritable({"a": [1, "b", None]}), unwritable({"a": [float("nan")]}), unwritable(["\\ud800"])
+    >>> unwritable_part({"a": [1, "b", None]}), unwritable_part({"a": [float("nan")]}), unwritable_part(["\\ud800"])
     (None, 'nan, which is no finite number', "half of a character in '\\\\ud800'")
     """
     stack: list[tuple[Any, int]] = [(document, 0)]

@@ -55,7 +55,7 @@ _PROVENANCE: dict[str, Any] = {
 def provenance_problem(provenance: object) -> tuple[str, str] | None:
     """(expected, found) of the first problem in a provenance, or None if it is valid.
 
-    >>> wrong_provenance({"study": {"images": "many"}})
+    >>> provenance_problem({"study": {"images": "many"}})
     ('provenance.study.images as a whole number', "'many'")
     """
     if not isinstance(provenance, dict):

@@ -44,9 +44,9 @@ def test_ingredients_make_the_score(command):
         assert version["alpha"] == pytest.approx(alpha)
         assert version["score"] == pytest.approx(version["hypothesis"] ** alpha)
     man, woman = versions["male"], versions["female"]
-    assert man["part"] == pytest.approx(man["score"] / (man["score"] + woman["score"]))
+    assert man["share"] == pytest.approx(man["score"] / (man["score"] + woman["score"]))
     assert scores["estimate"] == ("male" if man["score"] > woman["score"] else "female")
-    assert versions["neutral"]["part"] is None
+    assert versions["neutral"]["share"] is None
 
 
 def test_a_caption_that_names_a_group_gets_versions_of_the_others(command):
@@ -105,5 +105,5 @@ def test_real_models(command):
     man, woman, _ = scores["versions"]
     assert (man["hypothesis"], woman["hypothesis"]) == pytest.approx((0.0994, 0.1057), abs=2e-4)
     assert (man["similarity"], woman["similarity"]) == pytest.approx((0.3980, 0.3619), abs=2e-4)
-    assert (man["part"], woman["part"]) == pytest.approx((0.5119, 0.4881), abs=2e-4)
+    assert (man["share"], woman["share"]) == pytest.approx((0.5119, 0.4881), abs=2e-4)
     assert scores["estimate"] == "male"

@@ -17,8 +17,8 @@ import portrayal
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lab import make_study
 from portrayal.metrics import lic
-from portrayal.metrics.shared.classifier.captions import CorpusBuilder
 from portrayal.metrics.shared.classifier.corpus import unigrams_and_bigrams
+from portrayal.metrics.shared.classifier.corpus_builder import CorpusBuilder
 from portrayal.metrics.shared.classifier.linear import LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.protocol import Protocol

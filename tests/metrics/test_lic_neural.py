@@ -17,7 +17,7 @@ from portrayal.metrics.shared.classifier.linear import Predictions
 from portrayal.metrics.shared.classifier.neural import UNKNOWN_PIECES, NeuralClassifier, Trainer
 from portrayal.metrics.shared.classifier.protocol import _calibrated_by_seed
 from portrayal.metrics.shared.classifier.splits import Split
-from portrayal.models.text_classifiers.schedules import EncoderConfig, LstmConfig
+from portrayal.models.text_classifiers.configs import EncoderConfig, LstmConfig
 from portrayal.models.text_classifiers.tasks import MASKED, TaskPredictions
 from portrayal.models.text_classifiers.training_queue import PLAN, read_plan, run_plan
 from portrayal.study import Study

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from portrayal.models.text_classifiers.configs import LstmConfig
 from portrayal.models.text_classifiers.lstm import kernels, single, stack
-from portrayal.models.text_classifiers.schedules import LstmConfig
 from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions
 from tests.models.made_up import task
 

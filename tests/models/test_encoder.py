@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from portrayal.errors import PortrayalError
-from portrayal.models.text_classifiers.schedules import (
+from portrayal.models.text_classifiers.configs import (
     FINE_TUNED,
     FROZEN,
     EncoderConfig,

@@ -16,9 +16,9 @@ from tests.models.made_up import task
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 
+from portrayal.models.text_classifiers.configs import LstmConfig  # noqa: E402
 from portrayal.models.text_classifiers.lstm import single, train  # noqa: E402
 from portrayal.models.text_classifiers.lstm.network import LstmNetwork, initial_network, probabilities  # noqa: E402
-from portrayal.models.text_classifiers.schedules import LstmConfig  # noqa: E402
 from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask  # noqa: E402
 
 QUICK = LstmConfig(epochs=3, batch_size=8, learning_rate=1e-2, dropout=0.0, precision="float32")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from portrayal.errors import InputError
-from portrayal.models.text_classifiers.schedules import FROZEN, LstmConfig
+from portrayal.models.text_classifiers.configs import FROZEN, LstmConfig
 from portrayal.models.text_classifiers.tasks import TaskPredictions
 from portrayal.models.text_classifiers.training_queue import (
     PLAN,

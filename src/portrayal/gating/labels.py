@@ -16,7 +16,7 @@ def row_labels(rows: Sequence[Measurement]) -> list[dict[str, str]]:
     Settings are ordered by importance, so the first one that separates two rows is named and the others are omitted.
 
     >>> a, b = (Measurement("lic", "lic", system="s", value=1.0, settings={"split": split}) for split in ("x", "y"))
-    >>> labels([a, b])
+    >>> row_labels([a, b])
     [{'system': 's', 'split': 'x'}, {'system': 's', 'split': 'y'}]
     """
     names = [

@@ -17,7 +17,7 @@ def bootstrap_p(replicates: Array, null: float = 0.0, level: float = LEVEL) -> f
     interval p is twice the share of resamples beyond `null`, with one added to them, which matters where they are few.
     Outside, hardly any are left to count (one of a thousand would make .002 into .004), so that the tail goes on from
     the interval's end as a normal one, with the spread that the resamples have on that side of their median. Never
-    below LEAST_P: a thousand resamples do not know a tail that far out.
+    below MIN_P: a thousand resamples do not know a tail that far out.
     """
     ordered = np.sort(replicates[np.isfinite(replicates)])
     if len(ordered) < 2 or len(ordered) < 0.95 * len(replicates):
@@ -48,5 +48,5 @@ def normal_p(z: float) -> float:
 
 
 def floored_p(p: float) -> float:
-    """p, or LEAST_P where it is smaller: so far out an approximated tail is a guess."""
+    """p, or MIN_P where it is smaller: an approximated tail is not known that far out."""
     return max(p, MIN_P)

@@ -326,7 +326,7 @@ def test_meteor_joins_the_others_where_it_is_asked_for(java):  # noqa: F811
 
 def test_programs_that_are_not_there_are_named(monkeypatch):
     study = study_of([("a dog", ["a dog"]), ("a cat", ["a cat"])])
-    monkeypatch.setattr(meteor, "lacking", lambda: "METEOR needs Java (the command 'java')")
+    monkeypatch.setattr(meteor, "missing_requirement", lambda: "METEOR needs Java (the command 'java')")
     with pytest.raises(PortrayalError, match="needs Java"):
         quality(study, java="yes")
     assert (
@@ -337,8 +337,10 @@ def test_programs_that_are_not_there_are_named(monkeypatch):
 
 def test_spice_needs_its_files(java, monkeypatch):  # noqa: F811
     assert "models" in (spice.missing_requirement() or "")
-    monkeypatch.setattr(meteor, "lacking", lambda: None)
-    monkeypatch.setattr(meteor, "meteor_parts", lambda said, _: np.ones((len(said), meteor.N_COUNTS)))
+    monkeypatch.setattr(meteor, "missing_requirement", lambda: None)
+    monkeypatch.setattr(
+        meteor, "meteor_counts", lambda captions, _: np.ones((len(captions), meteor.N_COUNTS))
+    )
     found = quality(study_of([("a dog", ["a dog"]), ("a cat", ["a cat"])]), bootstrap=20, java="yes")
     assert "models" in row(found, "spice").reason
 

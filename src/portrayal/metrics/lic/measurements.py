@@ -14,7 +14,7 @@ from portrayal.errors import Undefined
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.lic.settings import LicSettings
 from portrayal.metrics.shared.classifier.aggregation import RepeatedEstimate, difference
-from portrayal.metrics.shared.classifier.captions import REFERENCES, CorpusBuilder
+from portrayal.metrics.shared.classifier.corpus_builder import REFERENCES, CorpusBuilder
 from portrayal.metrics.shared.classifier.evaluation import ACCURACY, CALIBRATED, CONFIDENCE, SourceEvaluation
 from portrayal.metrics.shared.classifier.evidence import repeated_captions
 from portrayal.metrics.shared.classifier.protocol import Corpora, Protocol

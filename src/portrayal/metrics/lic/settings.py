@@ -8,12 +8,12 @@ from typing import Any
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import canonical_name, shipped_lexicons
-from portrayal.metrics.shared.classifier.captions import VOCABULARIES
+from portrayal.metrics.shared.classifier.corpus_builder import VOCABULARIES
 from portrayal.metrics.shared.classifier.linear import MAX_C, LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.neural import NeuralClassifier, Trainer
 from portrayal.metrics.shared.classifier.protocol import PUBLISHED, Protocol
-from portrayal.models.text_classifiers.schedules import as_dict
+from portrayal.models.text_classifiers.configs import as_dict
 from portrayal.study import Study
 
 

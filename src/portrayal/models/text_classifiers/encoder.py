@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from portrayal.errors import PortrayalError
 from portrayal.models.cuda_graph import CudaGraph, RestoreState
+from portrayal.models.text_classifiers.configs import EncoderConfig
 from portrayal.models.text_classifiers.integrated_gradients import quadrature
-from portrayal.models.text_classifiers.schedules import EncoderConfig
 from portrayal.models.text_classifiers.tasks import ClassificationTask, IntArray, TaskPredictions, Texts
 from portrayal.models.text_classifiers.tokens import EncoderTokens
 

@@ -21,7 +21,7 @@ import numpy as np
 from portrayal.documents import DocumentError, parse_json
 from portrayal.errors import InputError, Problem
 from portrayal.files import replacing
-from portrayal.models.text_classifiers.schedules import ClassifierConfig, as_dict, cache_key, from_dict
+from portrayal.models.text_classifiers.configs import ClassifierConfig, as_dict, cache_key, from_dict
 from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions, Texts
 
 PLAN = "plan.npz"

@@ -96,7 +96,7 @@ def search(
     def load(indices: slice) -> list[Any]:
         return [read_image(file) for file in pool.files[indices]]
 
-    model_pool = retrieval.Pool(len(pool.images), load, pool.captions, pool.owner)
+    model_pool = retrieval.RetrievalPool(len(pool.images), load, pool.captions, pool.owner)
     return SearchResult(
         pool,
         retrieval_model.name,

@@ -17,7 +17,7 @@ from portrayal.metrics.shared.classifier.linear import Array, PermutedLabels, Pr
 from portrayal.metrics.shared.classifier.masking import UNKNOWN
 from portrayal.metrics.shared.classifier.splits import Split
 from portrayal.models.device import resolve_device
-from portrayal.models.text_classifiers.schedules import ClassifierConfig, EncoderConfig, cache_key
+from portrayal.models.text_classifiers.configs import ClassifierConfig, EncoderConfig, cache_key
 from portrayal.models.text_classifiers.tasks import MASKED, ClassificationTask, TaskPredictions, Texts
 from portrayal.models.text_classifiers.training_queue import PLAN, TrainingCache, write_plan
 

@@ -15,7 +15,7 @@ def fill_template(template: str, lexicon: Lexicon, columns: Sequence[str]) -> li
     """The template filled with the word of each group; articles are adapted.
 
     >>> from portrayal.lexicon import load_lexicon
-    >>> told_of("this is a {}", load_lexicon("age"), ["young", "old"])
+    >>> fill_template("this is a {}", load_lexicon("age"), ["young", "old"])
     ['this is a young person', 'this is an old person']
     """
     if template.count(_PLACEHOLDER) != 1:

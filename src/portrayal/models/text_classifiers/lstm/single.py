@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from portrayal.models.text_classifiers.configs import LstmConfig
 from portrayal.models.text_classifiers.integrated_gradients import quadrature
 from portrayal.models.text_classifiers.lstm.network import (
     LstmNetwork,
@@ -14,7 +15,6 @@ from portrayal.models.text_classifiers.lstm.network import (
     initial_network,
     probabilities,
 )
-from portrayal.models.text_classifiers.schedules import LstmConfig
 from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask, IntArray, TaskPredictions
 
 _MAX_BATCH = 1024  # captions per batch for predictions and attributions

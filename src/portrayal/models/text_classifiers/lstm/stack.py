@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from portrayal.models.text_classifiers.configs import LstmConfig
 from portrayal.models.text_classifiers.integrated_gradients import quadrature
 from portrayal.models.text_classifiers.lstm import kernels
 from portrayal.models.text_classifiers.lstm.kernels import StackedWeights, StepDropout
@@ -25,7 +26,6 @@ from portrayal.models.text_classifiers.lstm.network import (
     initial_network,
     probabilities,
 )
-from portrayal.models.text_classifiers.schedules import LstmConfig
 from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask, TaskPredictions
 
 WIDTH = 104  # stored embedding width: tensor cores need rows of 16 bytes; the padding stays 0

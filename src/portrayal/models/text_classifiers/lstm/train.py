@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from portrayal.models.text_classifiers.configs import LstmConfig
 from portrayal.models.text_classifiers.lstm import single
-from portrayal.models.text_classifiers.schedules import LstmConfig
 from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions
 
 _BYTES_PER_NETWORK = 220 << 20  # of GPU memory, for a training step
