@@ -54,27 +54,27 @@ def metrics() -> str:
 
 _READING = """## Who is mentioned
 
-All metrics find people and groups with the same rules (`portrayal.lexicon.non_mentions`, `.negation`). A
-listed word names nobody in these places:
+All metrics find mentions of people and groups with the same rules (`portrayal.lexicon.non_mentions`, `.negation`). A
+listed word is no mention in these contexts:
 
 - in a phrase for a thing: *man made*, *passenger train*, *men's restroom*;
-- before the thing or the animal that it describes: *cowboy hat*, *queen size bed*, *male lion*, *lady bug*;
-- in a statue, a doll or a sculpture: *a statue of a man*. A painting, photo or poster of somebody does name them;
-- where the caption says that nobody is there: *no people*, *without a person*, *does not show a man or a woman*,
-  *neither a man nor a woman*, *people are not visible*. What somebody does not do or wear is not read this way: *a
-  man with no shirt*, *no helmet on the woman* and *a man not wearing a helmet* mention them.
+- before the thing or the animal that it modifies: *cowboy hat*, *queen size bed*, *male lion*, *lady bug*;
+- in a statue, a doll or a sculpture: *a statue of a man*. A painting, photo or poster of a person does mention them;
+- if the caption says that nobody is there: *no people*, *without a person*, *does not show a man or a woman*,
+  *neither a man nor a woman*, *people are not visible*. Negated actions and clothes do not count as absence: *a man
+  with no shirt*, *no helmet on the woman* and *a man not wearing a helmet* mention them.
 
 A lexicon with `as_listed = true` skips these rules. `gender-lic` and `man-woman` do, for comparison with published
-counts. A mask hides the words of a list wherever they stand; these rules do not change it.
+counts. The rules do not affect masks: a mask hides the words of a list in every context.
 
 The rules were tested on 144 sentences written for this purpose (`tests/lexicon/mentions.tsv`; 82 of them mention
-nobody). Precision and recall are 1.00 there, both for mentions of somebody and for the groups named. The author of
+nobody). Precision and recall are 1.00 there, both for mentions of people and for the groups named. The author of
 the rules wrote the sentences too, so these numbers are optimistic. On real captions (175,076 distinct captions of
-COCO val2014, people's and eight systems'; 174,748 of Flickr30k and Conceptual Captions) the rule for absence removed
-49 mentions, as read by one person: 44 rightly, 2 wrongly (*no protection football guy*), and 3 that deny what
-somebody is (*I am no chef*). How many absences it missed in real captions was not counted.
+COCO val2014, human and of eight systems; 174,748 of Flickr30k and Conceptual Captions) the rule for absence removed
+49 mentions. One person checked them: 44 are right, 2 are wrong (*no protection football guy*), and 3 deny what
+a person is (*I am no chef*). Missed absences in real captions were not counted.
 
-Negation is read for people only: *no cars* still names a car.
+Negation applies to people only: *no cars* still names a car.
 """
 
 
@@ -99,13 +99,13 @@ def lexicons() -> str:
         for what, words in (
             *(
                 (
-                    f"names {group} too, not hidden by a mask",
+                    f"also names {group}, not masked",
                     [word for word in lexicon.naming_words[group] if word not in words],
                 )
                 for group, words in lexicon.groups.items()
             ),
             ("neutral", lexicon.neutral),
-            ("hidden by a mask, naming no group", lexicon.mask_also),
+            ("masked, names no group", lexicon.mask_also),
             ("only before a word for a person", lexicon.before_person),
             *((f"labels that mean {group}", names) for group, names in lexicon.group_aliases.items()),
         ):
@@ -120,7 +120,7 @@ def _harm_lists() -> str:
     """Lists of `harms`: what they are and how long, not the words; those that demean are not printed."""
     insults, pairs, entities = demeaning_words(), in_context(), entity_names()
     lines = [
-        "Of the metric `harms`. The files lie in `src/portrayal/lexicon/words`; lists of your own take their place.\n",
+        "Lists of the metric `harms`, in `src/portrayal/lexicon/words`. Your own lists replace them.\n",
         "| list | words | note |",
         "|---|---|---|",
     ]
@@ -128,8 +128,8 @@ def _harm_lists() -> str:
         words = sum(len(words) for words in lexicon.groups.values())
         lines.append(f"| {axis} ({lexicon.label}) | {words:,} | {lexicon.note} {lexicon.source} |")
     lines += [
-        f"| named entities ({entities.label}) | | WordNet's names and a list of ours. |",
-        f"| demeaning ({insults.label}) | {len(insults.levels):,} | By WordNet's senses; not printed here. |",
+        f"| named entities ({entities.label}) | | WordNet's names and Portrayal's own list. |",
+        f"| demeaning ({insults.label}) | {len(insults.levels):,} | From WordNet's senses; not printed here. |",
         f"| demeaning in context ({pairs.label}) | {len(pairs):,} pairs | Groups and words; not printed here. |",
     ]
     return "\n".join(lines) + "\n"

@@ -133,7 +133,7 @@ def test_unreadable_images_are_listed_or_skipped(command, images, blip, tmp_path
     code, _, stderr = command(*call)
     assert code == 2
     assert "000000000003.jpg: expected an image, found something that cannot be read as one." in stderr
-    assert "dog 7.png: expected a picture" in stderr
+    assert "dog 7.png: expected an image" in stderr
     assert not (tmp_path / "c.csv").exists()
     code, _, stderr = command(*call, "--skip-bad")
     assert code == 0

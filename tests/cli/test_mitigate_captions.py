@@ -74,7 +74,7 @@ def test_all_that_reads_results_reads_these(mitigated, command, tmp_path):
     assert command("gate", mitigated, cost)[0] == 1
     assert command("report", mitigated, "--out", tmp_path)[0] == 0
     page = (mitigated / "index.html").read_text()
-    assert "What a remedy does to captions" in page
+    assert "Effect of caption mitigation" in page
     assert after in page
 
 

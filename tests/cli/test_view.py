@@ -102,13 +102,13 @@ def test_images_are_found(command, folder, not_served, tmp_path):
     assert command("view", folder, "--images", tmp_path / "nowhere", "--no-open")[0] == 2
     (empty / "COCO_val2014_000000000042.jpg").write_bytes(picture("JPEG"))
     assert command("view", folder, "--images", empty, "--no-open")[0] == 0
-    answer = not_served["servers"][-1].answers.respond("/image?image=42")
+    answer = not_served["servers"][-1].routes.respond("/image?image=42")
     assert answer.kind == "image/jpeg"
     beside = folder / "study" / "images"  # as the demo has them
     beside.mkdir(parents=True)
     (beside / "7.png").write_bytes(picture())
     command("view", folder, "--no-open")
-    assert not_served["servers"][-1].answers.respond("/image?image=7").kind == "image/png"
+    assert not_served["servers"][-1].routes.respond("/image?image=7").content_type == "image/png"
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

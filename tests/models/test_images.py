@@ -146,7 +146,7 @@ def test_what_is_no_file_is_named(tmp_path):
     asking.start()
     asking.join(20)
     assert outputs
-    assert "no ordinary file" in outputs[0]
+    assert "a special file" in outputs[0]
 
 
 @pytest.fixture(scope="module")

@@ -207,7 +207,7 @@ class Counted:
         self.model, self.scored_texts = model, []
         self.name, self.digest, self.about = model.name, model.digest, model.about
 
-    def scored(self, texts):
+    def score(self, texts):
         self.scored_texts += texts
         return self.model.score(texts)
 

@@ -372,8 +372,7 @@ class MitigationMeasurements:
         reason: str | None = None,
         better: str | None = None,
     ) -> None:
-        builder = self.builders[card.name]
-        builder.settings = {**self.settings, **settings}
+        builder = self.builders[card.name].with_settings({**self.settings, **settings})
         if estimate.value is None and reason is None:
             reason = "not defined for every seed"
         builder.add(

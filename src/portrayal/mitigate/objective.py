@@ -44,12 +44,12 @@ class _TextPass:
     """Masked texts of a batch, the logits at their tokens, and their counterparts."""
 
     masked_texts: MaskedTexts
-    scores: Tensor
+    logits: Tensor
     group: Tensor
     counterparts: Tensor
 
     @property
-    def in_consistency_loss(self) -> Tensor:
+    def counterfactual_loss_mask(self) -> Tensor:
         """Positions of masked words that do not name a group: only these count in the counterfactual losses.
 
         With the groups' words included, a network would learn to ignore the group.
@@ -98,7 +98,7 @@ class MitigationTask:
         embeddings = network.encode_image(pixels)
         texts, losses = self._forward_texts(network, pairs, sample, embeddings, mask_probability, n_captioned)
         word_losses = {
-            name: mlm_loss(self._adjusted(text_pass.scores, text_pass), text_pass.masked_texts.labels)
+            name: mlm_loss(self._adjusted(text_pass.logits, text_pass), text_pass.masked_texts.labels)
             for name, text_pass in texts.items()
         }
         if not self.method.has_counterfactual:
@@ -113,21 +113,21 @@ class MitigationTask:
             valid_rows = (
                 has_counterfactual[rows] & (text_pass.group != NO_GROUP) & (text_pass.group == group[rows])
             )
-            hidden = (
+            counterpart_ids = (
                 text_pass.masked_counterparts(pairs.mask_id)
                 if self.method.swap
                 else text_pass.masked_texts.masked_ids
             )
-            counterfactual_scores = mlm_logits(network, counterfactual_embeddings[rows], hidden, pairs)
-            valid = text_pass.in_consistency_loss & valid_rows[:, None]
+            counterfactual_logits = mlm_logits(network, counterfactual_embeddings[rows], counterpart_ids, pairs)
+            valid = text_pass.counterfactual_loss_mask & valid_rows[:, None]
             losses[name] = word_weight * word_losses[name]
             cross_entropy = _cross_entropy(
-                self._adjusted(counterfactual_scores, text_pass), text_pass.masked_texts.labels
+                self._adjusted(counterfactual_logits, text_pass), text_pass.masked_texts.labels
             )
             losses[f"{name}, counterfactual"] = word_weight * _masked_mean(cross_entropy, valid)
             if self.method.consistency:
                 losses[f"{name}, KL"] = self.hyperparameters.weight * _masked_mean(
-                    _kl_divergence(text_pass.scores, counterfactual_scores), valid
+                    _kl_divergence(text_pass.logits, counterfactual_logits), valid
                 )
         return losses
 
@@ -163,14 +163,14 @@ class MitigationTask:
             texts["captions"] = _TextPass(masked_texts, scores, *counterparts)
         return texts, losses
 
-    def _adjusted(self, scores: Tensor, text_pass: _TextPass) -> Tensor:
+    def _adjusted(self, logits: Tensor, text_pass: _TextPass) -> Tensor:
         """Return logits with the adjustment for the texts' group added, for the group-balanced word loss.
 
         A counterfactual pair predicts the words of the original texts, so it has their group's adjustment.
         """
         if not self.method.balanced_word_loss:
-            return scores
-        return scores.float() + self.training_data.logit_adjustment[text_pass.group][:, None, :]
+            return logits
+        return logits.float() + self.training_data.logit_adjustment[text_pass.group][:, None, :]
 
     @staticmethod
     def _image_group(texts: dict[str, _TextPass]) -> Tensor:
@@ -245,19 +245,19 @@ def _chosen_counterparts(counterparts: Counterparts, chosen: Tensor, u: Tensor) 
     return counterparts.group[chosen, (u * counterparts.group.shape[1]).long()], ids
 
 
-def _cross_entropy(scores: Tensor, words: Tensor) -> Tensor:
+def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the cross-entropy of shape (texts, tokens), 0 where no word is masked."""
     losses = functional.cross_entropy(
-        scores.float().flatten(0, 1), words.flatten(), ignore_index=IGNORE_INDEX, reduction="none"
+        logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORE_INDEX, reduction="none"
     )
-    return losses.view(words.shape)
+    return losses.view(labels.shape)
 
 
-def _kl_divergence(scores: Tensor, counterfactual_scores: Tensor) -> Tensor:
+def _kl_divergence(logits: Tensor, counterfactual_logits: Tensor) -> Tensor:
     """Return KL(original || counterfactual) of shape (texts, tokens), with gradients for both."""
     first, second = (
-        functional.log_softmax(scores.float(), -1),
-        functional.log_softmax(counterfactual_scores.float(), -1),
+        functional.log_softmax(logits.float(), -1),
+        functional.log_softmax(counterfactual_logits.float(), -1),
     )
     return (first.exp() * (first - second)).sum(dim=-1)
 

@@ -34,11 +34,11 @@ def option_value(metric: Metric, name: str, raw: object) -> Any:
     >>> option_value(find_metric("lic"), "folds", "4"), option_value(find_metric("lic"), "split", "paper")
     (4, ('paper',))
     """
-    types_ = _allowed_types(metric.options[name].annotation)
-    value = _convert(types_, raw)
+    allowed = _allowed_types(metric.options[name].annotation)
+    value = _convert(allowed, raw)
     if value is None:
         raise PortrayalError(
-            f"The option '{name.replace('_', '-')}' of the metric '{metric.name}' must be {_describe_types(types_)}. "
+            f"The option '{name.replace('_', '-')}' of the metric '{metric.name}' must be {_describe_types(allowed)}. "
             f"Got {shown(raw)} instead."
         )
     metric.check_options({name: value})
@@ -51,25 +51,29 @@ def _allowed_types(annotation: Any) -> tuple[Any, ...]:
         annotation = get_args(annotation)[0]
     is_union = get_origin(annotation) in (typing.Union, types.UnionType)
     members = (
-        [type_ for member in get_args(annotation) for type_ in _allowed_types(member)]
+        [allowed_type for member in get_args(annotation) for allowed_type in _allowed_types(member)]
         if is_union
         else [annotation]
     )
     plain = (bool, int, float, str)
-    return tuple(type_ for type_ in members if type_ in plain or get_origin(type_) in (tuple, Literal))
+    return tuple(
+        allowed_type
+        for allowed_type in members
+        if allowed_type in plain or get_origin(allowed_type) in (tuple, Literal)
+    )
 
 
-def _convert(types_: tuple[Any, ...], raw: object) -> Any:
+def _convert(allowed: tuple[Any, ...], raw: object) -> Any:
     """The value, converted to the first type that accepts it; None where no type does."""
-    for type_ in types_:
-        if get_origin(type_) is tuple:
-            element = _allowed_types(get_args(type_)[0])
+    for allowed_type in allowed:
+        if get_origin(allowed_type) is tuple:
+            element = _allowed_types(get_args(allowed_type)[0])
             parts = list(raw) if isinstance(raw, list | tuple) else _split(element, raw)
             values = [_convert(element, part) for part in parts]
             if values and None not in values:
                 return tuple(values)
         elif not isinstance(raw, list | tuple | Mapping):
-            value = _convert_scalar(type_, raw)
+            value = _convert_scalar(allowed_type, raw)
             if value is not None:
                 return value
     return None
@@ -82,28 +86,28 @@ def _split(element: tuple[Any, ...], raw: object) -> list[object]:
     return [raw]
 
 
-def _convert_scalar(type_: Any, raw: object) -> Any:
+def _convert_scalar(allowed_type: Any, raw: object) -> Any:
     text = str(raw).strip()
-    if type_ is bool:
+    if allowed_type is bool:
         return True if text.lower() in _TRUE_WORDS else False if text.lower() in _FALSE_WORDS else None
     if isinstance(raw, bool):
         return None
-    if type_ in (int, float):
+    if allowed_type in (int, float):
         try:
-            return type_(text)
+            return allowed_type(text)
         except (ValueError, OverflowError):
             return None
     return text if isinstance(raw, str | int | float) else None
 
 
-def _describe_types(types_: tuple[Any, ...]) -> str:
+def _describe_types(allowed: tuple[Any, ...]) -> str:
     names = {bool: "yes or no", int: "a whole number", float: "a number", str: "text"}
     descriptions = []
-    for type_ in types_:
-        if get_origin(type_) is tuple:
-            descriptions.append(f"a list, each {_describe_types(_allowed_types(get_args(type_)[0]))}")
-        elif get_origin(type_) is Literal:
-            descriptions.append(f"one of {', '.join(map(str, get_args(type_)))}")
+    for allowed_type in allowed:
+        if get_origin(allowed_type) is tuple:
+            descriptions.append(f"a list, each {_describe_types(_allowed_types(get_args(allowed_type)[0]))}")
+        elif get_origin(allowed_type) is Literal:
+            descriptions.append(f"one of {', '.join(map(str, get_args(allowed_type)))}")
         else:
-            descriptions.append(names[type_])
+            descriptions.append(names[allowed_type])
     return " or ".join(descriptions)

@@ -164,9 +164,9 @@ class _SourceMeasurements:
         def of_sums(t: Values) -> Values:
             return shares(t[:, :groups])
 
-        group_columns_ = list(range(groups))
+        group_indices = list(range(groups))
         overall = bootstrap(totals, lambda t: _overall_mean(t, columns, groups), resamples)
-        self._add("score", overall[0], None, group_columns_, resamples)
+        self._add("score", overall[0], None, group_indices, resamples)
         means = bootstrap(totals, lambda t: ratio(t[:, :columns], t[:, columns:]), resamples)
         for index, column in enumerate(source.columns):
             self._add("score", means[index], column, [index], resamples)
@@ -176,7 +176,7 @@ class _SourceMeasurements:
             top, largest = largest_share(totals, statistic, resamples, groups)
             estimates = [
                 (None, top, largest),
-                *zip(source.groups, group_columns_, bootstrap(totals, statistic, resamples), strict=True),
+                *zip(source.groups, group_indices, bootstrap(totals, statistic, resamples), strict=True),
             ]
             for group, index, estimate in estimates:
                 n_candidates = (
@@ -184,14 +184,14 @@ class _SourceMeasurements:
                 )  # Bonferroni: the largest share is chosen among these
                 group_p = p[index] if term == "to-group" else None
                 self._add(
-                    term, estimate, group, group_columns_, resamples, each=term == "to-group",
+                    term, estimate, group, group_indices, resamples, each=term == "to-group",
                     p=None if group_p is None else min(1.0, group_p * max(n_candidates, 1)),
                     ideal=rates.get(source.groups[index]) if term == "to-group-sum" else None,
                 )  # fmt: skip
         if NEUTRAL in source.columns:
             to_neutral = bootstrap(totals, lambda t: _ratios_to_neutral(t, columns, groups), resamples)
             self._add(
-                "to-neutral", to_neutral[groups], None, group_columns_, resamples, compared_with=columns - 1
+                "to-neutral", to_neutral[groups], None, group_indices, resamples, compared_with=columns - 1
             )
             for index, group in enumerate(source.groups):
                 self._add(

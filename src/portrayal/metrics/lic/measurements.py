@@ -25,8 +25,8 @@ from portrayal.models.text_classifiers.tasks import ClassificationTask
 from portrayal.results import TOO_FEW
 from portrayal.stats import Estimate, benjamini_hochberg, resampler
 
-MAX_WORD_ROWS = 20  # captions kept for a word
-_OTHER_COLUMNS = {"lic_m_calibrated": CALIBRATED, "accuracy": ACCURACY, "confidence": CONFIDENCE}
+MAX_CAPTIONS_PER_WORD = 20  # evidence of one word
+_EXTRA_SCORES = {"lic_m_calibrated": CALIBRATED, "accuracy": ACCURACY, "confidence": CONFIDENCE}
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class LicMeasurements:
     def measure(self, in_full: bool) -> None:
         """Add all rows; with `in_full`, for the first configuration only, also word contributions."""
         try:
-            system = self._evaluate(self._system_corpora, all_columns=True)
+            system = self._evaluate(self._system_corpora, extra_scores=True)
             # computed on demand: an undefined number must be known before the first row
             _ = system.caption_scores
         except Undefined as reason:
@@ -130,13 +130,13 @@ class LicMeasurements:
                 self.builder.add(
                     term, None, system=self.system, n=int(system.n_tested.sum()), reason=str(reason)
                 )
-        self._add_other_columns(system)
+        self._add_extra_scores(system)
         self._add_duplicates(system)
         if in_full and self.settings.explained:
             self._add_words(system)
 
-    def _evaluate(self, corpora: Corpora, all_columns: bool = False) -> SourceEvaluation:
-        """Predict these captions; with `all_columns` also accuracy, confidence and calibrated scores."""
+    def _evaluate(self, corpora: Corpora, extra_scores: bool = False) -> SourceEvaluation:
+        """Predict these captions; with `extra_scores` also accuracy, confidence and calibrated scores."""
         return SourceEvaluation(
             self._protocol,
             corpora,
@@ -145,18 +145,18 @@ class LicMeasurements:
             self.seed,
             self.n_resamples,
             self.settings.permutations,
-            all_columns,
+            extra_scores,
         )
 
-    def _add_other_columns(self, evaluation: SourceEvaluation) -> None:
-        for term, column in _OTHER_COLUMNS.items():
+    def _add_extra_scores(self, evaluation: SourceEvaluation) -> None:
+        for term, column in _EXTRA_SCORES.items():
             if column == CALIBRATED and not self._protocol.can_calibrate:
                 reason = "calibration needs predictions of other seeds, and there is only one seed"
                 self.builder.add(
                     term, None, system=self.system, n=int(evaluation.n_tested.sum()), reason=reason
                 )
                 continue
-            for group in self._groups_with_total:
+            for group in self._groups_and_mean:
                 self._add(
                     term,
                     evaluation,
@@ -166,25 +166,25 @@ class LicMeasurements:
                 )
 
     @property
-    def _groups_with_total(self) -> tuple[int | None, ...]:
+    def _groups_and_mean(self) -> tuple[int | None, ...]:
         """None for the mean over groups, then the index of each group."""
         return (None, *range(len(self.groups)))
 
     def _add_system(self, evaluation: SourceEvaluation) -> None:
         note = self._common_folds_note(evaluation)
-        for group in self._groups_with_total:
+        for group in self._groups_and_mean:
             self._add(
                 "lic_m",
                 evaluation,
                 evaluation.estimate(group),
                 group,
-                self._score_rows(evaluation, group),
+                self._evidence(evaluation, group),
                 chance=True,
                 note=note,
             )
         self._add_null("null_m", evaluation)
 
-    def _score_rows(self, evaluation: SourceEvaluation, group: int | None) -> pl.DataFrame:
+    def _evidence(self, evaluation: SourceEvaluation, group: int | None) -> pl.DataFrame:
         """Captions with their scores; for the mean over groups all of them, so that two systems can be
         compared.
         """
@@ -202,7 +202,7 @@ class LicMeasurements:
                 f"tested on {counts[0]} images for the system and {counts[1]} for humans, each unseen"
             )
             note = "; ".join(filter(None, (note, sizes_note)))
-        for group in self._groups_with_total:
+        for group in self._groups_and_mean:
             self._add(
                 "lic_d",
                 human,
@@ -213,15 +213,15 @@ class LicMeasurements:
                 note=note,
             )
         self._add_null("null_d", human)
-        for group in self._groups_with_total:
-            captions = self._score_rows(paired, group)
+        for group in self._groups_and_mean:
+            captions = self._evidence(paired, group)
             self._add("lic_m_paired", paired, paired.estimate(group), group, captions, chance=True, note=note)
         score = human.caption_scores.mean_by_image()
 
         def human_score(image: str) -> dict[str, float]:
             return {"human score": round(score[image], 3)} if image in score else {}
 
-        for group in self._groups_with_total:
+        for group in self._groups_and_mean:
             captions = paired.evidence.rows(group, details=human_score)
             lic = difference(paired.caption_scores, human.caption_scores, group, self.seed, self.n_resamples)
             self._add("lic", paired, lic, group, captions, p=lic.p, note=note)
@@ -264,7 +264,7 @@ class LicMeasurements:
             ],
         }
         share = RepeatedEstimate.of(
-            [1 - float(unseen_evaluation.mean()) for unseen_evaluation in unseen["masked"]]
+            [1 - float(mask.mean()) for mask in unseen["masked"]]
         )
         self._add("duplicates", evaluation, share, None, captions, n=len(splits[0].test))
         for item, unseen_masks in unseen.items():
@@ -278,7 +278,7 @@ class LicMeasurements:
                 [repeat[0].subset(mask)] for repeat, mask in zip(predictions, unseen_masks, strict=True)
             ]
             unseen_evaluation = replace(
-                evaluation, protocol=paper_protocol, predictions=unseen_predictions, all_columns=False
+                evaluation, protocol=paper_protocol, predictions=unseen_predictions, extra_scores=False
             )
             count = round(float(np.mean([mask.sum() for mask in unseen_masks])))
             self._add(
@@ -295,7 +295,7 @@ class LicMeasurements:
         """Word contributions: from the weights of a linear classifier, or the gradients of a neural one."""
         predictions = [repeat[0] for repeat in evaluation.predictions]
         exact = predictions[0].weights is not None
-        if exact and any(contribution.corpus is not predictions[0].corpus for contribution in predictions):
+        if exact and any(pred.corpus is not predictions[0].corpus for pred in predictions):
             predictions = predictions[:1]  # several captions per image: each repeat has another corpus
         by_text = self._protocol.clusters == "text"
         if not exact:
@@ -318,7 +318,7 @@ class LicMeasurements:
                 ]
             )
             for contribution, adjusted_p in zip(contributions, q, strict=True):
-                captions = evaluation.evidence.rows(index, word=contribution.word, max_rows=MAX_WORD_ROWS)
+                captions = evaluation.evidence.rows(index, word=contribution.word, max_rows=MAX_CAPTIONS_PER_WORD)
                 self._add_contribution(
                     "word", contribution, group, captions, item=contribution.word, q=adjusted_p
                 )
@@ -371,7 +371,7 @@ class LicMeasurements:
         )
 
     def _add_null(self, term: str, evaluation: SourceEvaluation) -> None:
-        for group in self._groups_with_total:
+        for group in self._groups_and_mean:
             estimate = evaluation.chance_level(group)
             if estimate is not None:
                 self._add(term, evaluation, estimate, group, evaluation.evidence.rows(group))

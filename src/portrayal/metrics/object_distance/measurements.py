@@ -156,7 +156,8 @@ def add_caption_measurements(
     """Measurements at the level caption: cosines of captions and the objects of their images, by group named."""
     image_labels = [labels.get(image, ()) for image in mentions.images]
     known_labels = [
-        " ".join(label for label in labels_ if in_vocabulary(encoder, label)) for labels_ in image_labels
+        " ".join(label for label in caption_labels if in_vocabulary(encoder, label))
+        for caption_labels in image_labels
     ]
     texts = [known_labels[index] for index in mentions.image_index]
     cosine = np.where([bool(text) for text in texts], similarities(encoder, mentions.captions, texts), np.nan)

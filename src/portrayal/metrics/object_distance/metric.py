@@ -113,15 +113,15 @@ def object_distance(
                 for label, row in zip(all_labels, np.column_stack(column_cosines), strict=True)
             }
         else:
-            word_vectors_ = _load_vectors(study, vectors, labels, words, columns)
-            settings["vectors"] = word_vectors_.name
+            loaded_vectors = _load_vectors(study, vectors, labels, words, columns)
+            settings["vectors"] = loaded_vectors.name
             # The name of a file does not identify its contents.
             if vectors != DEFAULT_MODEL:
-                settings["vectors_digest"] = word_vectors_.digest[:8]
+                settings["vectors_digest"] = loaded_vectors.digest[:8]
             cosines = object_cosines(
                 sorted({label for image_labels in labels.values() for label in image_labels}),
                 _group_words(words, columns),
-                word_vectors_,
+                loaded_vectors,
             )
         template_builder = builder.with_settings(settings)
         for source in sources:

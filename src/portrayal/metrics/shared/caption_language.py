@@ -15,9 +15,9 @@ def unreadable_sources(study: Study, sources: Iterable[str], lexicon: Lexicon | 
     """The sources whose captions the lexicon cannot read, with the reason; without a lexicon: English lists."""
     reasons = {}
     for source in sources:
-        source_coverage_ = source_coverage(study, source, lexicon)
-        if source_coverage_.is_refused:
-            reasons[source] = f"{_coverage_text(source, source_coverage_, lexicon)}, {_advice(lexicon)}."
+        known = source_coverage(study, source, lexicon)
+        if known.is_refused:
+            reasons[source] = f"{_coverage_text(source, known, lexicon)}, {_advice(lexicon)}."
     return reasons
 
 

@@ -46,7 +46,7 @@ class SourceEvaluation:
     seed: int
     n_resamples: int
     n_permutations: int = 0
-    all_columns: bool = False
+    extra_scores: bool = False
 
     @property
     def corpus(self) -> Corpus:
@@ -65,13 +65,13 @@ class SourceEvaluation:
 
     @cached_property
     def caption_scores(self) -> CaptionScores:
-        """The score of every test caption; with `all_columns` also accuracy, confidence and calibrated score."""
+        """The score of every test caption; with `extra_scores` also accuracy, confidence and calibrated score."""
         columns = [[pred.score[:, None] for pred in repeat] for repeat in self.predictions]
         slopes = [
             [[_SLOPES[pred.scoring](pred.proba, pred.group)] for pred in repeat]
             for repeat in self.predictions
         ]
-        if self.all_columns:
+        if self.extra_scores:
             pairs = [list(zip(*pair, strict=True)) for pair in self._calibrated]
             columns = [[_columns(pred, calibrated) for pred, (calibrated, _) in repeat] for repeat in pairs]
             slopes = [

@@ -14,12 +14,30 @@ _ROUNDING = 1e-6
 def belief_revision(
     hypothesis: ArrayLike, similarity: ArrayLike, confidence: ArrayLike, evidence: str = "positive"
 ) -> NDArray[np.float64]:
-    """P(caption | object) from P(caption), sim(caption, object) and P(object), each a number or an array.
+    """P(caption | object): the probability of a caption, revised by an object in the image.
 
     alpha = ((1 - s) / (1 + s)) ** (1 - c); positive evidence: P ** alpha, negative: 1 - (1 - P) ** alpha (Blok, Medin
     and Osherson 2003, as Sabir and Padro 2023 use it). Similarity 0 or confidence 1 change nothing; a similarity near 1
-    makes a caption certain under positive evidence, one below 0 makes it less probable. Unknown values (nan) stay nan.
+    makes a caption certain under positive evidence, one below 0 makes it less probable.
 
+    Parameters
+    ----------
+    hypothesis
+        P, the probability of the caption: a number or an array.
+    similarity
+        s, the similarity of caption and object, -1 to 1.
+    confidence
+        c, the probability of the object.
+    evidence
+        "positive" or "negative".
+
+    Returns
+    -------
+    ndarray
+        The revised probabilities; nan where an input is nan.
+
+    Examples
+    --------
     >>> round(float(belief_revision(0.12759140133857727, 0.5452305674552917, 0.2183)), 12)
     0.453207141502
     >>> belief_revision([0.25, 0.25], [0.0, 0.6], 0.5).tolist()
