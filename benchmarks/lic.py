@@ -15,7 +15,7 @@ from portrayal.auditing import score
 from portrayal.lab import make_study
 from portrayal.metrics import lic
 from portrayal.metrics.shared.classifier.corpus_builder import CorpusBuilder
-from portrayal.metrics.shared.classifier.linear import LinearClassifier
+from portrayal.metrics.shared.classifier.linear_classifier import LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, paper_split
 from portrayal.results import Results

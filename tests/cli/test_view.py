@@ -103,7 +103,7 @@ def test_images_are_found(command, folder, not_served, tmp_path):
     (empty / "COCO_val2014_000000000042.jpg").write_bytes(picture("JPEG"))
     assert command("view", folder, "--images", empty, "--no-open")[0] == 0
     answer = not_served["servers"][-1].routes.respond("/image?image=42")
-    assert answer.kind == "image/jpeg"
+    assert answer.content_type == "image/jpeg"
     beside = folder / "study" / "images"  # as the demo has them
     beside.mkdir(parents=True)
     (beside / "7.png").write_bytes(picture())

@@ -18,7 +18,7 @@ from portrayal.lab.captioners import Captioner
 from portrayal.lab.world import World
 from portrayal.metrics import leakage
 from portrayal.metrics.leakage.label_noise import add_label_noise, micro_f1
-from portrayal.metrics.shared.classifier.linear import accuracy_scores
+from portrayal.metrics.shared.classifier.linear_classifier import accuracy_scores
 from portrayal.metrics.shared.classifier.splits import common_folds
 from portrayal.results import Results
 from portrayal.study import Study

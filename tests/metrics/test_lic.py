@@ -19,9 +19,9 @@ from portrayal.lab import make_study
 from portrayal.metrics import lic
 from portrayal.metrics.shared.classifier.corpus import unigrams_and_bigrams
 from portrayal.metrics.shared.classifier.corpus_builder import CorpusBuilder
-from portrayal.metrics.shared.classifier.linear import LinearClassifier
+from portrayal.metrics.shared.classifier.cross_validation import Protocol
+from portrayal.metrics.shared.classifier.linear_classifier import LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
-from portrayal.metrics.shared.classifier.protocol import Protocol
 from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, leak_safe_folds, paper_split
 from portrayal.results import Results
 from portrayal.study import Study

@@ -13,9 +13,9 @@ from portrayal.errors import PortrayalError
 from portrayal.lab import make_study
 from portrayal.metrics import lic
 from portrayal.metrics.shared.classifier.corpus import Corpus
-from portrayal.metrics.shared.classifier.linear import Predictions
+from portrayal.metrics.shared.classifier.cross_validation import _calibrated_by_seed
+from portrayal.metrics.shared.classifier.linear_classifier import Predictions
 from portrayal.metrics.shared.classifier.neural import UNKNOWN_PIECES, NeuralClassifier, Trainer
-from portrayal.metrics.shared.classifier.protocol import _calibrated_by_seed
 from portrayal.metrics.shared.classifier.splits import Split
 from portrayal.models.text_classifiers.configs import EncoderConfig, LstmConfig
 from portrayal.models.text_classifiers.tasks import MASKED, TaskPredictions

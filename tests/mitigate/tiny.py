@@ -86,8 +86,8 @@ def training_data(counterfactuals: bool = True, **more):
 
 
 def mitigation_task(name: str, data=None, **hyperparameters):
+    from portrayal.mitigate.losses import MitigationTask
     from portrayal.mitigate.methods import Hyperparameters, find_method
-    from portrayal.mitigate.objective import MitigationTask
 
     return MitigationTask(find_method(name), data or training_data(), Hyperparameters(**hyperparameters))
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from portrayal.models.text_classifiers.configs import LstmConfig
-from portrayal.models.text_classifiers.lstm import kernels, single, stack
+from portrayal.models.text_classifiers.lstm import batched_networks, kernels, single
 from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions
 from tests.models.made_up import task
 
@@ -18,7 +18,7 @@ HOW = LstmConfig(epochs=1, batch_size=8, learning_rate=1e-2, dropout=0.0, precis
 
 
 def stacked(tasks: list[ClassificationTask], config: LstmConfig, explain: int = 0) -> list[TaskPredictions]:
-    lstm_stack = stack.LstmStack(tasks, config, torch.device("cpu"))
+    lstm_stack = batched_networks.LstmStack(tasks, config, torch.device("cpu"))
     lstm_stack.train()
     return lstm_stack.predictions(explain)
 
@@ -27,7 +27,7 @@ def main() -> None:
     torch.set_num_threads(1)
     # The interpreter takes as long for a large block as for a small one, and long for every position of a
     # caption.
-    kernels._BLOCK, stack._MAX_BATCH = 1 << 19, 64
+    kernels._BLOCK, batched_networks._MAX_BATCH = 1 << 19, 64
     tasks = [task(7, captions=13, tested=3, longest=3), task(8, captions=13, tested=3, longest=3, words=40)]
     errors = {"proba": 0.0, "attributions": 0.0, "size of proba": 0.0, "size of attributions": 0.0}
     for training_task, predictions in zip(tasks, stacked(tasks, HOW, 2), strict=True):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from portrayal.models.text_classifiers.linear import LogisticRegressions
+from portrayal.models.text_classifiers.logistic_regression import LogisticRegressions
 
 
 def rows(count: int = 300, features: int = 60, seed: int = 0) -> sparse.csr_array:

@@ -9,7 +9,7 @@ import pytest
 
 import portrayal
 from portrayal.metrics.harms.image_records import iter_image_records
-from portrayal.metrics.shared.mentions import labelled_images, labelled_objects
+from portrayal.metrics.shared.caption_mentions import labelled_images, labelled_objects
 from portrayal.metrics.shared.object_labels import caption_word_caution
 from portrayal.study import Study, read_study
 

@@ -12,7 +12,7 @@ from portrayal.lexicon.lexicon import (
     read_lexicon,
     shipped_lexicons,
 )
-from portrayal.lexicon.mentions import Mention, MentionFinder
+from portrayal.lexicon.mention_finder import Mention, MentionFinder
 from portrayal.lexicon.objects import ObjectFinder, read_synonyms, synonyms_label
 from portrayal.lexicon.swap import Swapper, SwapResult
 from portrayal.lexicon.tokens import tokenize

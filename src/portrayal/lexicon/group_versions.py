@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from portrayal.lexicon.lexicon import NEUTRAL, Lexicon
-from portrayal.lexicon.mentions import Mention
+from portrayal.lexicon.mention_finder import Mention
 from portrayal.lexicon.swap import Swapper, replace_spans
 
 MASK = re.compile(r"\[\s*mask\s*\]|<\s*mask\s*>", re.IGNORECASE)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from portrayal.errors import PortrayalError
 from portrayal.lexicon.lexicon import Lexicon, load_identity_list, load_lexicon
-from portrayal.lexicon.mentions import PERSON_MODIFIERS
+from portrayal.lexicon.mention_finder import PERSON_MODIFIERS
 from portrayal.lexicon.non_mentions import NonMentions
 from portrayal.lexicon.tokens import tokenize
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from portrayal.lexicon.lexicon import Lexicon
-from portrayal.lexicon.mentions import Mention, MentionFinder
+from portrayal.lexicon.mention_finder import Mention, MentionFinder
 from portrayal.lexicon.tokens import TOKEN
 
 # Grammatical roles of English pronouns. "her" is his or him, and "his" is her or hers, depending on the role.

@@ -13,6 +13,7 @@ from portrayal.metrics.base.options import Bootstrap, Words, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.gender_estimation import Margin
+from portrayal.metrics.shared.caption_mentions import choose_lexicon, find_mentions
 from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer
 from portrayal.metrics.shared.language_scores.models import check_models, likelihood, sentence_encoder
 from portrayal.metrics.shared.language_scores.options import (
@@ -28,7 +29,6 @@ from portrayal.metrics.shared.language_scores.options import (
 from portrayal.metrics.shared.language_scores.predictions import GroupPredictions, groups_from_captions
 from portrayal.metrics.shared.language_scores.templates import fill_template
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
-from portrayal.metrics.shared.mentions import choose_lexicon, find_mentions
 from portrayal.stats import RESAMPLES, resampler
 from portrayal.study import Study
 

@@ -14,14 +14,14 @@ from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, ItemNames, Synonyms, Words, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.cooccurrence import ObjectMatcher, permutation_p_values
-from portrayal.metrics.shared.mentions import (
+from portrayal.metrics.shared.caption_mentions import (
     CaptionMentions,
     choose_lexicon,
     find_mentions,
     labelled_objects,
     without_people,
 )
+from portrayal.metrics.shared.object_cooccurrence import ObjectMatcher, permutation_p_values
 from portrayal.results import TOO_FEW
 from portrayal.stats import (
     LEVEL,

@@ -15,7 +15,12 @@ from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.mentions import CaptionMentions, choose_lexicon, find_mentions, lexicon_names
+from portrayal.metrics.shared.caption_mentions import (
+    CaptionMentions,
+    choose_lexicon,
+    find_mentions,
+    lexicon_names,
+)
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 from portrayal.stats import RESAMPLES, bootstrap, bootstrap_p, divide_columns, rate, resampler
 from portrayal.study import Study

@@ -14,6 +14,7 @@ from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.shared.caption_mentions import CaptionMentions, choose_lexicon, find_mentions
 from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer
 from portrayal.metrics.shared.language_scores.group_labels import group_labels
 from portrayal.metrics.shared.language_scores.models import check_models, likelihood, sentence_encoder
@@ -33,7 +34,6 @@ from portrayal.metrics.shared.language_scores.predictions import (
     groups_from_labels,
 )
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
-from portrayal.metrics.shared.mentions import CaptionMentions, choose_lexicon, find_mentions
 from portrayal.stats import RESAMPLES, resampler
 from portrayal.study import Study
 

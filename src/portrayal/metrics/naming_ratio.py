@@ -14,7 +14,7 @@ from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.mentions import CaptionMentions, choose_lexicon, find_mentions
+from portrayal.metrics.shared.caption_mentions import CaptionMentions, choose_lexicon, find_mentions
 from portrayal.results import HUMAN
 from portrayal.statements import GROUPS, Statement
 from portrayal.stats import (

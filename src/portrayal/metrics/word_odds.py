@@ -17,9 +17,9 @@ from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.shared.caption_mentions import CaptionMentions, find_mentions
 from portrayal.metrics.shared.classifier.corpus_builder import all_captions
 from portrayal.metrics.shared.classifier.masking import Mask
-from portrayal.metrics.shared.mentions import CaptionMentions, find_mentions
 from portrayal.results import TOO_FEW
 from portrayal.statements import ITEMS, Statement
 from portrayal.stats import RESAMPLES, benjamini_hochberg, bootstrap, permutation_p, permutations, resampler

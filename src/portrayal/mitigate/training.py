@@ -15,8 +15,8 @@ from torch import nn
 from portrayal.documents import read_json
 from portrayal.errors import InputError, PortrayalError
 from portrayal.files import write_text
+from portrayal.mitigate.losses import MitigationTask, RetrievalTask
 from portrayal.mitigate.methods import Hyperparameters, Method
-from portrayal.mitigate.objective import MitigationTask, RetrievalTask
 from portrayal.mitigate.training_data import TrainingData
 from portrayal.models.masked_vlm.folder import CARD, load_model, save_model
 from portrayal.models.masked_vlm.model import TorchMaskedVLM

@@ -15,7 +15,12 @@ from torch import Tensor
 from portrayal.counterfactual.concepts import BIAS_PROMPT
 from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon
-from portrayal.mitigate.counterparts import HAS_COUNTERPART, Counterparts, logit_adjustment, make_counterparts
+from portrayal.mitigate.counterfactual_texts import (
+    HAS_COUNTERPART,
+    Counterparts,
+    logit_adjustment,
+    make_counterparts,
+)
 from portrayal.models.masked_vlm.training import ImageTextPairs
 from portrayal.models.masked_vlm.vocabulary import Tokenizer
 

@@ -12,7 +12,7 @@ from portrayal.stats.bootstrap import (
     resampler,
     sorted_clusters,
 )
-from portrayal.stats.clusters import clustered_variance, multiway_variance, training_variance
+from portrayal.stats.clustered_variance import clustered_variance, multiway_variance, training_variance
 from portrayal.stats.compare import (
     Difference,
     interval_difference,

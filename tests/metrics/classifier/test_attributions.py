@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from portrayal.metrics.shared.classifier.corpus import Corpus
-from portrayal.metrics.shared.classifier.linear import Predictions
+from portrayal.metrics.shared.classifier.linear_classifier import Predictions
 from portrayal.metrics.shared.classifier.word_attributions import caption_totals, word_attributions
 
 WORDS = (("a", "b"), ("a", "c"), ("a", "b"), ("c", "b"))

@@ -12,14 +12,14 @@ from sklearn.linear_model import LogisticRegression
 from portrayal.errors import Undefined
 from portrayal.metrics.shared.classifier.aggregation import CaptionScores, difference, estimate_mean
 from portrayal.metrics.shared.classifier.corpus import Corpus, Design, unigrams_and_bigrams
-from portrayal.metrics.shared.classifier.linear import (
+from portrayal.metrics.shared.classifier.cross_validation import Protocol
+from portrayal.metrics.shared.classifier.linear_classifier import (
     LinearClassifier,
     Predictions,
     inverse_temperature,
     lic_scores,
     temperature_scaled,
 )
-from portrayal.metrics.shared.classifier.protocol import Protocol
 from portrayal.metrics.shared.classifier.splits import Split, leak_safe_folds, splits_by_fold
 from portrayal.metrics.shared.classifier.training_influence import (
     confidence_slopes,
@@ -294,7 +294,7 @@ def test_permutation_scores_do_not_depend_on_the_number_of_threads(monkeypatch):
     data = corpus(150)
     protocol = Protocol("crossfit", "weights", (0,), 5, LinearClassifier(2))
     scores = protocol.permutation_scores([[data]], 0, 12)
-    monkeypatch.setattr("portrayal.metrics.shared.classifier.linear.available_cores", lambda: 1)
+    monkeypatch.setattr("portrayal.metrics.shared.classifier.linear_classifier.available_cores", lambda: 1)
     assert (protocol.permutation_scores([[data]], 0, 12) == scores).all()
     assert scores.shape == (12, 2)
     assert 0.2 < scores.mean() < 0.4

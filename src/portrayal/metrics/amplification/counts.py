@@ -12,7 +12,7 @@ from scipy import sparse
 
 from portrayal.lexicon import ObjectFinder
 from portrayal.metrics.amplification.formulas import Array
-from portrayal.metrics.shared.mentions import CaptionMentions
+from portrayal.metrics.shared.caption_mentions import CaptionMentions
 
 
 @dataclass(frozen=True)

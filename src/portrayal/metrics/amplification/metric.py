@@ -32,7 +32,7 @@ from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Synonyms, Words
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.mentions import (
+from portrayal.metrics.shared.caption_mentions import (
     CaptionMentions,
     choose_lexicon,
     find_mentions,

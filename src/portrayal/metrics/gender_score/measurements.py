@@ -13,11 +13,11 @@ from scipy import sparse
 
 from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.cooccurrence import ObjectMatcher, permutation_p_values
+from portrayal.metrics.shared.caption_mentions import CaptionMentions, find_mentions
 from portrayal.metrics.shared.language_scores.caption_groups import group_columns, memberships
 from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer, RevisedScores
 from portrayal.metrics.shared.language_scores.ratios import base_rates, largest_share, ratio, shares
-from portrayal.metrics.shared.mentions import CaptionMentions, find_mentions
+from portrayal.metrics.shared.object_cooccurrence import ObjectMatcher, permutation_p_values
 from portrayal.stats import (
     Estimate,
     Resampler,

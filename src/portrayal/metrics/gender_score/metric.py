@@ -14,6 +14,7 @@ from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.gender_score.card import CARD
 from portrayal.metrics.gender_score.measurements import GenderScoreMeasurements
+from portrayal.metrics.shared.caption_mentions import choose_lexicon
 from portrayal.metrics.shared.language_scores.belief_revision import belief_revision
 from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer
 from portrayal.metrics.shared.language_scores.models import check_models, likelihood, sentence_encoder
@@ -29,7 +30,6 @@ from portrayal.metrics.shared.language_scores.options import (
     SeveralGroups,
 )
 from portrayal.metrics.shared.language_scores.visual_context import visual_context
-from portrayal.metrics.shared.mentions import choose_lexicon
 from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 

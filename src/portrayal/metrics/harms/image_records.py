@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from portrayal.lexicon.person_labels import is_person_label
-from portrayal.metrics.shared.mentions import labelled_images, labelled_objects
+from portrayal.metrics.shared.caption_mentions import labelled_images, labelled_objects
 from portrayal.results import HUMAN
 from portrayal.study import Study
 

@@ -27,8 +27,8 @@ from portrayal.metrics.harms.parsed_captions import WordLists
 from portrayal.metrics.harms.reification import NAMED
 from portrayal.metrics.harms.settings import HarmSettings, Reference, Stage, Truth
 from portrayal.metrics.harms.survey import Survey
+from portrayal.metrics.shared.caption_mentions import choose_lexicon, object_finder
 from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES, word_vectors
-from portrayal.metrics.shared.mentions import choose_lexicon, object_finder
 from portrayal.models.entity_pipeline import Entity, load_entity_pipeline
 from portrayal.models.word_vectors import WordVectors
 from portrayal.study import Study

@@ -13,7 +13,7 @@ from portrayal.lexicon import tokenize
 from portrayal.lexicon.wordnet.grammar import content_words
 from portrayal.metrics.harms.erasure import COMMON_SHARE
 from portrayal.metrics.harms.label_senses import label_senses
-from portrayal.metrics.shared.mentions import labelled_images, labelled_objects
+from portrayal.metrics.shared.caption_mentions import labelled_images, labelled_objects
 from portrayal.study import Study
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from portrayal.metrics.leakage.label_noise import Array
 from portrayal.metrics.leakage.labels import SourceLabels
-from portrayal.metrics.shared.classifier.evaluation import SourceEvaluation
+from portrayal.metrics.shared.classifier.source_evaluation import SourceEvaluation
 
 MAX_ROWS = 100  # images kept for a number whose images are kept in full for another number
 OUTPUTS, TRUE, NOISY = "outputs", "true", "noisy"

@@ -14,7 +14,7 @@ from portrayal.errors import Undefined
 from portrayal.lexicon import ObjectFinder, find_lexicon
 from portrayal.metrics.leakage.label_noise import Array
 from portrayal.metrics.leakage.label_noise import micro_f1 as _micro_f1
-from portrayal.metrics.shared.mentions import labelled_images, without_people
+from portrayal.metrics.shared.caption_mentions import labelled_images, without_people
 from portrayal.results import HUMAN
 from portrayal.study import Study
 from portrayal.study.study import COMBINED

@@ -23,8 +23,8 @@ from portrayal.metrics.shared.classifier.aggregation import (
     relative_difference,
 )
 from portrayal.metrics.shared.classifier.corpus import LabelSets
-from portrayal.metrics.shared.classifier.evaluation import SourceEvaluation
-from portrayal.metrics.shared.classifier.protocol import Protocol
+from portrayal.metrics.shared.classifier.cross_validation import Protocol
+from portrayal.metrics.shared.classifier.source_evaluation import SourceEvaluation
 from portrayal.stats import Estimate, Resampler, bootstrap, divide_columns, resampler
 
 NEED_NOISY_TRUTH = ("on-truth", "difference", "predictability")

@@ -13,10 +13,10 @@ from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.leakage.card import CARD
 from portrayal.metrics.leakage.labels import HumanLabels, SourceLabels
 from portrayal.metrics.leakage.measurements import LeakageMeasurements
-from portrayal.metrics.shared.classifier.linear import MAX_C, LinearClassifier
-from portrayal.metrics.shared.classifier.protocol import BY_IMAGE, Protocol
+from portrayal.metrics.shared.caption_mentions import object_finder
+from portrayal.metrics.shared.classifier.cross_validation import BY_IMAGE, Protocol
+from portrayal.metrics.shared.classifier.linear_classifier import MAX_C, LinearClassifier
 from portrayal.metrics.shared.classifier.splits import FOLDS, REPEATS
-from portrayal.metrics.shared.mentions import object_finder
 from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 

@@ -15,9 +15,14 @@ from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.lic.settings import LicSettings
 from portrayal.metrics.shared.classifier.aggregation import RepeatedEstimate, difference
 from portrayal.metrics.shared.classifier.corpus_builder import REFERENCES, CorpusBuilder
-from portrayal.metrics.shared.classifier.evaluation import ACCURACY, CALIBRATED, CONFIDENCE, SourceEvaluation
+from portrayal.metrics.shared.classifier.cross_validation import Corpora, Protocol
 from portrayal.metrics.shared.classifier.evidence import repeated_captions
-from portrayal.metrics.shared.classifier.protocol import Corpora, Protocol
+from portrayal.metrics.shared.classifier.source_evaluation import (
+    ACCURACY,
+    CALIBRATED,
+    CONFIDENCE,
+    SourceEvaluation,
+)
 from portrayal.metrics.shared.classifier.splits import not_in_training
 from portrayal.metrics.shared.classifier.word_attributions import caption_totals, word_attributions
 from portrayal.metrics.shared.classifier.word_contributions import WordContribution, word_contributions
@@ -263,9 +268,7 @@ class LicMeasurements:
                 for split, repeat in zip(splits, evaluation.corpora, strict=True)
             ],
         }
-        share = RepeatedEstimate.of(
-            [1 - float(mask.mean()) for mask in unseen["masked"]]
-        )
+        share = RepeatedEstimate.of([1 - float(mask.mean()) for mask in unseen["masked"]])
         self._add("duplicates", evaluation, share, None, captions, n=len(splits[0].test))
         for item, unseen_masks in unseen.items():
             if not any(mask.any() for mask in unseen_masks):
@@ -318,7 +321,9 @@ class LicMeasurements:
                 ]
             )
             for contribution, adjusted_p in zip(contributions, q, strict=True):
-                captions = evaluation.evidence.rows(index, word=contribution.word, max_rows=MAX_CAPTIONS_PER_WORD)
+                captions = evaluation.evidence.rows(
+                    index, word=contribution.word, max_rows=MAX_CAPTIONS_PER_WORD
+                )
                 self._add_contribution(
                     "word", contribution, group, captions, item=contribution.word, q=adjusted_p
                 )

@@ -17,10 +17,10 @@ from portrayal.metrics.lic.card import CARD
 from portrayal.metrics.lic.measurements import LicMeasurements
 from portrayal.metrics.lic.settings import LicSettings, variants
 from portrayal.metrics.shared.classifier.corpus_builder import CorpusBuilder, all_captions, default_vocabulary
-from portrayal.metrics.shared.classifier.linear import MAX_C
+from portrayal.metrics.shared.classifier.cross_validation import PUBLISHED
+from portrayal.metrics.shared.classifier.linear_classifier import MAX_C
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.neural import Trainer
-from portrayal.metrics.shared.classifier.protocol import PUBLISHED
 from portrayal.metrics.shared.classifier.splits import FOLDS, PAPER_SEEDS, REPEATS
 from portrayal.models.text_classifiers.configs import (
     ENCODER,

@@ -9,10 +9,10 @@ from typing import Any
 from portrayal.errors import Undefined
 from portrayal.lexicon import canonical_name, shipped_lexicons
 from portrayal.metrics.shared.classifier.corpus_builder import VOCABULARIES
-from portrayal.metrics.shared.classifier.linear import MAX_C, LinearClassifier
+from portrayal.metrics.shared.classifier.cross_validation import PUBLISHED, Protocol
+from portrayal.metrics.shared.classifier.linear_classifier import MAX_C, LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.neural import NeuralClassifier, Trainer
-from portrayal.metrics.shared.classifier.protocol import PUBLISHED, Protocol
 from portrayal.models.text_classifiers.configs import as_dict
 from portrayal.study import Study
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.shared.caption_mentions import CaptionMentions
 from portrayal.metrics.shared.language_scores.caption_groups import group_columns, memberships
 from portrayal.metrics.shared.language_scores.models import in_vocabulary, similarities
 from portrayal.metrics.shared.language_scores.ratios import largest_share, ratio, shares
-from portrayal.metrics.shared.mentions import CaptionMentions
 from portrayal.models.sentence_encoders import SentenceEncoder
 from portrayal.stats import Estimate, Resampler, bootstrap
 

@@ -20,6 +20,7 @@ from portrayal.metrics.object_distance.measurements import (
     ObjectDistanceMeasurements,
     add_caption_measurements,
 )
+from portrayal.metrics.shared.caption_mentions import choose_lexicon, find_mentions, without_people
 from portrayal.metrics.shared.language_scores.caption_groups import group_columns
 from portrayal.metrics.shared.language_scores.models import (
     check_models,
@@ -38,7 +39,6 @@ from portrayal.metrics.shared.language_scores.options import (
     Templates,
 )
 from portrayal.metrics.shared.language_scores.templates import fill_template
-from portrayal.metrics.shared.mentions import choose_lexicon, find_mentions, without_people
 from portrayal.models.word_vectors import WordVectors, cosine
 from portrayal.stats import RESAMPLES, resampler
 from portrayal.study import Study

@@ -16,7 +16,7 @@ from portrayal.metrics.quality.chair import PERSON, ObjectMentions, hallucinated
 from portrayal.metrics.quality.columns import TokenizedCaptions
 from portrayal.metrics.quality.ngrams import Array
 from portrayal.metrics.quality.plain_words import plain_words
-from portrayal.metrics.shared.mentions import labelled_images, labelled_objects, object_finder
+from portrayal.metrics.shared.caption_mentions import labelled_images, labelled_objects, object_finder
 from portrayal.results import HUMAN
 from portrayal.stats import sorted_clusters
 from portrayal.study import Study

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon, name_key
 from portrayal.metrics.shared.caption_language import language_cautions, unreadable_sources
-from portrayal.metrics.shared.mentions import check_groups_differ, lexicon_names
+from portrayal.metrics.shared.caption_mentions import check_groups_differ, lexicon_names
 from portrayal.study import COMBINED, Study
 
 # Number of words of a group that are shown.

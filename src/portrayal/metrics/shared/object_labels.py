@@ -8,7 +8,7 @@ import polars as pl
 
 from portrayal.lexicon import ObjectFinder
 from portrayal.lexicon.people import person_words
-from portrayal.metrics.shared.mentions import labelled_images
+from portrayal.metrics.shared.caption_mentions import labelled_images
 from portrayal.results import HUMAN
 from portrayal.study import Study
 from portrayal.study.formats.raw_table import NO_LABEL

@@ -21,7 +21,7 @@ from portrayal.lexicon import Lexicon
 from portrayal.metrics import Metric, find_metric
 from portrayal.metrics.base.attribute_names import resolve_attribute
 from portrayal.metrics.base.result_builder import ResultBuilder
-from portrayal.metrics.shared.mentions import choose_lexicon, labelled_objects, without_people
+from portrayal.metrics.shared.caption_mentions import choose_lexicon, labelled_objects, without_people
 from portrayal.mitigate.captions.balancing import Balance, balance, random_subset
 from portrayal.mitigate.captions.card import CARD
 from portrayal.mitigate.captions.changes import changes

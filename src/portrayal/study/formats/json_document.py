@@ -7,7 +7,7 @@ from typing import Any
 
 from portrayal.documents import DocumentError, parse_json
 from portrayal.errors import Problems, shown
-from portrayal.study.formats import coco
+from portrayal.study.formats import coco_annotations
 from portrayal.study.formats.raw_table import VALUES_COLUMN, RawTable, read_text
 
 
@@ -25,7 +25,7 @@ def read(path: Path, problems: Problems) -> RawTable:
     if not isinstance(document, dict):
         raise problems.stop(path, "an array of objects or an object", shown(document))
     if isinstance(document.get("annotations"), list):
-        return coco.read_annotations(path, problems, document)
+        return coco_annotations.read_annotations(path, problems, document)
     return _mapping(path, document)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.shared.classifier.linear import Array, Predictions
+from portrayal.metrics.shared.classifier.linear_classifier import Array, Predictions
 from portrayal.stats import (
     Estimate,
     bootstrap_p,

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from portrayal.metrics.shared.classifier.linear import Array, Predictions
+from portrayal.metrics.shared.classifier.linear_classifier import Array, Predictions
 from portrayal.metrics.shared.classifier.word_contributions import caption_contributions
 from portrayal.models.text_classifiers.integrated_gradients import unit_norm
 

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from portrayal.engine import available_cores, executor_for, report_progress
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.metrics.shared.classifier.corpus import Corpus, Words
-from portrayal.metrics.shared.classifier.linear import Array, PermutedLabels, Predictions, lic_scores
+from portrayal.metrics.shared.classifier.linear_classifier import (
+    Array,
+    PermutedLabels,
+    Predictions,
+    lic_scores,
+)
 from portrayal.metrics.shared.classifier.masking import UNKNOWN
 from portrayal.metrics.shared.classifier.splits import Split
 from portrayal.models.device import resolve_device

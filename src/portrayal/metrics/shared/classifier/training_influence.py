@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.shared.classifier.linear import Array, LinearClassifier, Predictions
+from portrayal.metrics.shared.classifier.linear_classifier import Array, LinearClassifier, Predictions
 from portrayal.metrics.shared.classifier.splits import Split
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from portrayal.metrics.shared.classifier.linear import Array, Predictions
+from portrayal.metrics.shared.classifier.linear_classifier import Array, Predictions
 from portrayal.metrics.shared.classifier.word_contributions import WordContribution, student_interval
 from portrayal.models.text_classifiers.integrated_gradients import unit_norm
 from portrayal.stats import sorted_clusters

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.special import stdtr, stdtrit
 
 from portrayal.metrics.shared.classifier.corpus import Design, unigrams_and_bigrams
-from portrayal.metrics.shared.classifier.linear import Array, Predictions
+from portrayal.metrics.shared.classifier.linear_classifier import Array, Predictions
 from portrayal.stats import LEVEL
 
 

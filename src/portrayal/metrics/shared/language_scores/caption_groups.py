@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from portrayal.lexicon import NEUTRAL, Lexicon
 from portrayal.lexicon.phrases import PhraseTable
 from portrayal.lexicon.tokens import tokenize
-from portrayal.metrics.shared.mentions import CaptionMentions
+from portrayal.metrics.shared.caption_mentions import CaptionMentions
 
 
 def group_columns(lexicon: Lexicon) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon
-from portrayal.metrics.shared.mentions import lexicon_names
+from portrayal.metrics.shared.caption_mentions import lexicon_names
 from portrayal.study import Study
 
 

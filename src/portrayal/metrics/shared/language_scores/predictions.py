@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.shared.caption_mentions import CaptionMentions
 from portrayal.metrics.shared.language_scores.ratios import largest_share, ratio, shares
-from portrayal.metrics.shared.mentions import CaptionMentions
 from portrayal.stats import Resampler, bootstrap, bootstrap_p, divide_columns, permutation_test
 
 Values = NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.lexicon import Lexicon
+from portrayal.metrics.shared.caption_mentions import find_mentions
 from portrayal.metrics.shared.language_scores.group_labels import group_labels
-from portrayal.metrics.shared.mentions import find_mentions
 from portrayal.results import HUMAN
 from portrayal.stats import LEVEL, Estimate, Resampler, bootstrap, column_sums
 from portrayal.stats.bootstrap import Statistic

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from portrayal.errors import PortrayalError, Undefined
-from portrayal.metrics.shared.mentions import without_people
+from portrayal.metrics.shared.caption_mentions import without_people
 from portrayal.study import Study
 
 

@@ -29,7 +29,7 @@ def train(
         finally:
             torch.set_num_threads(threads)
         return
-    from portrayal.models.text_classifiers.lstm.stack import LstmStack
+    from portrayal.models.text_classifiers.lstm.batched_networks import LstmStack
 
     for stack_indices in _stacks(tasks, config.batch_size, device):
         stack = LstmStack([tasks[index] for index in stack_indices], config, torch.device(device))

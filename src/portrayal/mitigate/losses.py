@@ -1,4 +1,4 @@
-"""The training task of a mitigation method: its losses in a training step."""
+"""The losses of FairVLP and the other mitigation methods in a training step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from portrayal.errors import PortrayalError
 from portrayal.mitigate.counterfactual_images import attack_images, attack_images_varied, patch_images
-from portrayal.mitigate.counterparts import NO_GROUP, Counterparts
+from portrayal.mitigate.counterfactual_texts import NO_GROUP, Counterparts
 from portrayal.mitigate.methods import ATTACK, GIVEN, PATCHES, SAME, VARIED, Hyperparameters, Method
 from portrayal.mitigate.training_data import TrainingData
 from portrayal.models.masked_vlm.network import ImageEmbeddings, VLMNetwork
@@ -118,7 +118,9 @@ class MitigationTask:
                 if self.method.swap
                 else text_pass.masked_texts.masked_ids
             )
-            counterfactual_logits = mlm_logits(network, counterfactual_embeddings[rows], counterpart_ids, pairs)
+            counterfactual_logits = mlm_logits(
+                network, counterfactual_embeddings[rows], counterpart_ids, pairs
+            )
             valid = text_pass.counterfactual_loss_mask & valid_rows[:, None]
             losses[name] = word_weight * word_losses[name]
             cross_entropy = _cross_entropy(

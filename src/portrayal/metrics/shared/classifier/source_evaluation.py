@@ -19,9 +19,14 @@ from portrayal.metrics.shared.classifier.aggregation import (
     estimate_mean,
 )
 from portrayal.metrics.shared.classifier.corpus import Corpus
+from portrayal.metrics.shared.classifier.cross_validation import Corpora, Protocol
 from portrayal.metrics.shared.classifier.evidence import CaptionEvidence
-from portrayal.metrics.shared.classifier.linear import Array, LinearClassifier, Predictions, lic_scores
-from portrayal.metrics.shared.classifier.protocol import Corpora, Protocol
+from portrayal.metrics.shared.classifier.linear_classifier import (
+    Array,
+    LinearClassifier,
+    Predictions,
+    lic_scores,
+)
 from portrayal.metrics.shared.classifier.training_influence import (
     accuracy_slopes,
     confidence_slopes,

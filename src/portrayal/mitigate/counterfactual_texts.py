@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from portrayal.lexicon import Lexicon
-from portrayal.lexicon.mentions import MentionFinder
+from portrayal.lexicon.mention_finder import MentionFinder
 from portrayal.lexicon.swap import Swapper
 from portrayal.models.masked_vlm.vocabulary import Tokenizer
 

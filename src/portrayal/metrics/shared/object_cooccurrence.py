@@ -11,7 +11,7 @@ from scipy import sparse
 
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import ObjectFinder, tokenize
-from portrayal.metrics.shared.mentions import CaptionMentions, object_finder
+from portrayal.metrics.shared.caption_mentions import CaptionMentions, object_finder
 from portrayal.results import TOO_FEW
 from portrayal.stats import cluster_permutations, permutation_p
 

@@ -18,7 +18,7 @@ from portrayal.engine import available_cores
 from portrayal.errors import Undefined
 from portrayal.metrics.shared.classifier.corpus import Corpus
 from portrayal.metrics.shared.classifier.splits import Split
-from portrayal.models.text_classifiers.linear import MANY_FITS, TOLERANCE, LogisticRegressions
+from portrayal.models.text_classifiers.logistic_regression import MANY_FITS, TOLERANCE, LogisticRegressions
 
 Array = NDArray[np.float64]
 MAX_C = 1000.0  # beyond this, separable captions make the fit diverge

@@ -175,8 +175,8 @@ def test_both_are_told_the_same_by_the_formula(
 
 
 def test_both_pairs_are_learnt_evenly(network, training_data):
+    from portrayal.mitigate.losses import MitigationTask
     from portrayal.mitigate.methods import Hyperparameters, find_method
-    from portrayal.mitigate.objective import MitigationTask
 
     method = find_method("fairvlp")
     draws = tiny.mitigation_task("fairvlp", training_data).sample(training_data.pairs, 8, 0, 4)
@@ -307,8 +307,8 @@ def test_a_caption_that_names_another_than_the_sentence_teaches_nothing_more(tor
 
 
 def test_the_same_pair_is_told_the_same(torch, network, training_data):
+    from portrayal.mitigate.losses import MitigationTask
     from portrayal.mitigate.methods import GIVEN, Hyperparameters, Method
-    from portrayal.mitigate.objective import MitigationTask
 
     method = Method("same", "", image=GIVEN, consistency=True)
     same = replace(training_data, counterfactuals=training_data.pairs.images)
@@ -347,7 +347,7 @@ def test_a_picture_that_lacks_another_is_not_asked_about(torch, network, trainin
 
 
 def spied(monkeypatch):
-    import portrayal.mitigate.objective as task
+    import portrayal.mitigate.losses as task
 
     calls = []
     own = task.mlm_logits
@@ -438,7 +438,7 @@ def test_a_batch_in_parts_is_gone_through_as_a_whole(torch, training_data):
 
 
 def test_fitting_to_searching_asks_for_nothing_else(training_data):
-    from portrayal.mitigate.objective import RetrievalTask
+    from portrayal.mitigate.losses import RetrievalTask
 
     task = RetrievalTask()
     draws = task.sample(training_data.pairs, 8, 0, 0)

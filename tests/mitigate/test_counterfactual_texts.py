@@ -44,7 +44,7 @@ def tokenizer(longest=10):
 def twins(texts, lexicon=None, groups=("men", "women"), reads=None):
     import torch
 
-    from portrayal.mitigate.counterparts import make_counterparts
+    from portrayal.mitigate.counterfactual_texts import make_counterparts
     from portrayal.models.masked_vlm.vocabulary import pad_rows
 
     reads = reads or tokenizer()
@@ -201,7 +201,7 @@ def test_a_twin_differs_where_the_group_is_named_and_nowhere_else(words):
 def leaned(texts, groups, others, words=8):
     import torch
 
-    from portrayal.mitigate.counterparts import Counterparts, logit_adjustment
+    from portrayal.mitigate.counterfactual_texts import Counterparts, logit_adjustment
 
     ids, twin = torch.tensor(texts, dtype=torch.int32), torch.tensor(others, dtype=torch.int32)
     return logit_adjustment(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.shared.classifier.corpus import Corpus
-from portrayal.metrics.shared.classifier.linear import (
+from portrayal.metrics.shared.classifier.linear_classifier import (
     Array,
     LinearClassifier,
     PermutedLabels,
