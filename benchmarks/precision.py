@@ -83,7 +83,7 @@ def rules() -> dict[str, Finder]:
     finders["demeaning: adjective as noun"] = lambda parsed: set(parsed.adjectives_as_nouns)
     unseen = not_imageable()
     finders["not imageable"] = lambda parsed: {
-        word.lemma for word in parsed.words if unseen.kind(word.lemma, word.part)
+        word.lemma for word in parsed.words if unseen.kind(word.lemma, word.pos)
     }
     return finders
 

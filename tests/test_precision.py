@@ -43,7 +43,7 @@ def test_rules_still_find_what_was_judged(judged, shared, monkeypatch):
     known = {(line.corpus, line.place): line.caption for line in precision.every_caption()}
     lists, rules = precision.lists(), precision.rules()
     result = [
-        row["word"] in rules[row["rule"]](precision.Reading(known[row["corpus"], row["place"]], lists))
+        row["word"] in rules[row["rule"]](precision.ParsedCaption(known[row["corpus"], row["place"]], lists))
         for row in judged
     ]
     assert sum(result) >= 0.99 * len(judged)

@@ -63,7 +63,7 @@ def test_ties_by_hand():
 
 
 def test_a_row_without_its_own_and_scores_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="column of its own"):
+    with pytest.raises(ValueError, match="a relevant column"):
         rank_positions(np.zeros((1, 2)), np.array([3]), np.array([1, 2]))
     with pytest.raises(ValueError, match="numbers"):
         rank_positions(np.array([[np.nan, 1.0]]), np.array([1]), np.array([1, 2]))
@@ -142,9 +142,9 @@ def test_standings_of_parts_are_that_of_the_whole():
     scores = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 1.0]])
     whole = rank_positions(scores, np.arange(2), np.array([0, 1, 0]))
     parts = [rank_positions(scores[[row]], np.array([row]), np.array([0, 1, 0])) for row in range(2)]
-    for name in ("better", "tied", "own", "column", "rank"):
+    for name in ("n_above", "n_tied", "n_tied_relevant", "first_relevant", "rank"):
         assert getattr(RankPositions.concat(parts), name).tolist() == getattr(whole, name).tolist()
-    assert whole.column.tolist() == [0, 1]
+    assert whole.first_relevant.tolist() == [0, 1]
 
 
 @given(searches(10), st.integers(0, 8))
@@ -186,7 +186,7 @@ def test_what_was_not_asked_needs_no_second_score():
 class Words:
     """A reader of whole words with a mark at each end."""
 
-    longest = 6
+    max_length = 6
 
     def encode(self, text):
         return ["first", *text.split(), "last"]
@@ -247,7 +247,7 @@ def test_pictures_that_cannot_be_read_are_refused_together_or_counted(tmp_path):
     (tmp_path / "a.png").write_bytes(b"")
     with pytest.raises(Undefined, match="can be read"):
         SearchedStudy.of(study, 5, 0, skip_bad=True)
-    with pytest.raises(Undefined, match="No picture of the study has a caption"):
+    with pytest.raises(Undefined, match="No image of the study has both a file and a human caption"):
         SearchedStudy.of(
             replace(study, references=study.references.filter(pl.col("image_id") == "d")), 5, 0, False
         )
@@ -255,12 +255,12 @@ def test_pictures_that_cannot_be_read_are_refused_together_or_counted(tmp_path):
 
 def test_without_a_model_pictures_or_captions_it_says_what_is_missing(tmp_path):
     study = pictured(tmp_path, {"a": ["x"]})
-    metric = portrayal.metrics.retrieval.recall.metric
+    metric = portrayal.metrics.retrieval_recall
     with pytest.raises(Undefined, match="none is named"):
         metric(study)
     with pytest.raises(Undefined, match="no images"):
         metric(replace(study, images=None), model="lab-dual")
-    with pytest.raises(Undefined, match="no captions of people"):
+    with pytest.raises(Undefined, match="no human captions"):
         metric(Study(images=tmp_path), model="lab-dual")
     audited = portrayal.audit(study, metrics=["retrieval-recall"])
     (skip,) = audited.provenance["skipped"]
@@ -380,7 +380,7 @@ def test_how_much_is_done_at_once_changes_nothing(torch, tmp_path, monkeypatch, 
     study = pictured(tmp_path, SAID)
     models = [{"likeness": LIKE}, {"match": MATCH}, {"match": MATCH, "likeness": LIKE}]
     whole = [measured(study, Table(torch, **tables), rerank=rerank) for tables in models]
-    for name, size in (("_CELLS", 7), ("_COMPARED", 2), ("_MATCHED", 1)):
+    for name, size in (("_MAX_CELLS", 7), ("_ENCODE_BATCH", 2), ("_MATCH_BATCH", 1)):
         monkeypatch.setattr(f"portrayal.models.masked_vlm.retrieval.search.{name}", size)
     assert [measured(study, Table(torch, **tables), rerank=rerank) for tables in models] == whole
 
@@ -400,12 +400,12 @@ def test_rows_say_whom_they_are_about_and_what_chance_gives(torch, tmp_path):
     assert {m.system for m in results.measurements} == {"table"}
     tr, ir = rows["tr@1", None], rows["ir@1", None]
     assert (tr.n, tr.n_unit, ir.n, ir.n_unit) == (3, "image", 6, "caption")
-    assert (tr.ideal, tr.n_above, tr.unit) == (1.0, "higher", "share")
+    assert (tr.ideal, tr.better, tr.unit) == (1.0, "higher", "share")
     assert (rows["tr@1", "female"].n, rows["ir@1", "female"].n) == (2, 4)
     assert rows["tr@1", "male"].value is None
-    assert rows["tr@1", "male"].reason == "no picture that is searched is of 'male'"
+    assert rows["tr@1", "male"].reason == "none of the searched images is labelled 'male'"
     assert tr.reason.startswith("too few: 3 images")
-    assert "among 6 captions of 3 pictures; by chance 0.333, 1 and 1 at 1, 5, 10" in tr.reason
+    assert "among 6 captions of 3 images; by chance 0.333, 1 and 1 at 1, 5, 10" in tr.reason
     assert tr.settings == {"by": "similarity, then matching", "rerank": 128, "captions": 5, "images": "all"}
     cut = pictured(tmp_path / "cut", {"a": ["0 0 0 0 0 0 0"], "b": ["1"]})
     single = Table(torch, match=[[0.0, 0.0]] * 2)
@@ -436,7 +436,7 @@ def test_evidence_tells_the_rank_and_what_was_found_instead(torch, tmp_path):
 def test_models_that_cannot_search_are_refused(torch, tmp_path):
     study = pictured(tmp_path, SAID)
     nothing = Table(torch)
-    with pytest.raises(PortrayalError, match="'table' has no part that compares"):
+    with pytest.raises(PortrayalError, match="'table' has no head that compares"):
         measured(study, nothing)
     texts = Table(torch, match=MATCH)
     texts.network.image_size = 0
@@ -462,7 +462,7 @@ def model(torch, tmp_path_factory) -> str:
     from portrayal.lab.model_training import TrainingSpec, recipe_for, train_lab_model
 
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    short = recipe_for("dual", steps=2, batch=8, captioned=4, warmup=1)
+    short = recipe_for("dual", steps=2, batch_size=8, n_captioned=4, warmup_steps=1)
     train_lab_model(TrainingSpec("dual", "half", scenes=20), folder, short, evaluation_scenes=100)
     return str(folder)
 

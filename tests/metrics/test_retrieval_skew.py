@@ -238,7 +238,7 @@ def test_a_group_that_nobody_is_of_is_absent_not_forgotten():
         ({"reference": "female=1.5,male=-0.5"}, "with shares of 0 to 1"),
         ({"reference": "male=0.5,male=0.5"}, "with shares of 0 to 1"),
         ({"reference": "study"}, "have no labels of 'gender' to be a reference"),
-        ({"k": 0}, "must be whole numbers of 1 or more. Got 0 instead"),
+        ({"k": 0}, "must hold integers of 1 or more. Got 0 instead"),
         ({"k": (5, 2.5)}, "Got 2.5 instead"),
         ({"k": ()}, "at least one"),
         ({"depth": 0}, "'depth' must be 1 or more"),
@@ -475,10 +475,10 @@ def test_systems_that_only_rank_are_measured_and_chosen():
     def systems(results: Results) -> set[str]:
         return {m.system for m in results.measurements}
 
-    metric = portrayal.metrics.retrieval.skew.metric
-    assert systems(metric(study, n_resamples=20)) == {"writer", "searcher"}
-    assert systems(metric(study, n_resamples=20, systems=["searcher"])) == {"searcher"}
-    assert systems(metric(study, n_resamples=20, sources=["searcher", "human"])) == {"searcher"}
+    metric = portrayal.metrics.retrieval_skew
+    assert systems(metric(study, bootstrap=20)) == {"writer", "searcher"}
+    assert systems(metric(study, bootstrap=20, systems=["searcher"])) == {"searcher"}
+    assert systems(metric(study, bootstrap=20, sources=["searcher", "human"])) == {"searcher"}
     alone = study.select_systems(["searcher"])
     assert (alone.systems, alone.rankers, alone.captions.height) == ((), ("searcher",), 0)
     audited = portrayal.audit(alone, metrics=["retrieval-skew", "error"], quick=True)
