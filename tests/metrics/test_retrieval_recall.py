@@ -412,7 +412,7 @@ def test_rows_say_whom_they_are_about_and_what_chance_gives(torch, tmp_path):
     single.match_logits = lambda images, texts: torch.zeros(len(texts), 2)
     (note,) = {m.reason for m in portrayal.metrics.retrieval_recall(cut, model=single).measurements
                if m.term == "tr@1"}  # fmt: skip
-    assert "captions cut because the model reads no more: 1" in note
+    assert "captions truncated to the length the model reads: 1" in note
 
 
 def test_evidence_tells_the_rank_and_what_was_found_instead(torch, tmp_path):
