@@ -55,7 +55,7 @@ def test_the_one_command(lab, tmp_path, capsys):
     assert "lab-dual-full: male or female" in stdout
     assert "b@v-l less the placebo's" in stdout
     assert sorted(path.name for path in out.iterdir()) == [
-        "evidence.parquet", "index.html", "thumbnails.parquet", "replicates.parquet", "results.json",
+        "evidence.parquet", "index.html", "replicates.parquet", "results.json", "thumbnails.parquet",
     ]  # fmt: skip
     for attack in ("pgd", "exact"):
         bias = headline(out, "b@v-l", kind="activity", attack=attack)
@@ -150,7 +150,7 @@ def test_the_attack_agrees_with_the_truth(lab, tmp_path):
         if m.term == "b@v-l" and m.item in DRAWN_ACTIVITIES and m.group is None and m.settings["template"] == "all"
     }  # fmt: skip
     planted = {
-        concept: 1 if ACTIVITIES[concept].of["male"] == concept else -1
+        concept: 1 if ACTIVITIES[concept].concepts["male"] == concept else -1
         for concept in DRAWN_ACTIVITIES if ACTIVITIES[concept].strength > 0
     }  # fmt: skip
     known = [concept for concept in planted if leans.get(concept) is not None]

@@ -47,7 +47,7 @@ def rows(out, **wanted):
 
 
 def test_the_one_command(compared):
-    assert {path.name for path in compared.iterdir()} >= {"index.html", "results.json", "models", "marks"}
+    assert {path.name for path in compared.iterdir()} >= {"index.html", "results.json", "models", "scores"}
     for attack in ("pgd", "exact"):
         for kind in ("activity", "occupation"):
             for method in METHODS:
@@ -99,13 +99,13 @@ def test_even_a_quick_comparison_shows_which_method_works(compared):
 
 
 def test_what_is_done_is_not_done_again(compared, capsys):
-    kept = {path: path.stat().st_mtime_ns for path in compared.glob("m*/**/*") if path.is_file()}
+    kept = {path: path.stat().st_mtime_ns for path in compared.glob("[ms]*/**/*") if path.is_file()}
     assert len([path for path in kept if path.name == "model.safetensors"]) == 8
     assert len([path for path in kept if path.suffix == ".npz"]) == 8
     before = Results.load(compared).measurements
     (compared / "results.json").unlink()  # killed before the end, say
     assert mitigate("compare", "--quick", "--out", compared) == 0
-    assert {path: path.stat().st_mtime_ns for path in compared.glob("m*/**/*") if path.is_file()} == kept
+    assert {path: path.stat().st_mtime_ns for path in compared.glob("[ms]*/**/*") if path.is_file()} == kept
     assert Results.load(compared).measurements == before
     stdout = capsys.readouterr().out
     assert "Remaining bias, activity: excess over the noise floor, in percent" in stdout
@@ -125,10 +125,14 @@ def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
     assert mitigate("fairvlp-l", *arguments, "--weight", 0.25, "--seed", 3, "--out", out) == 0
     assert f"--model {out}" in " ".join(capsys.readouterr().out.split())
     card = json.loads((out / "card.json").read_text())
-    assert (card["method"], card["dose"], card["recipe"]["seed"]) == ("fairvlp-l", {"weight": 0.25}, 3)
+    assert (card["method"], card["hyperparameters"], card["recipe"]["seed"]) == (
+        "fairvlp-l",
+        {"weight": 0.25},
+        3,
+    )
     assert card["recipe"]["steps"] == 2
     model = load_masked(str(out), "cpu")
-    found = model.word_log_probs(model.gray(1), "a [MASK] is in the picture", ["woman", "man"])
+    found = model.word_log_probs(model.gray_images(1), "a [MASK] is in the picture", ["woman", "man"])
     assert found.isfinite().all()
     before = (out / "model.safetensors").stat().st_mtime_ns
     assert mitigate("fairvlp-l", *arguments, "--weight", 0.25, "--seed", 3, "--out", out) == 0
@@ -170,7 +174,7 @@ def test_translated_images_are_training_data(study, tmp_path):
     assert mitigate("image-swap", *arguments, "--out", tmp_path / "swapped") == 0
     card = json.loads((tmp_path / "swapped" / "card.json").read_text())
     assert card["method"] == "image-swap"
-    assert "of them with others" in card["data"]
+    assert "of them with counterfactuals" in card["data"]
 
 
 def test_a_study_of_ones_own_is_compared(study, tmp_path):
@@ -193,21 +197,21 @@ def test_a_study_of_ones_own_is_compared(study, tmp_path):
         (["compare", "--data", "lab-flat"], "Unknown world of the lab 'lab-flat'"),
         (["compare", "--model", "lab-triple"], "Unknown model of the lab"),
         (["compare", "--manifest", "{study}/manifest.csv"], "--groups and --counterfactuals belong to a study"),
-        (["compare", "--counterfactuals", "{study}/others"], "--counterfactuals belong to a study"),
-        (["fairvlp", "--data", "{study}", "--counterfactuals", "{study}/others"], "none of fairvlp asks for them"),
+        (["compare", "--counterfactuals", "{study}/counterfactuals"], "--counterfactuals belong to a study"),
+        (["fairvlp", "--data", "{study}", "--counterfactuals", "{study}/counterfactuals"], "none of fairvlp uses them"),
         (["compare", "--groups", "female,male"], "belong to a study"),
         (["compare", "--tokenizer", "bert-base-uncased"], "belong to a study"),
         (["compare", "--data", "{study}", "--groups", "female,robot"], "between two groups of male, female"),
-        (["compare", "--data", "{study}", "--methods", "image-swap"], "'image-swap' needs every picture once more"),
+        (["compare", "--data", "{study}", "--methods", "image-swap"], "needs the counterfactual of every image"),
         (["compare", "--data", "{study}/none"], "none"),
-        (["compare", "--model", "{bert}", "--data", "{study}"], "reads texts alone"),
-        (["compare", "--model", "{other}", "--data", "lab-full"], "does not read the lab's words and pictures"),
-        (["compare", "--model", "{other}"], "name the data to learn from (--data STUDY)"),
+        (["compare", "--model", "{bert}", "--data", "{study}"], "has no image encoder"),
+        (["compare", "--model", "{other}", "--data", "lab-full"], "not have the lab's vocabulary and image size"),
+        (["compare", "--model", "{other}"], "name the training data (--data STUDY)"),
         (["compare", "--weight", "1.5"], "from 0 to below 1, got 1.5"),
         (["compare", "--epsilon", "much"], "expected a number such as 0.03 or 8/255"),
         (["compare", "--learning-rate", "0"], "0.0 is not in the range"),
         (["fairvlp", "--manifest", "{study}/manifest.csv"], "--manifest belongs to `mitigate compare`"),
-        (["dropout", "--dropout", "1"], "a share from 0 to below 1, got 1"),
+        (["dropout", "--dropout", "1"], "A dropout rate is from 0 to below 1, got 1"),
         (["fairvpl"], "Unknown method 'fairvpl'"),
     ],
 )  # fmt: skip
