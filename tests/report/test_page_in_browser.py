@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, expect
 
 import portrayal
 from portrayal.lab import make_study
@@ -51,12 +51,18 @@ def opened(browser, tmp_path):
     assert complaints == []
 
 
+def open_evidence(tab: Page, button: Locator) -> None:
+    """The evidence is shown when it is unpacked, which may be after the click returns."""
+    button.click()
+    expect(tab.locator("#evidence")).to_be_visible()
+
+
 def test_every_number_opens_its_evidence(opened):
     tab = opened(make_study(scenes=80))
     buttons = tab.locator("td button")
     assert buttons.count() > 50
     for index in range(0, buttons.count(), buttons.count() // 20):
-        buttons.nth(index).click()
+        open_evidence(tab, buttons.nth(index))
         assert tab.locator("#evidence-table tbody tr").count() > 0
         assert tab.locator("#evidence-title").inner_text().endswith(buttons.nth(index).inner_text())
         tab.keyboard.press("Escape")
@@ -69,15 +75,15 @@ def test_evidence_shows_its_picture(opened, tmp_path):
     for chart in tab.locator(".chart .plot").all():  # bias against quality, by attribute
         chart.scroll_into_view_if_needed()
         chart.locator("svg").wait_for()
-    tab.locator("td button").first.click()
+    open_evidence(tab, tab.locator("td button").first)
     pictures = tab.locator("#evidence-table img")
     assert pictures.count() == tab.locator("#evidence-table tbody tr").count()
-    assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth === 72)")
+    assert pictures.evaluate_all("all => all.every(image => image.complete && image.naturalWidth === 72)")
 
 
 def test_the_words_that_counted_are_marked(opened):
     tab = opened(small_study([("1", "male", "a Man's hat"), ("2", "female", "a woman")]))
-    tab.locator("td button").first.click()
+    open_evidence(tab, tab.locator("td button").first)
     assert tab.locator("#evidence mark").all_inner_texts() == ["Man", "woman"]
 
 
@@ -88,8 +94,10 @@ def test_hostile_captions_are_shown_as_text_and_run_nothing(opened):
     tab = opened(study)
     shown = set()
     for button in tab.locator("td button").all():
-        button.click()
-        shown |= set(tab.locator("#evidence .caption").evaluate_all("all => all.map(one => one.textContent)"))
+        open_evidence(tab, button)
+        shown |= set(
+            tab.locator("#evidence .caption").evaluate_all("all => all.map(element => element.textContent)")
+        )
         tab.keyboard.press("Escape")
     assert shown == set(HOSTILE)
     assert tab.evaluate("window.hacked") is None
@@ -103,13 +111,13 @@ def test_a_narrow_screen_does_not_scroll_sideways(opened):
 
 def test_captions_show_which_words_gave_the_group_away(opened):
     tab = opened(make_study(scenes=400))
-    number_of(tab, "all people", "lic_m").click()
+    open_evidence(tab, number_of(tab, "all people", "lic_m"))
     words = tab.locator("#evidence-table tbody tr").first.locator(".parts span")
     assert words.count() > 3
-    assert len(set(words.evaluate_all("all => all.map(one => one.style.backgroundColor)"))) > 1
+    assert len(set(words.evaluate_all("all => all.map(element => element.style.backgroundColor)"))) > 1
     assert tab.locator("#evidence-legend").is_visible()
     tab.keyboard.press("Escape")
-    number_of(tab, "all people", "wrong").click()
+    open_evidence(tab, number_of(tab, "all people", "wrong"))
     assert not tab.locator("#evidence-legend").is_visible()
 
 
@@ -118,7 +126,7 @@ def test_a_finding_opens_its_captions(opened):
     tab.locator(".verdict details").evaluate_all("all => all.forEach((one) => (one.open = true))")
     finding = tab.locator(".verdict li button").first
     sentence = finding.locator("xpath=..").inner_text()
-    finding.click()
+    open_evidence(tab, finding)
     assert tab.locator("#evidence-table tbody tr").count() > 0
     assert sentence.startswith(tab.locator("#evidence-title").inner_text())
 
