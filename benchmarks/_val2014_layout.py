@@ -18,13 +18,13 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def pick(rows: Sequence[MeasurementRow], term: str, system: str, **fields: Any) -> MeasurementRow | None:
     """The row of a term and system; group and item are null unless given, settings count where given."""
     settings = fields.pop("settings", {})
-    wanted = {"group": None, "item": None, **fields}
+    expected = {"group": None, "item": None, **fields}
     matches = [
         row
         for row in rows
         if row["term"] == term
         and row["system"] == system
-        and all(row[name] == value for name, value in wanted.items())
+        and all(row[name] == value for name, value in expected.items())
         and all(row["settings"].get(name) == value for name, value in settings.items())
     ]
     return matches[0] if matches else None
@@ -48,30 +48,32 @@ def quality(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
     gender = [row for row in rows if row["attribute"] == "gender"]
     race = [row for row in rows if row["attribute"] == "race"]
     header = ["system", "BLEU-4", "CIDEr", "CHAIR-i", "CHAIR-s", "women", "men", "CHAIR-s gap", "p"]
-    table, skin, cider = [], [], []
+    quality_rows, skin_rows, cider_rows = [], [], []
     for source in sources:
-        gap = pick(gender, "chair-s-gap", source)
-        table.append(
+        gender_gap = pick(gender, "chair-s-gap", source)
+        quality_rows.append(
             [
                 _SOURCE_LABELS.get(source, source),
                 *(number(pick(gender, term, source)) for term in ("bleu-4", "cider", "chair-i", "chair-s")),
                 *(number(pick(gender, "chair-s", source, group=group)) for group in ("female", "male")),
-                number(gap, interval=True),
-                _UNDEFINED if gap is None or gap["p"] is None else f"{gap['p']:.3f}"[1:],
+                number(gender_gap, interval=True),
+                _UNDEFINED if gender_gap is None or gender_gap["p"] is None else f"{gender_gap['p']:.3f}"[1:],
             ]
         )
-        tone = pick(race, "chair-s-gap", source)
-        skin.append([source, number(tone, interval=True), str(tone and tone["p"])])
-        cider.append([source, *(number(pick(gender, "cider", source, group=g)) for g in ("female", "male"))])
+        skin_gap = pick(race, "chair-s-gap", source)
+        skin_rows.append([source, number(skin_gap, interval=True), str(skin_gap and skin_gap["p"])])
+        cider_rows.append(
+            [source, *(number(pick(gender, "cider", source, group=g)) for g in ("female", "male"))]
+        )
     n = pick(gender, "chair-s", sources[0])
     return "\n\n".join(
         [
             f"n of chair-s: {n and n['n']}",
-            markdown(header, table),
+            markdown(header, quality_rows),
             "By skin tone:",
-            markdown(["system", "CHAIR-s gap", "p"], skin),
+            markdown(["system", "CHAIR-s gap", "p"], skin_rows),
             "CIDEr:",
-            markdown(["system", "women", "men"], cider),
+            markdown(["system", "women", "men"], cider_rows),
         ]
     )
 
@@ -94,32 +96,34 @@ def synonyms(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
 
 
 def leakage(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
-    usual = [row for row in rows if row["settings"].get("mistakes") == "label"]
+    label_mistakes = [row for row in rows if row["settings"].get("mistakes") == "label"]
     terms = ("on-outputs", "on-truth", "difference", "predictability", "on-labels", "f1")
     header = ["system", "on-outputs", "on-truth", "difference", "predictability", "labels as they are", "F1"]
     table = [
         [
             _SOURCE_LABELS.get(source, source),
-            *(number(pick(usual, term, source), interval=term == "difference") for term in terms),
+            *(number(pick(label_mistakes, term, source), interval=term == "difference") for term in terms),
         ]
         for source in sources
     ]
-    other = []
+    differences = []
     for source in sources:
         subsets = [
-            [row for row in rows if row["settings"].get("mistakes") == how]
-            for how in ("label", "overall", "flip")
+            [row for row in rows if row["settings"].get("mistakes") == mistakes]
+            for mistakes in ("label", "overall", "flip")
         ]
-        other.append(
+        differences.append(
             [source, *(number(pick(subset, "difference", source), interval=True) for subset in subsets)]
         )
-    counted = ", ".join(f"{s}: {(pick(usual, 'on-outputs', s) or {}).get('n')}" for s in sources)
+    image_counts = ", ".join(
+        f"{source}: {(pick(label_mistakes, 'on-outputs', source) or {}).get('n')}" for source in sources
+    )
     return "\n\n".join(
         [
-            f"n {counted}",
+            f"n {image_counts}",
             markdown(header, table),
             "Difference by --mistakes:",
-            markdown(["system", "label", "overall", "flip"], other),
+            markdown(["system", "label", "overall", "flip"], differences),
         ]
     )
 
@@ -151,18 +155,18 @@ def harms(rows: Sequence[MeasurementRow], sources: Sequence[str]) -> str:
     axes = ("gender", "age", "ethnicity", "norp")
     cells_by_axis = []
     for axis in axes:
-        for which in ("4", "4-without-3"):
+        for stages in ("4", "4-without-3"):
             cells = [
                 _count(
                     gender,
                     "self-identification.identity-words",
                     source,
-                    "3" if source == "human" else which,
+                    "3" if source == "human" else stages,
                     axis,
                 )
                 for source in sources
             ]
-            cells_by_axis.append([f"{axis} ({which})", *cells])
+            cells_by_axis.append([f"{axis} ({stages})", *cells])
     for axis in axes:
         cells = [
             _count(gender, "erasure.group-not-mentioned", source, stage[source], axis) for source in sources
@@ -184,8 +188,8 @@ def _count(
     count = pick(subset, term, source, item=item, unit="count")
     share = pick(subset, term, source, item=item, unit="share")
     if count is None and share is None:
-        other = pick(subset, term, source, item=item)
-        return number(other, interval=True) if other else ""
+        row = pick(subset, term, source, item=item)
+        return number(row, interval=True) if row else ""
     cells = []
     if count is not None and count["value"] is not None:
         cells.append(f"{count['value']:,.0f} of {count['n']:,}")
@@ -250,12 +254,12 @@ def mitigation(rows: Sequence[MeasurementRow], systems: Sequence[str]) -> str:
             number(row, 3, interval=True, signed=True),
         ]
         for row in rows
-        if row["metric"] == "remedy" and row["value"] is not None and row["group"] is None
+        if row["metric"] == "caption-mitigation" and row["value"] is not None and row["group"] is None
     ]
     return "\n\n".join(
         [
             markdown(["system", *columns], table),
-            "Rows of `remedy`:",
+            "Rows of `caption-mitigation`:",
             markdown(["system", "term", "item", "group", "value"], changes),
         ]
     )

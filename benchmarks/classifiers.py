@@ -30,14 +30,14 @@ _STEPS = 40  # of the plain network, from which a whole training is extrapolated
 _TOKENS = 30_522  # of bert-base-uncased
 
 
-def made_up(systems: int = 5, captions: int = 6_628, words: int = 800) -> list[ClassificationTask]:
-    """Ten seeds of some systems: captions of 8 to 16 words, with Zipf-like frequencies."""
+def synthetic_tasks(systems: int = 5, captions: int = 6_628, words: int = 800) -> list[ClassificationTask]:
+    """Tasks of ten seeds for each system: captions of 8 to 16 words, with Zipf-like frequencies."""
     rng = np.random.default_rng(0)
     tasks = []
     for _ in range(systems):
         p = 1 / np.arange(1, words + 1)
         samples = [rng.choice(words, size=length, p=p / p.sum()) for length in rng.integers(8, 17, captions)]
-        texts = Texts.of([[f"w{word}" for word in caption] for caption in samples])
+        texts = Texts.encode([[f"w{word}" for word in caption] for caption in samples])
         group = rng.integers(0, 2, captions)
         for seed in SEEDS:
             order = np.random.default_rng(seed).permutation(captions)
@@ -45,7 +45,7 @@ def made_up(systems: int = 5, captions: int = 6_628, words: int = 800) -> list[C
     return tasks
 
 
-class Plain(nn.Module):
+class PlainNetwork(nn.Module):
     """The published network in a few lines, trained one by one in full precision."""
 
     def __init__(self, words: int):
@@ -59,20 +59,20 @@ class Plain(nn.Module):
         packed = nn.utils.rnn.pack_padded_sequence(
             self.dropout(self.embedding(tokens)), lengths, enforce_sorted=False
         )
-        _, (last, _) = self.lstm(packed)
-        return self.output(self.dropout(torch.cat((last[-2], last[-1]), dim=1)))[:, 0]
+        _, (hidden, _) = self.lstm(packed)
+        return self.output(self.dropout(torch.cat((hidden[-2], hidden[-1]), dim=1)))[:, 0]
 
 
 def plain_steps(task: ClassificationTask, device: str, steps: int) -> None:
-    """Some steps of training the plain network."""
-    network = Plain(FIRST_WORD + len(task.texts.words)).to(device)
+    """Train the plain network for some steps."""
+    network = PlainNetwork(FIRST_WORD + len(task.texts.words)).to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=5e-5)
     batches = [batch[batch >= 0] for batch in task.batches(64, 0)]
     for number in range(steps):
         indices = batches[number % len(batches)]
         lengths = task.texts.lengths[indices]
         tokens = torch.from_numpy(task.texts.table[indices, : lengths.max()].T.copy()).to(device)
-        target = torch.from_numpy(task.group[indices]).float().to(device)
+        target = torch.from_numpy(task.group_index[indices]).float().to(device)
         optimizer.zero_grad()
         logits = network(tokens, torch.from_numpy(lengths))
         nn.functional.binary_cross_entropy_with_logits(logits, target).backward()
@@ -98,26 +98,26 @@ def lstm(tasks: list[ClassificationTask], device: str) -> None:
         f"  plain network, one by one: {step * 1000:.1f} ms a step, so {step * steps:,.0f} {kind} for {len(tasks)}"
     )
     if device == "cpu":
-        small = replace(tasks[0], test=tasks[0].test[:64])
+        small = replace(tasks[0], test_indices=tasks[0].test_indices[:64])
         seconds_plain = step * 20 * len(small.batches(64, 0))
-        for short in (
+        for config in (
             replace(LstmConfig(), epochs=2, precision=precision) for precision in ("bfloat16", "float32")
         ):
             started = clock()
-            list(train([small], short))
-            took = (clock() - started) / short.epochs * 20
+            list(train([small], config))
+            elapsed = (clock() - started) / config.epochs * 20
             print(
-                f"  a training in {short.precision}: {took:.0f} {kind}; "
-                f"plain {seconds_plain:.0f}; ratio {seconds_plain / took:.2f}"
+                f"  a training in {config.precision}: {elapsed:.0f} {kind}; "
+                f"plain {seconds_plain:.0f}; ratio {seconds_plain / elapsed:.2f}"
             )
         return
     list(train(tasks[:2], replace(LstmConfig(), epochs=1), device=device))  # compiles the kernels
-    took = seconds(lambda: list(train(tasks, LstmConfig(), device=device)), clock)
-    print(f"  {len(tasks)} trainings side by side: {took:.1f} s; ratio {step * steps / took:.1f}")
+    elapsed = seconds(lambda: list(train(tasks, LstmConfig(), device=device)), clock)
+    print(f"  {len(tasks)} trainings side by side: {elapsed:.1f} s; ratio {step * steps / elapsed:.1f}")
 
 
 def bert(tasks: list[ClassificationTask], device: str) -> None:
-    """bert-base with random weights: what it costs, not what it finds."""
+    """bert-base with random weights: only the run time is meaningful."""
     from transformers import BertConfig, BertModel
 
     from portrayal.models.text_classifiers.encoder import train as fine_tune
@@ -130,11 +130,11 @@ def bert(tasks: list[ClassificationTask], device: str) -> None:
         (Path(folder) / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
         BertModel(BertConfig()).save_pretrained(folder)
         config = replace(FINE_TUNED, model=folder)
-        took = seconds(lambda: list(fine_tune(tasks, config, device=device)))
-    size = sum(part.numel() for part in BertModel(BertConfig()).parameters())
+        elapsed = seconds(lambda: list(fine_tune(tasks, config, device=device)))
+    size = sum(parameter.numel() for parameter in BertModel(BertConfig()).parameters())
     print(
-        f"  bert-ft, {size / 1e6:.0f} million random weights: {len(tasks)} trainings of {len(tasks[0].train):,} "
-        f"captions in {took:.1f} s, {took / len(tasks):.2f} s each"
+        f"  bert-ft, {size / 1e6:.0f} M random weights: {len(tasks)} trainings of {len(tasks[0].train_indices):,} "
+        f"captions in {elapsed:.1f} s, {elapsed / len(tasks):.2f} s each"
     )
 
 
@@ -144,14 +144,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", choices=("lstm", "bert"))
     args = parser.parse_args([] if arguments is None else arguments)
     device = resolve_device()
-    tasks = made_up() if args.plan is None else read_plan(args.plan)[0]
-    where = torch.cuda.get_device_name() if device == "cuda" else "processor, one thread"
-    most = max(len(task.train) for task in tasks)
-    print(f"  PyTorch {torch.__version__}, {where}; {len(tasks)} trainings of up to {most:,} captions")
+    tasks = synthetic_tasks() if args.plan is None else read_plan(args.plan)[0]
+    device_name = torch.cuda.get_device_name() if device == "cuda" else "processor, one thread"
+    largest = max(len(task.train_indices) for task in tasks)
+    print(
+        f"  PyTorch {torch.__version__}, {device_name}; {len(tasks)} trainings of up to {largest:,} captions"
+    )
     if args.only != "bert":
         lstm(tasks, device)
     if args.only != "lstm" and device == "cuda":
-        bert([task for task in tasks if len(task.train) == most], device)
+        bert([task for task in tasks if len(task.train_indices) == largest], device)
 
 
 if __name__ == "__main__":

@@ -16,20 +16,20 @@ from portrayal.lab import World
 from portrayal.lab.folder import MANIFEST_FILE, LabRecipe, write_lab
 from portrayal.metrics import counterbias
 
-PICTURES = 1000
+N_IMAGES = 1000
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         lab = Path(folder) / "lab"
         world = World(several=0.0, androgynous=0.0, occupations=0.0)
-        write_lab(LabRecipe(scenes=PICTURES, image_size=64, counterfactuals=True, world=world), lab)
+        write_lab(LabRecipe(scenes=N_IMAGES, image_size=64, counterfactuals=True, world=world), lab)
         manifest = read_manifest(lab / MANIFEST_FILE)
-        print(f"  {torch.get_num_threads()} threads, {len(manifest.instances):,} pictures, drawing left out")
+        print(f"  {torch.get_num_threads()} threads, {len(manifest.instances):,} images, without drawing")
         for name in ("lab-dual", "lab-single"):
             seconds = {}
             for attack in ("pgd", "exact"):
                 begin = time.perf_counter()
                 counterbias(manifest, name, attack=attack)
                 seconds[attack] = time.perf_counter() - begin
-            print(f"  {name}: attack {seconds['pgd']:.0f} s, given pictures {seconds['exact']:.0f} s")
+            print(f"  {name}: attack {seconds['pgd']:.0f} s, given images {seconds['exact']:.0f} s")

@@ -1,7 +1,7 @@
 """Precision and recall of the page's findings, on lab studies with one planted fault and on studies with none.
 
 Each study has three captioners that differ in harmless ways (vocabulary, length, stock sentences). In half of the
-studies one of them has one fault of a random kind, strength and, where the fault has groups, group. A finding is right
+studies one of them has one fault of a random kind, level and, where the fault has groups, group. A finding is right
 if it is about that captioner, names the group of the fault, and is of a kind that the fault causes. Only gender is
 labelled: no dial is about age or skin. Each study is audited with `--quick`, by every metric whose card can make a
 finding: the others change neither findings nor the number of comparisons.
@@ -30,8 +30,8 @@ from portrayal.study import Study
 SCENES = 1000
 GROUPS = ("female", "male")
 SYSTEMS = ("amber", "birch", "cedar")
-STRENGTH = (0.1, 0.5)
-LARGER = 8
+LEVELS = (0.1, 0.5)
+SCALE = 8
 # The terms that each fault affects. The docs (response curves) compare each with the same study without the fault;
 # quality falls with any fault that changes words.
 CAUSES = {
@@ -55,7 +55,7 @@ class PlantedFault:
     fault: str
     system: str
     group: str | None
-    strength: float
+    level: float
 
 
 def make_benchmark_study(
@@ -76,14 +76,14 @@ def make_benchmark_study(
     if faulty:
         fault = str(rng.choice(list(CAUSES)))
         index = int(rng.integers(len(SYSTEMS)))
-        strength = round(float(rng.uniform(*STRENGTH)), 3)
+        level = round(float(rng.uniform(*LEVELS)), 3)
         group = None if fault in WITHOUT_GROUP else str(rng.choice(GROUPS))
-        dial: object = strength
+        dial: object = level
         if group is not None:
-            usual = 0.2 if fault == "neutral" else 0.0  # as in every captioner
-            dial = {name: usual + strength if name == group else usual for name in GROUPS}
+            base_rate = 0.2 if fault == "neutral" else 0.0  # as in every captioner
+            dial = {name: base_rate + level if name == group else base_rate for name in GROUPS}
         captioners[index] = dataclasses.replace(captioners[index], **{fault: dial})
-        planted = PlantedFault(fault, SYSTEMS[index], group, strength)
+        planted = PlantedFault(fault, SYSTEMS[index], group, level)
     study_seed = 10_000 + 2 * number + faulty if seed is None else seed
     study = make_study(scenes, seed=study_seed, captioners=captioners)
     gender = study.attributes.select("image_id", "gender")
@@ -103,7 +103,7 @@ def is_right(finding: Conclusion, planted: PlantedFault | None, number: int) -> 
         return False
     if finding.group is None or planted.group is not None:
         return finding.group in (None, planted.group)
-    larger, _ = make_benchmark_study(number, True, scenes=LARGER * SCENES, seed=number)
+    larger, _ = make_benchmark_study(number, True, scenes=SCALE * SCENES, seed=number)
     rows = METRICS[finding.metric](
         larger.select_systems([finding.system]), attribute="gender", bootstrap=20
     ).measurements
@@ -126,34 +126,39 @@ def runs(numbers: range, faulty: bool) -> Iterator[tuple[PlantedFault | None, li
 
 def main(studies: int = 200, first: int = 1000) -> None:
     numbers = range(first, first + studies)
-    made, right, found = Counter[str](), Counter[str](), Counter[str]()
+    n_findings, n_right, n_detected = Counter[str](), Counter[str](), Counter[str]()
     faults = Counter[str]()
     for number, (planted, findings) in zip(numbers, runs(numbers, True), strict=True):
         assert planted is not None
         faults[planted.fault] += 1
-        found[planted.fault] += any(good for good, _ in findings)
-        made[planted.fault] += len(findings)
-        right[planted.fault] += sum(good for good, _ in findings)
-        if not any(good for good, _ in findings):
+        n_detected[planted.fault] += any(finding_is_right for finding_is_right, _ in findings)
+        n_findings[planted.fault] += len(findings)
+        n_right[planted.fault] += sum(finding_is_right for finding_is_right, _ in findings)
+        if not any(finding_is_right for finding_is_right, _ in findings):
             print(f"not found in study {number}: {planted}", flush=True)
-        for good, text in findings:
-            if not good:
+        for finding_is_right, text in findings:
+            if not finding_is_right:
                 print(f"wrong in study {number}: {planted}: {text}", flush=True)
     print("| fault | studies | found | findings | right |\n| --- | --- | --- | --- | --- |")
     for fault, count in sorted(faults.items()):
-        correct = _share(right[fault], made[fault])
-        print(f"| {fault.replace('_', '-')} | {count} | {found[fault]} | {made[fault]} | {correct} |")
-    print(f"| all | {studies} | {found.total()} | {made.total()} | {_share(right.total(), made.total())} |")
-    silent = 0
+        precision = _share(n_right[fault], n_findings[fault])
+        print(
+            f"| {fault.replace('_', '-')} | {count} | {n_detected[fault]} | {n_findings[fault]} | {precision} |"
+        )
+    print(
+        f"| all | {studies} | {n_detected.total()} | {n_findings.total()} | "
+        f"{_share(n_right.total(), n_findings.total())} |"
+    )
+    n_silent = 0
     for number, (_, findings) in zip(numbers, runs(numbers, False), strict=True):
-        silent += not findings
+        n_silent += not findings
         for _, text in findings:
             print(f"without a fault, study {number}: {text}", flush=True)
-    print(f"Without a fault: {silent} of {studies} studies say nothing ({_share(silent, studies)}).")
+    print(f"Without a fault: {n_silent} of {studies} studies say nothing ({_share(n_silent, studies)}).")
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+def _share(count: int, total: int) -> str:
+    return f"{100 * count / total:.1f} %" if total else "–"
 
 
 if __name__ == "__main__":

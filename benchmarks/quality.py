@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.precision import data
+from benchmarks.precision import data_folder
 from portrayal.metrics.quality.bleu import bleu, bleu_counts
 from portrayal.metrics.quality.cider import cider_scores
 from portrayal.metrics.quality.ngrams import ReferenceComparison, Sentences
@@ -87,8 +87,8 @@ def _compare(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> N
 
 
 def _read() -> tuple[list[str], list[list[str]]]:
-    rows = json.loads((data() / "captioners" / "val2014" / "liu17.json").read_text(encoding="utf-8"))
-    lines = (data() / "coco" / "human_captions_val2014.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = json.loads((data_folder() / "captioners" / "val2014" / "liu17.json").read_text(encoding="utf-8"))
+    lines = (data_folder() / "coco" / "human_captions_val2014.jsonl").read_text(encoding="utf-8").splitlines()
     human = {row["img_id"]: row["captions"] for row in map(json.loads, lines)}
     candidates = {row["image_id"]: row["caption"] for row in rows if row["image_id"] in human}
     return [candidates[image] for image in sorted(candidates)], [human[image] for image in sorted(candidates)]

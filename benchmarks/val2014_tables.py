@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from benchmarks import _val2014_layout as layout
-from benchmarks.precision import data
+from benchmarks.precision import data_folder
 from portrayal import metrics
 from portrayal.errors import Problems
 from portrayal.mitigate.captions.mitigation import mitigate_captions
@@ -52,28 +52,30 @@ class TaskCache:
         """Return the rows of a task: from the cache, else computed and cached."""
         path = self.out / f"{name}.json"
         if not path.is_file():
-            began = time.perf_counter()
+            started = time.perf_counter()
             rows = [m.as_dict() for m in compute().measurements]
             temporary = path.with_suffix(".part")
             temporary.write_text(json.dumps(rows), encoding="utf-8")
             temporary.replace(path)
-            print(f"  {name}: {time.perf_counter() - began:.0f} s", flush=True)
+            print(f"  {name}: {time.perf_counter() - started:.0f} s", flush=True)
         cached: MeasurementRows = json.loads(path.read_text(encoding="utf-8"))
         return cached
 
 
 def captioners(images: int | None, sources: Iterable[str] = SYSTEMS) -> Study:
     """The val2014 captioners with references, instances, and gender and skin tone of the LIC data."""
-    coco = data() / "coco"
-    people = lic_study(None, ("gender", "race")).attributes
+    coco = data_folder() / "coco"
+    attributes = lic_study(None, ("gender", "race")).attributes
     with tempfile.TemporaryDirectory() as folder:
-        labels = Path(folder) / "attributes.csv"
-        people.write_csv(labels)
+        labels_file = Path(folder) / "attributes.csv"
+        attributes.write_csv(labels_file)
         request = importers.ImportRequest(
-            sources=[f"{name}={data() / 'captioners' / 'val2014' / SYSTEMS[name]}.json" for name in sources],
+            sources=[
+                f"{name}={data_folder() / 'captioners' / 'val2014' / SYSTEMS[name]}.json" for name in sources
+            ],
             references=coco / "human_captions_val2014.jsonl",
             objects=coco / "instance_labels_val2014.json",
-            attributes=labels,
+            attributes=labels_file,
         )
         study = importers.run_importer("coco", request, Problems()).study
     return _first(study, images)
@@ -81,9 +83,9 @@ def captioners(images: int | None, sources: Iterable[str] = SYSTEMS) -> Study:
 
 def lic_study(images: int | None, attributes: Sequence[str] = ("gender",)) -> Study:
     """The public LIC data with references and instances."""
-    coco = data() / "coco"
+    coco = data_folder() / "coco"
     request = importers.ImportRequest(
-        sources=[str(data() / "lic" / "bias_data")],
+        sources=[str(data_folder() / "lic" / "bias_data")],
         references=coco / "human_captions_val2014.jsonl",
         objects=coco / "instance_labels_val2014.json",
         attribute_names=list(attributes),
@@ -96,11 +98,11 @@ def _first(study: Study, images: int | None) -> Study:
     if images is None:
         return study
     labelled = study.attributes["image_id"].head(images)
-    kept = {
+    tables = {
         table: getattr(study, table).filter(pl.col("image_id").is_in(labelled.implode()))
         for table in ("captions", "references", "attributes", "objects")
     }
-    return replace(study, **kept)
+    return replace(study, **tables)
 
 
 def chair(cache: TaskCache) -> str:
@@ -122,12 +124,12 @@ def chair_synonyms(cache: TaskCache) -> str:
     """docs/quality.md: with the synonyms that CHAIR was published with, by labels and references, and labels alone."""
     study = captioners(cache.images)
     counts = study.references.group_by("image_id").len()
-    five = counts.filter(pl.col("len") >= 5)["image_id"]
-    kept = {
-        table: getattr(study, table).filter(pl.col("image_id").is_in(five.implode()))
+    with_five_references = counts.filter(pl.col("len") >= 5)["image_id"]
+    tables = {
+        table: getattr(study, table).filter(pl.col("image_id").is_in(with_five_references.implode()))
         for table in ("captions", "references", "attributes", "objects")
     }
-    study = replace(study, **kept)
+    study = replace(study, **tables)
     rows: MeasurementRows = []
     for source in SYSTEMS:
         for truth in ("both", "labels"):
@@ -140,7 +142,7 @@ def chair_synonyms(cache: TaskCache) -> str:
                     bootstrap=cache.n_resamples,
                     evidence=1,
                     truth=truth,
-                    synonyms=str(data() / "coco" / "object_synonyms.txt"),
+                    synonyms=str(data_folder() / "coco" / "object_synonyms.txt"),
                 ),
             )
     return layout.synonyms(rows, tuple(SYSTEMS))
@@ -234,13 +236,13 @@ PARTS = {
 def run(parts: Sequence[str], cache: TaskCache) -> None:
     cache.out.mkdir(parents=True, exist_ok=True)
     for name in parts:
-        began = time.perf_counter()
+        started = time.perf_counter()
         table = PARTS[name](cache)
-        print(f"\n## {name} ({time.perf_counter() - began:.0f} s)\n\n{table}\n", flush=True)
+        print(f"\n## {name} ({time.perf_counter() - started:.0f} s)\n\n{table}\n", flush=True)
 
 
 def main() -> None:
-    if not data().is_dir():
+    if not data_folder().is_dir():
         print("  the real data is not available (set PORTRAYAL_SHARED)")
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -30,14 +30,14 @@ def _measure(folder: Path, measurements: int, mixed: bool) -> None:
     rows = tuple(Measurement("m", "t", item=str(n), value=0.5) for n in range(measurements))
     Results(rows, _evidence([m.id for m in rows], mixed)).save(folder)
     started = time.perf_counter()
-    answers = Routes(open_results(folder))
-    ready = time.perf_counter() - started
-    answers.evidence.presort_thread.join()
+    routes = Routes(open_results(folder))
+    seconds_ready = time.perf_counter() - started
+    routes.evidence.presort_thread.join()
     sorted_after = time.perf_counter() - started
     order = "their rows mixed" if mixed else "each in one piece"
     print(
-        f"  {ROWS:,} rows, {measurements:,} measurements, {order}: ready in {ready:.2f} s, long ones sorted after "
-        f"{sorted_after:.2f} s"
+        f"  {ROWS:,} rows, {measurements:,} measurements, {order}: ready in {seconds_ready:.2f} s, "
+        f"long ones sorted after {sorted_after:.2f} s"
     )
     identifier = rows[measurements // 2].id
     last = -(-ROWS // measurements // SIZE)
@@ -56,10 +56,10 @@ def _measure(folder: Path, measurements: int, mixed: bool) -> None:
         ("by image, last page", f"&sort=image&page={last}"),
     ):
         started = time.perf_counter()  # once: a second identical query is cached
-        answers.respond(f"/api/evidence?id={identifier}&size={SIZE}{query}")
+        routes.respond(f"/api/evidence?id={identifier}&size={SIZE}{query}")
         print(f"    {name:32} {1000 * (time.perf_counter() - started):7.1f} ms")
     started = time.perf_counter()
-    answers.respond("/api/measurements?search=m&sort=value")
+    routes.respond("/api/measurements?search=m&sort=value")
     print(f"    {'list of measurements':32} {1000 * (time.perf_counter() - started):7.1f} ms")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"    peak memory of the process so far, with making the rows: {peak:,.0f} MB")

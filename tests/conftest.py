@@ -39,18 +39,18 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def kept_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What models say is kept in a folder of the tests' own, and no terminal decides how wide tables are."""
+def isolated_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Model outputs are cached in a folder of the tests, and tables ignore the width of the terminal."""
     os.environ["PORTRAYAL_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    found = shutil.which("chromium")
-    if found is None:
+    path = shutil.which("chromium")
+    if path is None:
         cannot_run("chromium is not installed")
-    return found
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -70,12 +70,12 @@ def lic_gender(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run a command in this process: (exit code, what it printed, what it complained about)."""
+    """Run a command in this process: (exit code, stdout, stderr)."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
         code = run([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return call
 
@@ -97,14 +97,14 @@ def small_study(
         "caption": [caption for _, _, caption in rows],
     }
     attributes = {"image_id": [image for image, _ in images], "gender": [gender for _, gender in images]}
-    people = None
+    human_captions = None
     if references is not None:
-        people = pl.DataFrame(
+        human_captions = pl.DataFrame(
             {
                 "image_id": [image for image, _ in references],
                 "caption": [caption for _, caption in references],
             }
         )
     return Study.from_frames(
-        captions=pl.DataFrame(captions), attributes=pl.DataFrame(attributes), references=people
+        captions=pl.DataFrame(captions), attributes=pl.DataFrame(attributes), references=human_captions
     )

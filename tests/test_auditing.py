@@ -19,7 +19,7 @@ from portrayal.metrics import METRICS
 from portrayal.study import write_study
 
 # Metrics of an audit that is killed: the first result is soon finished, and seconds of work are left then.
-FEW = ["--metrics", "error,word-odds"]
+FAST_METRICS = ["--metrics", "error,word-odds"]
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +32,12 @@ def study(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def uninterrupted(study, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("audit") / "one"
-    assert run(["audit", str(study), "--out", str(out), "--workers", "1", *FEW]) == 0
+    assert run(["audit", str(study), "--out", str(out), "--workers", "1", *FAST_METRICS]) == 0
     return out
 
 
 def contents(folder: Path) -> tuple[object, bytes, bytes]:
-    """All that an audit writes but for its provenance and the page, which shows it."""
+    """The output of an audit except its provenance and the page that shows it."""
     measurements = json.loads((folder / "results.json").read_text())["measurements"]
     return (
         measurements,
@@ -56,9 +56,9 @@ def test_two_workers_write_the_same_bytes(study, tmp_path):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(
-    blow, workers, study, uninterrupted, tmp_path
+@pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_an_audit_that_is_killed_resumes_and_writes_the_same_bytes(
+    signal_sent, workers, study, uninterrupted, tmp_path
 ):
     call = [
         sys.executable,
@@ -70,49 +70,49 @@ def test_an_audit_that_is_killed_goes_on_and_writes_the_same_bytes(
         str(tmp_path),
         "--workers",
         workers,
-        *FEW,
+        *FAST_METRICS,
     ]
-    running = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     checkpoint = tmp_path / ".checkpoint"
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and running.poll() is None:
-        if checkpoint.is_dir() and any(not entry.name.startswith(".") for entry in checkpoint.iterdir()):
-            running.send_signal(blow)
+    while time.monotonic() < deadline and process.poll() is None:
+        if checkpoint.is_dir() and any(not path.name.startswith(".") for path in checkpoint.iterdir()):
+            process.send_signal(signal_sent)
             break
         time.sleep(0.002)
-    _, complaint = running.communicate(timeout=60)  # its workers must not hold its output open
-    assert running.returncode == (-signal.SIGKILL if blow is signal.SIGKILL else 130)
-    assert b"Traceback" not in complaint
-    finished = {
-        entry.name: entry.stat().st_mtime_ns
-        for entry in checkpoint.iterdir()
-        if not entry.name.startswith(".")
+    _, stderr = process.communicate(timeout=60)  # its workers must not hold its output open
+    assert process.returncode == (-signal.SIGKILL if signal_sent is signal.SIGKILL else 130)
+    assert b"Traceback" not in stderr
+    modified_times = {
+        path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir() if not path.name.startswith(".")
     }
-    assert finished
+    assert modified_times
     assert not (tmp_path / "results.json").exists()
-    assert run(["audit", str(study), "--out", str(tmp_path), "--workers", workers, *FEW]) == 0
+    assert run(["audit", str(study), "--out", str(tmp_path), "--workers", workers, *FAST_METRICS]) == 0
     assert contents(tmp_path) == contents(uninterrupted)
     assert not checkpoint.exists()
 
 
 def test_another_seed_does_not_use_the_checkpoint_of_the_first(study, tmp_path):
-    read = portrayal.read_study(study)
-    first = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
-    again = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
-    other = portrayal.audit(read, metrics=["naming-ratio"], quick=True, seed=2, checkpoint=tmp_path)
-    assert again.measurements == first.measurements
-    assert again.provenance["started"] >= first.provenance["started"]
+    loaded = portrayal.read_study(study)
+    first = portrayal.audit(loaded, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
+    resumed = portrayal.audit(loaded, metrics=["naming-ratio"], quick=True, seed=1, checkpoint=tmp_path)
+    other = portrayal.audit(loaded, metrics=["naming-ratio"], quick=True, seed=2, checkpoint=tmp_path)
+    assert resumed.measurements == first.measurements
+    assert resumed.provenance["started"] >= first.provenance["started"]
     assert [m.low for m in other.measurements] != [m.low for m in first.measurements]
 
 
 def test_an_audit_lists_what_it_did_not_measure(study):
-    read = portrayal.read_study(study)
-    hair = replace(read, attributes=read.attributes.rename({"skin": "hair"}))  # no lexicon has words for it
-    results = portrayal.audit(hair, metrics=["error", "error"], quick=True)
+    loaded = portrayal.read_study(study)
+    with_hair = replace(
+        loaded, attributes=loaded.attributes.rename({"skin": "hair"})
+    )  # no lexicon has words for it
+    results = portrayal.audit(with_hair, metrics=["error", "error"], quick=True)
     assert {m.attribute for m in results.measurements} == {"gender", "age"}
     assert [skip["attribute"] for skip in results.provenance["skipped"]] == ["hair"]
-    without = portrayal.Study.from_frames(captions=read.captions)
-    results = portrayal.audit(without, quick=True)
+    captions_only = portrayal.Study.from_frames(captions=loaded.captions)
+    results = portrayal.audit(captions_only, quick=True)
     assert {m.metric for m in results.measurements} == {"cooccurrence", "harms", "quality"}
     reasons = {skip["metric"]: skip["reason"] for skip in results.provenance["skipped"]}
     assert (

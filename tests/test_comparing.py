@@ -52,32 +52,36 @@ def row(results: Results, term: str, group: str | None) -> Measurement:
 
 def test_two_systems_on_the_same_images_are_paired(audits):
     differences = compare(audits["good"], audits["bad"])
-    wrong = row(differences, "wrong", "female")
+    wrong_row = row(differences, "wrong", "female")
     before, after = row(audits["good"], "wrong", "female"), row(audits["bad"], "wrong", "female")
-    assert wrong.value == pytest.approx(after.value - before.value)
-    assert wrong.settings["paired"] is True
-    assert wrong.system == "good → bad"
-    assert wrong.low > 0
-    assert wrong.p < 0.01
-    assert wrong.settings["detectable"] == pytest.approx(2.8 * wrong.se_data, rel=0.01)
-    men = row(differences, "wrong", "male")
-    assert men.low <= 0 <= men.high
+    assert wrong_row.value == pytest.approx(after.value - before.value)
+    assert wrong_row.settings["paired"] is True
+    assert wrong_row.system == "good → bad"
+    assert wrong_row.low > 0
+    assert wrong_row.p < 0.01
+    assert wrong_row.settings["detectable"] == pytest.approx(2.8 * wrong_row.se_data, rel=0.01)
+    wrong_row_of_men = row(differences, "wrong", "male")
+    assert wrong_row_of_men.low <= 0 <= wrong_row_of_men.high
 
 
 def test_holm_is_taken_over_all_rows_that_are_tested(audits):
     """Of everybody and of groups. The ratio of all people repeats that of the rarest group and counts once."""
     differences = compare(audits["good"], audits["bad"]).measurements
-    repeat = {m.id: m for m in differences if m.term == "ratio" and m.group is None and m.p is not None}
-    once = [m for m in differences if m.id not in repeat]
-    assert [m.q for m in once] == holm([m.p for m in once])
-    assert repeat
-    for m in repeat.values():
-        same = [one.q for one in once if (one.term, one.attribute, one.p) == (m.term, m.attribute, m.p)]
+    repeated = {m.id: m for m in differences if m.term == "ratio" and m.group is None and m.p is not None}
+    tested = [m for m in differences if m.id not in repeated]
+    assert [m.q for m in tested] == holm([m.p for m in tested])
+    assert repeated
+    for m in repeated.values():
+        same = [
+            other.q
+            for other in tested
+            if (other.term, other.attribute, other.p) == (m.term, m.attribute, m.p)
+        ]
         assert [m.q] == same
     assert any(m.q is not None for m in differences if m.group is not None)
 
 
-def test_what_is_equal_by_chance_counts_for_each_group():
+def test_equal_numbers_of_different_groups_are_separate_tests():
     """Two groups with the same numbers are two tests; that of all people, which has another n, is a third."""
 
     def make_results(value: float) -> Results:
@@ -99,18 +103,22 @@ def outcomes_of(results: Results, term: str, group: str) -> set[str]:
 def test_outcomes_of_the_same_images_are_compared_by_mcnemar(audits):
     differences = compare(audits["good"], audits["bad"])
     for group in ("female", "male"):
-        wrong = row(differences, "wrong", group)
+        wrong_row = row(differences, "wrong", group)
         before, after = (outcomes_of(audits[name], "wrong", group) for name in ("good", "bad"))
-        apart = len(before - after), len(after - before)
-        assert wrong.p == pytest.approx(max(stats.binomtest(apart[0], sum(apart)).pvalue, MIN_P))
-        assert wrong.settings["test"] == "McNemar, exact"
+        discordant = len(before - after), len(after - before)
+        assert wrong_row.p == pytest.approx(
+            max(stats.binomtest(discordant[0], sum(discordant)).pvalue, MIN_P)
+        )
+        assert wrong_row.settings["test"] == "McNemar, exact"
     # Captions that name one group are not the same images in both, so that error has no such pairs.
     assert row(differences, "error", None).settings["test"] == "paired bootstrap"
 
 
 def test_mcnemar_needs_all_outcomes_of_the_same_images(systems, audits):
-    few = replace(audits["bad"], evidence=audits["bad"].evidence.gather_every(2))
-    assert row(compare(audits["good"], few), "wrong", "female").settings["test"] == "paired bootstrap"
+    half_evidence = replace(audits["bad"], evidence=audits["bad"].evidence.gather_every(2))
+    assert (
+        row(compare(audits["good"], half_evidence), "wrong", "female").settings["test"] == "paired bootstrap"
+    )
     captions = systems.captions.filter((pl.col("system") != "bad") | (pl.col("image_id") != "scene-00007"))
     fewer = portrayal.audit(replace(systems, captions=captions), metrics=["error"], systems=["bad"])
     assert row(compare(audits["good"], fewer), "wrong", None).settings["test"] == "paired bootstrap"
@@ -123,7 +131,7 @@ def test_mcnemar_needs_as_many_images_on_both_sides(audits):
     assert row(differences, "wrong", "female").settings["test"] == "paired bootstrap"
 
 
-def test_better_for_one_group_by_one_term_and_worse_for_another_by_another_says_so():
+def test_a_sentence_names_the_group_that_got_better_and_the_group_that_got_worse():
     def make_results(right: float, wrong: float) -> Results:
         women = Measurement("m", "right", system="s", attribute="gender", group="female", value=right, se_data=0.01,
                             n=500, better="higher", unit="share")  # fmt: skip
@@ -137,21 +145,25 @@ def test_better_for_one_group_by_one_term_and_worse_for_another_by_another_says_
     )
 
 
-SIZED = {"t": True, "u": False, "searched": "searched"}
-CARDS = {"m": {"terms": [{"name": name, "depends_on_n": how} for name, how in SIZED.items()]}}
+DEPENDS_ON_N = {"t": True, "u": False, "searched": "searched"}
+CARDS = {
+    "m": {
+        "terms": [{"name": name, "depends_on_n": depends_on_n} for name, depends_on_n in DEPENDS_ON_N.items()]
+    }
+}
 
 
 TOO_FEW = "too few: 20 images, fewer than 30"
 
 
-def with_reasons(value: float, few: str | None, other: str | None) -> Results:
-    rows = (("few", "x", few), ("enough", None, other))
+def with_reasons(value: float, few_reason: str | None, other_reason: str | None) -> Results:
+    rows = (("few", "x", few_reason), ("enough", None, other_reason))
     return Results(
         tuple(
             Measurement(
-                "m", term, system="s", group=group, value=value, se_data=0.1, better="lower", reason=why
+                "m", term, system="s", group=group, value=value, se_data=0.1, better="lower", reason=reason
             )
-            for term, group, why in rows
+            for term, group, reason in rows
         )
     )
 
@@ -165,19 +177,19 @@ def with_reasons(value: float, few: str | None, other: str | None) -> Results:
         ("2 left out", TOO_FEW, f"{TOO_FEW}, in the second; 2 left out, in the first"),
     ],
 )
-def test_what_rests_on_too_few_images_is_shown_and_not_tested(first, second, reason):
-    remark = "over 17 of 18 queries"
-    few, enough = compare(with_reasons(1.0, first, None), with_reasons(2.0, second, remark)).measurements
+def test_rows_with_too_few_images_are_shown_and_not_tested(first, second, reason):
+    note = "over 17 of 18 queries"
+    few, enough = compare(with_reasons(1.0, first, None), with_reasons(2.0, second, note)).measurements
     assert (few.value, few.low < 1 < few.high) == (1.0, True)
     assert (few.p, few.q, few.better, few.reason) == (None, None, None, reason)
     # A remark about a number that rests on enough is carried along, and the number is tested: alone, so q is p.
-    assert enough.reason == f"{remark}, in the second"
+    assert enough.reason == f"{note}, in the second"
     assert enough.better == "lower"
     assert enough.q == enough.p < 0.001
 
 
 def test_a_group_of_20_images_is_no_finding():
-    def audited(word: str) -> Results:
+    def audit_caption(caption: str) -> Results:
         images = range(220)
         return portrayal.audit(
             portrayal.Study.from_frames(
@@ -185,7 +197,7 @@ def test_a_group_of_20_images_is_no_finding():
                     {
                         "image_id": images,
                         "system": "s",
-                        "caption": [word if i < 20 else "a man" for i in images],
+                        "caption": [caption if i < 20 else "a man" for i in images],
                     }
                 ),
                 attributes=pl.DataFrame(
@@ -196,10 +208,10 @@ def test_a_group_of_20_images_is_no_finding():
             quick=True,
         )
 
-    differences = compare(audited("a woman"), audited("a man"))
-    wrong = row(differences, "wrong", "female")
-    assert (wrong.value, wrong.p, wrong.q, wrong.reason) == (1.0, None, None, TOO_FEW)
-    assert verdict(wrong) == ""
+    differences = compare(audit_caption("a woman"), audit_caption("a man"))
+    wrong_row = row(differences, "wrong", "female")
+    assert (wrong_row.value, wrong_row.p, wrong_row.q, wrong_row.reason) == (1.0, None, None, TOO_FEW)
+    assert verdict(wrong_row) == ""
     (sentence,) = change_sentences(differences)
     assert "wrong for female" not in sentence
 
@@ -215,13 +227,13 @@ def test_cautions_of_the_audits_stand_beside_the_difference():
             )
         )
 
-    both, one = compare(
+    first_row, second_row = compare(
         make_results(1.0, "Few are labelled."),
         make_results(2.0, join_cautions(["Few are labelled.", "Long captions."])),
     ).measurements
-    assert both.caution == "Few are labelled."
-    assert split_cautions(one.caution) == ["Few are labelled.", "In the second: Long captions."]
-    assert one.q < 0.001
+    assert first_row.caution == "Few are labelled."
+    assert split_cautions(second_row.caution) == ["Few are labelled.", "In the second: Long captions."]
+    assert second_row.q < 0.001
     assert (
         compare(make_results(None, None), make_results(1.0, "Long captions.")).measurements[1].caution is None
     )
@@ -241,30 +253,34 @@ def test_nothing_is_tested_where_nothing_differs(audits):
             assert (m.low, m.high) == (None, None)
 
 
-def sized(term: str, n: int, value: float, unit: str = "percent") -> Results:
+def results_of_size(term: str, n: int, value: float, unit: str = "percent") -> Results:
     m = Measurement(
         "m", term, system="a", value=value, se_data=0.1, n=n, n_unit="image", better="lower", unit=unit
     )
     return Results((m,), provenance={"cards": CARDS})
 
 
-def test_what_depends_on_the_number_of_images_is_not_compared_across_sizes():
-    (difference,) = compare(sized("t", 10_780, 45.7), sized("t", 1_000, 42.2)).measurements
+def test_terms_that_depend_on_the_number_of_images_are_not_compared_across_sizes():
+    (difference,) = compare(
+        results_of_size("t", 10_780, 45.7), results_of_size("t", 1_000, 42.2)
+    ).measurements
     assert difference.value == pytest.approx(-3.5)
     assert (difference.p, difference.q, difference.better) == (None, None, None)
     assert "10,780 in the first, 1,000 in the second" in difference.caution
     for first, second in (
-        (sized("t", 1_000, 45.7), sized("t", 950, 42.2)),
-        (sized("u", 9_000, 45.7), sized("u", 900, 42.2)),
+        (results_of_size("t", 1_000, 45.7), results_of_size("t", 950, 42.2)),
+        (results_of_size("u", 9_000, 45.7), results_of_size("u", 900, 42.2)),
     ):
         (difference,) = compare(first, second).measurements
         assert (difference.caution, difference.better) == (None, "lower")
         assert difference.p < 0.001
-    (counted,) = compare(sized("u", 9_000, 300.0, "count"), sized("u", 900, 30.0, "count")).measurements
+    (counted,) = compare(
+        results_of_size("u", 9_000, 300.0, "count"), results_of_size("u", 900, 30.0, "count")
+    ).measurements
     assert counted.caution is not None
 
 
-def test_a_mean_over_queries_depends_on_what_is_searched_whatever_its_card_says():
+def test_a_mean_over_queries_depends_on_the_number_of_searched_images():
     def make_results(images: int, value: float) -> Results:
         mean = Measurement("m", "t", system="s", value=value, se_data=0.01, n=18, n_unit="query")
         return Results((mean,), provenance={"cards": CARDS, "study": {"images": images}})
@@ -277,19 +293,19 @@ def test_a_mean_over_queries_depends_on_what_is_searched_whatever_its_card_says(
     assert len(compare(broken, make_results(300, 0.111)).measurements) == 1
 
 
-def share(value: float, low: float, high: float, n: int, n_resamples: list[float | None]) -> Results:
-    m = Measurement("m", "u", system="s", value=value, low=low, high=high, se_data=float(np.std(n_resamples)), n=n,
+def share(value: float, low: float, high: float, n: int, resamples: list[float | None]) -> Results:
+    m = Measurement("m", "u", system="s", value=value, low=low, high=high, se_data=float(np.std(resamples)), n=n,
                     better="lower", unit="share")  # fmt: skip
-    table = pl.DataFrame([(m.id, f"{n} images", n_resamples)], schema=REPLICATES_SCHEMA, orient="row")
+    table = pl.DataFrame([(m.id, f"{n} images", resamples)], schema=REPLICATES_SCHEMA, orient="row")
     return Results((m,), replicates=table, provenance={"cards": CARDS})
 
 
-def test_none_of_a_few_images_is_not_surely_less_than_a_few_of_many():
-    """0 of 30 and 25 of 1,000: Fisher's exact test says p = 1. That all resamples of the first are 0 is no surety."""
-    resampled = np.random.default_rng(0).binomial(1000, 0.025, 500) / 1000
+def test_zero_of_few_images_is_not_significantly_less_than_a_few_of_many():
+    """0 of 30 and 25 of 1,000: Fisher's exact test says p = 1. That all resamples of the first are 0 proves nothing."""
+    resamples = np.random.default_rng(0).binomial(1000, 0.025, 500) / 1000
     few, more = (
         share(0.0, 0.0, 0.1135, 30, [0.0] * 500),
-        share(0.025, 0.017, 0.0367, 1000, resampled.tolist()),
+        share(0.025, 0.017, 0.0367, 1000, resamples.tolist()),
     )
     (difference,) = compare(few, more).measurements
     assert difference.value == pytest.approx(0.025)
@@ -297,8 +313,11 @@ def test_none_of_a_few_images_is_not_surely_less_than_a_few_of_many():
     assert difference.p > 0.5
     assert verdict(difference) not in ("worse", "better")
     # 0 of 3,000 and 150 of 1,000 is clear whatever the test.
-    many = np.random.default_rng(0).binomial(1000, 0.15, 500) / 1000
-    none, more = share(0.0, 0.0, 0.00128, 3000, [0.0] * 500), share(0.15, 0.129, 0.1735, 1000, many.tolist())
+    resamples_of_many = np.random.default_rng(0).binomial(1000, 0.15, 500) / 1000
+    none, more = (
+        share(0.0, 0.0, 0.00128, 3000, [0.0] * 500),
+        share(0.15, 0.129, 0.1735, 1000, resamples_of_many.tolist()),
+    )
     (difference,) = compare(none, more).measurements
     assert difference.p < 1e-3
     assert verdict(difference) == "worse"
@@ -306,37 +325,39 @@ def test_none_of_a_few_images_is_not_surely_less_than_a_few_of_many():
 
 def test_resamples_that_do_not_fit_are_not_paired():
     """Results of other programs, or of another number of resamples, are compared by their standard errors."""
-    drawn = np.random.default_rng(0).normal(0.5, 0.05, 200).tolist()
-    first = share(0.5, 0.4, 0.6, 300, drawn)
-    for n_resamples in (drawn[:100], None):
-        other = share(0.6, 0.5, 0.7, 300, drawn)
+    resamples = np.random.default_rng(0).normal(0.5, 0.05, 200).tolist()
+    first = share(0.5, 0.4, 0.6, 300, resamples)
+    for other_resamples in (resamples[:100], None):
+        other = share(0.6, 0.5, 0.7, 300, resamples)
         table = pl.DataFrame(
-            [(other.measurements[0].id, "300 images", n_resamples)], schema=REPLICATES_SCHEMA, orient="row"
+            [(other.measurements[0].id, "300 images", other_resamples)],
+            schema=REPLICATES_SCHEMA,
+            orient="row",
         )
         (difference,) = compare(first, replace(other, replicates=table)).measurements
         assert difference.settings["paired"] is False
         assert difference.p == pytest.approx(
-            2 * stats.norm.sf(0.1 / np.hypot(*[np.std(drawn)] * 2)), rel=0.01
+            2 * stats.norm.sf(0.1 / np.hypot(*[np.std(resamples)] * 2)), rel=0.01
         )
-    endless = replace(first.measurements[0], se_data=1.7e308)
-    (difference,) = compare(Results((endless,)), Results((replace(endless, value=0.7),))).measurements
+    huge_error = replace(first.measurements[0], se_data=1.7e308)
+    (difference,) = compare(Results((huge_error,)), Results((replace(huge_error, value=0.7),))).measurements
     assert (difference.p, difference.low) == (None, None)
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-@pytest.mark.parametrize(("images", "alike"), [(3000, False), (320, True)])
-def test_means_over_queries_depend_on_how_many_images_are_searched(recorded, images, alike):
+@pytest.mark.parametrize(("images", "similar_size"), [(3000, False), (320, True)])
+def test_means_over_queries_depend_on_how_many_images_are_searched(recorded, images, similar_size):
     """As many queries on both sides. Where no count of images was recorded, the longest list stands for it."""
 
     def make_results(images: int, value: float) -> Results:
         mean = Measurement("m", "searched", system="s", value=value, se_data=0.01, n=18, n_unit="query")
-        listed = Measurement("m", "t", system="s", item="a nurse", value=value, n=images, n_unit="item")
+        item_row = Measurement("m", "t", system="s", item="a nurse", value=value, n=images, n_unit="item")
         study = {"images": images} if recorded else {}
-        return Results((mean, listed), provenance={"cards": CARDS, "study": study})
+        return Results((mean, item_row), provenance={"cards": CARDS, "study": study})
 
     (difference,) = compare(make_results(300, 0.164), make_results(images, 0.111)).measurements
-    assert (difference.q is not None) == (difference.caution is None) == alike
-    if not alike:
+    assert (difference.q is not None) == (difference.caution is None) == similar_size
+    if not similar_size:
         assert "how many images there are: 300 in the first, 3,000 in the second" in difference.caution
 
 
@@ -366,7 +387,7 @@ def test_cards_say_which_terms_depend_on_the_number_of_images():
     ("first", "second", "better"),
     [(0.6, 0.8, "higher"), (1.5, 1.2, "lower"), (0.6, 1.2, None), (1.0, 1.4, "lower")],
 )
-def test_closer_to_the_ideal_is_better_where_both_lie_on_one_side(first, second, better):
+def test_closer_to_the_ideal_is_better_where_both_values_are_above_or_below_it(first, second, better):
     rows = [
         Results((Measurement("m", "t", system="a", value=value, se_data=0.1, better="closer", ideal=1.0),))
         for value in (first, second)
@@ -374,7 +395,7 @@ def test_closer_to_the_ideal_is_better_where_both_lie_on_one_side(first, second,
     assert compare(*rows).measurements[0].better == better
 
 
-def test_people_and_items_are_not_compared(audits):
+def test_human_rows_and_items_are_not_compared(audits):
     differences = compare(audits["good"], audits["bad"])
     assert {m.system for m in differences.measurements} == {"good → bad"}
     assert all(m.item is None for m in differences.measurements)
@@ -382,16 +403,16 @@ def test_people_and_items_are_not_compared(audits):
 
 def test_another_seed_is_not_paired_and_says_so(audits):
     differences = compare(audits["good"], audits["other seed"])
-    resampled = [
+    bootstrapped = [
         m for m in differences.measurements if m.settings["test"] != "McNemar, exact" and m.value is not None
     ]
-    assert {m.settings["paired"] for m in resampled} == {False}
-    paired, apart = (
+    assert {m.settings["paired"] for m in bootstrapped} == {False}
+    paired, unpaired = (
         row(compare(audits["good"], audits["bad"]), "error", None),
         row(differences, "error", None),
     )
-    assert apart.value == pytest.approx(paired.value)
-    assert apart.p is not None
+    assert unpaired.value == pytest.approx(paired.value)
+    assert unpaired.p is not None
 
 
 def test_the_same_audit_twice_differs_in_nothing(audits):
@@ -402,26 +423,28 @@ def test_the_same_audit_twice_differs_in_nothing(audits):
 
 def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):
     shuffled = replace(systems, captions=systems.captions.sample(fraction=1, shuffle=True, seed=1))
-    again = portrayal.audit(shuffled, metrics=["error"], systems=["bad"])
-    differences = compare(audits["good"], again)
-    told = {
+    shuffled_audit = portrayal.audit(shuffled, metrics=["error"], systems=["bad"])
+    differences = compare(audits["good"], shuffled_audit)
+    pairing_and_test = {
         (m.settings["paired"], m.settings["test"]) for m in differences.measurements if m.value is not None
     }
-    assert {test for paired, test in told if paired} == {"paired bootstrap", "McNemar, exact"}
-    assert {test for paired, test in told if not paired} == {"both intervals"}  # of none, in all resamples
+    assert {test for paired, test in pairing_and_test if paired} == {"paired bootstrap", "McNemar, exact"}
+    assert {test for paired, test in pairing_and_test if not paired} == {
+        "both intervals"
+    }  # of none, in all resamples
 
 
-def test_one_missing_caption_does_not_unpair(systems, audits):
+def test_a_missing_caption_does_not_unpair(systems, audits):
     captions = systems.captions.filter(
         (pl.col("system") == "bad").not_() | (pl.col("image_id") != "scene-00007")
     )
     fewer = portrayal.audit(replace(systems, captions=captions), metrics=["error"], systems=["bad"])
-    whole, part = (
+    complete, incomplete = (
         row(compare(audits["good"], audits["bad"]), "ratio", None),
         row(compare(audits["good"], fewer), "ratio", None),
     )
-    assert part.settings["paired"] is True
-    assert part.se_data == pytest.approx(whole.se_data, rel=0.1)
+    assert incomplete.settings["paired"] is True
+    assert incomplete.se_data == pytest.approx(complete.se_data, rel=0.1)
 
 
 def test_ids_name_the_row_not_what_was_measured(audits):
@@ -445,13 +468,13 @@ def test_undefined_stays_undefined():
 @pytest.mark.parametrize("paired", [True, False])
 def test_other_seeds_would_move_a_difference_too(paired):
     """Means over four seeds that spread by 2 and 4: standard errors of 1 and 2, beside one of 2 for other data."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
 
     def make_results(system: str, value: float, std: float | None, sample: str) -> Results:
         m = Measurement("m", "t", system=system, value=value, se_data=np.sqrt(2), std_seed=std, n=100,
                         settings={"repeats": 4})  # fmt: skip
-        n_resamples = chance.normal(value, np.sqrt(2), 2000).tolist()
-        rows = pl.DataFrame([(m.id, sample, n_resamples)], schema=REPLICATES_SCHEMA, orient="row")
+        resamples = rng.normal(value, np.sqrt(2), 2000).tolist()
+        rows = pl.DataFrame([(m.id, sample, resamples)], schema=REPLICATES_SCHEMA, orient="row")
         return Results((m,), replicates=rows)
 
     for stds, expected in (
@@ -509,9 +532,11 @@ def test_audits_of_other_images_are_marked(command, systems, audits, tmp_path):
     first, second = systems.image_ids.to_list()[:400], systems.image_ids.to_list()[200:]
     for name, images in (("first", first), ("second", second)):
         tables = ("captions", "references", "attributes", "objects")
-        kept = {table: getattr(systems, table).filter(pl.col("image_id").is_in(images)) for table in tables}
-        part = portrayal.Study.from_frames(**kept)
-        portrayal.audit(part, metrics=["error"], systems=["good"], quick=True).save(tmp_path / name)
+        subset_tables = {
+            table: getattr(systems, table).filter(pl.col("image_id").is_in(images)) for table in tables
+        }
+        subset = portrayal.Study.from_frames(**subset_tables)
+        portrayal.audit(subset, metrics=["error"], systems=["good"], quick=True).save(tmp_path / name)
     code, out, _ = command("compare", tmp_path / "first", tmp_path / "second")
     assert code == 0
     assert "The two were not measured on the same images" in " ".join(out.split())
@@ -520,7 +545,7 @@ def test_audits_of_other_images_are_marked(command, systems, audits, tmp_path):
     assert compare(unknown, unknown).provenance["same_images"] is None
 
 
-def test_rows_of_one_term_are_labelled_by_the_settings_in_which_they_differ():
+def test_rows_of_the_same_term_are_labelled_by_the_settings_that_differ():
     def make_results(value: float, **settings: object) -> Measurement:
         common = {"lexicon": "gender", "folds": 10}
         return Measurement("m", "t", system="s", value=value, se_data=0.1, n=500, settings=common | settings)
@@ -576,15 +601,15 @@ def scored(
         )
         for image in scores
     ]
-    n_resamples = np.random.default_rng(0).normal(m.value, 1, 200).tolist()
+    resamples = np.random.default_rng(0).normal(m.value, 1, 200).tolist()
     return Results(
         (m,),
         pl.DataFrame(rows, schema=EVIDENCE_SCHEMA, orient="row"),
-        pl.DataFrame([(m.id, "x", n_resamples)], schema=REPLICATES_SCHEMA, orient="row"),
+        pl.DataFrame([(m.id, "x", resamples)], schema=REPLICATES_SCHEMA, orient="row"),
     )
 
 
-def test_images_of_which_either_system_says_the_same_are_one_cluster():
+def test_images_with_equal_captions_of_either_system_share_a_cluster():
     images = ["a", "b", "c", "d"]
     groups = dict(zip(images, "xxyy", strict=True))
     first = scored(
@@ -601,29 +626,34 @@ def test_images_of_which_either_system_says_the_same_are_one_cluster():
     )
     # second - first, less the group's mean, over two images a group and two groups: by image
     effect = np.array([(-0.1 - 0.3) / 4, (0.1 + 0.3) / 4, (-0.1 - 0.1) / 4, (0.1 + 0.1) / 4])
-    alike = np.eye(4)
-    alike[0, 1] = alike[1, 0] = 1  # the first system says p of both
-    alike[1, 2] = alike[2, 1] = 1  # the second says u of both
-    by_pairs = effect @ alike @ effect
-    kinds = [np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]), np.arange(4)]
-    least = max(sum(effect[kind == one].sum() ** 2 for one in set(kind)) for kind in kinds)
-    differences = joint_error(first, first.measurements[0], second, second.measurements[0])
-    assert differences == pytest.approx(100 * np.sqrt(max(by_pairs, least)))
+    same_text = np.eye(4)
+    same_text[0, 1] = same_text[1, 0] = 1  # both images have the caption p of the first system
+    same_text[1, 2] = same_text[2, 1] = 1  # both images have the caption u of the second system
+    by_pairs = effect @ same_text @ effect
+    clusterings = [np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]), np.arange(4)]
+    minimum = max(
+        sum(effect[clustering == cluster].sum() ** 2 for cluster in set(clustering))
+        for clustering in clusterings
+    )
+    standard_error = joint_error(first, first.measurements[0], second, second.measurements[0])
+    assert standard_error == pytest.approx(100 * np.sqrt(max(by_pairs, minimum)))
     ragged = second.evidence.with_columns(
         pl.when(pl.col("image_id") == "a")
         .then(pl.col("detail").str.replace(r"\[1.0, -2.0\]", "[1.0]"))
         .otherwise("detail")
         .alias("detail")
     )
-    torn = replace(second, evidence=ragged)
-    assert joint_error(first, first.measurements[0], torn, second.measurements[0]) is None
-    bare = Results(second.measurements, replicates=second.replicates)
-    assert joint_error(first, first.measurements[0], bare, second.measurements[0]) is None
-    learnt = scored(
+    malformed = replace(second, evidence=ragged)
+    assert joint_error(first, first.measurements[0], malformed, second.measurements[0]) is None
+    without_evidence = Results(second.measurements, replicates=second.replicates)
+    assert joint_error(first, first.measurements[0], without_evidence, second.measurements[0]) is None
+    with_training_effect = scored(
         dict.fromkeys(images, 0.5), dict(zip(images, "tuuv", strict=True)), groups, "t", effect=30.0
     )
-    wider = joint_error(first, first.measurements[0], learnt, learnt.measurements[0])
-    assert wider == pytest.approx(
+    larger_error = joint_error(
+        first, first.measurements[0], with_training_effect, with_training_effect.measurements[0]
+    )
+    assert larger_error == pytest.approx(
         np.sqrt(4 * 30.0**2)
     )  # what each image adds in all; pairs are the same in both
     other = replace(second.measurements[0], value=99.0)  # of another number than the scores'
@@ -635,24 +665,26 @@ def test_classifier_scores_are_compared_with_both_systems_texts_as_clusters(syst
         name: portrayal.metrics.lic(systems, attribute="gender", systems=[name], permutations=0, seeds=(0, 1))
         for name in ("good", "bad")
     }
-    differences = row(compare(results_by_name["good"], results_by_name["bad"]), "lic_m", None)
+    difference = row(compare(results_by_name["good"], results_by_name["bad"]), "lic_m", None)
     error = joint_error(
         results_by_name["good"],
         row(results_by_name["good"], "lic_m", None),
         results_by_name["bad"],
         row(results_by_name["bad"], "lic_m", None),
     )
-    seeds = [
-        row(one, "lic_m", None).std_seed / np.sqrt(2) for one in results_by_name.values()
+    seed_errors = [
+        row(results, "lic_m", None).std_seed / np.sqrt(2) for results in results_by_name.values()
     ]  # of two repeats each
-    assert differences.se_data == pytest.approx(np.hypot(error, np.hypot(*seeds)), rel=0.1)
-    assert differences.settings["paired"] is True
-    bare = Results(results_by_name["bad"].measurements, replicates=results_by_name["bad"].replicates)
-    cautious = row(compare(results_by_name["good"], bare), "lic_m", None)
-    assert cautious.se_data > differences.se_data
+    assert difference.se_data == pytest.approx(np.hypot(error, np.hypot(*seed_errors)), rel=0.1)
+    assert difference.settings["paired"] is True
+    without_evidence = Results(
+        results_by_name["bad"].measurements, replicates=results_by_name["bad"].replicates
+    )
+    conservative = row(compare(results_by_name["good"], without_evidence), "lic_m", None)
+    assert conservative.se_data > difference.se_data
 
 
-def test_numbers_as_large_as_numbers_get_are_compared_without_one():
+def test_overflowing_differences_are_undefined():
     huge = Measurement("m", "t", system="s", value=1e308, se_data=1e308, n=300)
     for value in (1.5e308, -1e308):
         (difference,) = compare(Results((huge,)), Results((replace(huge, value=value),))).measurements

@@ -20,7 +20,7 @@ PAGES = runpy.run_path(str(ROOT / "docs" / "build.py"))["PAGES"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_made_pages_are_up_to_date(page):
+def test_generated_pages_are_up_to_date(page):
     assert (ROOT / "docs" / page).read_text() == PAGES[page](), "run `make docs`"
 
 
@@ -36,14 +36,14 @@ def test_examples_in_docstrings_run(name):
 
 def test_examples_in_metrics_run():
     """A metric hides its function from doctest's search, so its examples are run by hand."""
-    ran = 0
+    n_examples = 0
     for metric in portrayal.metrics.METRICS.values():
         parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
         test = parser.get_doctest(metric.__doc__, {}, metric.name, None, None)
         assert test.examples, metric.name
-        ran += runner.run(test).attempted
+        n_examples += runner.run(test).attempted
         assert runner.failures == 0
-    assert ran
+    assert n_examples
 
 
 def test_the_python_example_of_the_readme_runs(lic_gender, monkeypatch, capsys):
@@ -54,7 +54,7 @@ def test_the_python_example_of_the_readme_runs(lic_gender, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-def test_links_of_documents_lead_somewhere():
+def test_links_of_documents_have_a_target():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
@@ -68,9 +68,9 @@ def test_the_version_is_the_same_everywhere():
 
 
 def test_the_table_of_the_readme_is_what_the_command_gives(lic_gender):
-    """Shares have Wilson's interval, which does not depend on draws, so few are enough here."""
+    """Shares have Wilson's interval, which does not depend on the bootstrap, so few resamples are enough here."""
     results = portrayal.metrics.error(portrayal.read_study(lic_gender), bootstrap=20)
-    found = {(m.system, m.group, m.term): m for m in results.measurements}
+    measurements = {(m.system, m.group, m.term): m for m in results.measurements}
     rows = re.findall(
         r"^\| ([\w-]+) \| (female|male) \| (.*) \| ([\d,]+) \|$",
         (ROOT / "README.md").read_text(),
@@ -81,5 +81,5 @@ def test_the_table_of_the_readme_is_what_the_command_gives(lic_gender):
         for term, cell in zip(
             ("right", "wrong", "neutral", "both", "error"), cells.split(" | "), strict=True
         ):
-            assert cell == format_with_ci(found[system, group, term])
-        assert n == f"{found[system, group, 'right'].n:,}"
+            assert cell == format_with_ci(measurements[system, group, term])
+        assert n == f"{measurements[system, group, 'right'].n:,}"

@@ -1,4 +1,4 @@
-"""Documents that may come from anyone: whatever is wrong with one is said in a sentence, never with a traceback."""
+"""Documents from unknown sources: every problem is reported in a sentence, never with a traceback."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from portrayal.study import read_study
 DEEP = "[" * 100_000 + "]" * 100_000
 RATHER_DEEP = "[" * 200 + "]" * 200  # Python reads it, and cannot do much else with it
 LONG = "9" * 5_000
-HALF = "\\ud800"
+HALF_CHARACTER = "\\ud800"
 HEAD = '{"schema": "portrayal.results/1", '
 ROW = '"metric": "m", "term": "t", "value": 1'
 
 
 @pytest.mark.parametrize("text", [DEEP, LONG, "{", '{"a": }', ""])
-def test_unreadable_json_is_one_kind_of_error(text):
+def test_unreadable_json_raises_a_document_error(text):
     with pytest.raises(DocumentError):
         parse_json(text)
     assert json_object(text) is None
 
 
 @pytest.mark.parametrize("text", [f"a = {DEEP}", f"a = {LONG}", "a = "])
-def test_unreadable_toml_is_one_kind_of_error(text):
+def test_unreadable_toml_raises_an_input_error(text):
     with pytest.raises(DocumentError):
         parse_toml(text)
     with pytest.raises(InputError, match=r"x\.toml: expected TOML"):
@@ -56,7 +56,7 @@ RESULTS = {
         "no finite number",
     ),
     "half a character as a metric": (
-        f'{HEAD}"measurements": [{{"metric": "{HALF}", "term": "t", "value": 1}}]}}',
+        f'{HEAD}"measurements": [{{"metric": "{HALF_CHARACTER}", "term": "t", "value": 1}}]}}',
         "expected text in Unicode, found half of a character",
     ),
     "more images than there can be": (
@@ -102,9 +102,9 @@ def test_every_command_that_reads_results_says_what_is_wrong(name, tmp_path, com
         ("gate", tmp_path, "m:t <= 1"),
         ("view", tmp_path, "--no-open"),
     ):
-        code, _, complaint = command(*arguments)
+        code, _, stderr = command(*arguments)
         assert code == 2, arguments
-        assert "results.json" in complaint
+        assert "results.json" in stderr
 
 
 def test_the_cards_of_all_metrics_are_sound():
@@ -112,15 +112,15 @@ def test_the_cards_of_all_metrics_are_sound():
     assert provenance_problem(json.loads(json.dumps({"cards": cards}))) is None
 
 
-def test_evidence_of_others_is_no_reason_to_fail(tmp_path):
+def test_evidence_of_another_program_does_not_fail(tmp_path):
     """A comparison that rests on evidence does without it where it was written by another program."""
     row = Measurement("lic", "lic_m", "s", value=50.0, n=1, unit="percent")
     for detail in ("{", DEEP, "3", '{"labelled": 1, "mean score": [], "effect": 0, "by pairs": 3}'):
-        results = Results((row,), of_evidence(row, detail))
+        results = Results((row,), evidence_of(row, detail))
         assert compare(results, results).measurements
 
 
-def of_evidence(row: Measurement, detail: str) -> pl.DataFrame:
+def evidence_of(row: Measurement, detail: str) -> pl.DataFrame:
     return pl.DataFrame([(row.id, "1", "s", "a man", detail)], schema=EVIDENCE_SCHEMA, orient="row")
 
 
@@ -128,7 +128,7 @@ TABLES = {
     "nested without end": f'[{{"image_id": 1, "caption": {DEEP}}}]',
     "rather deep": f'[{{"image_id": 1, "caption": {RATHER_DEEP}}}]',
     "a number without end": f'[{{"image_id": {LONG}, "caption": "a man"}}]',
-    "half a character": f'[{{"image_id": 1, "caption": "{HALF}"}}]',
+    "half a character": f'[{{"image_id": 1, "caption": "{HALF_CHARACTER}"}}]',
 }
 
 
@@ -138,28 +138,28 @@ def test_tables_of_a_study(name, ending, tmp_path, command):
     text = TABLES[name]
     (tmp_path / f"captions{ending}").write_text(text if ending == ".json" else text[1:-1])
     (tmp_path / "study.toml").write_text(f'captions = "captions{ending}"')
-    code, _, complaint = command("check-study", tmp_path)
+    code, _, stderr = command("check-study", tmp_path)
     assert code == 2
-    assert f"captions{ending}" in complaint
+    assert f"captions{ending}" in stderr
 
 
 def test_columns_have_names_that_can_be_written(tmp_path, command):
     (tmp_path / "captions.jsonl").write_text('{"image_id": 1, "caption": "a man"}')
-    (tmp_path / "labels.jsonl").write_text(f'{{"image_id": 1, "{HALF}": "male"}}')
+    (tmp_path / "labels.jsonl").write_text(f'{{"image_id": 1, "{HALF_CHARACTER}": "male"}}')
     (tmp_path / "study.toml").write_text('captions = "captions.jsonl"\nattributes = "labels.jsonl"')
-    code, _, complaint = command("audit", tmp_path, "--out", tmp_path / "out")
+    code, _, stderr = command("audit", tmp_path, "--out", tmp_path / "out")
     assert code == 2
-    assert "expected names of columns in Unicode" in complaint
+    assert "expected names of columns in Unicode" in stderr
 
 
-@pytest.mark.parametrize("words", [DEEP, f"[{LONG}]", f'["{HALF}"]', "[1]", "{}"])
+@pytest.mark.parametrize("words", [DEEP, f"[{LONG}]", f'["{HALF_CHARACTER}"]', "[1]", "{}"])
 def test_vocabularies(words, tmp_path, command):
     (tmp_path / "captions.jsonl").write_text('{"image_id": 1, "caption": "a man", "system": "s"}')
     (tmp_path / "words.json").write_text(words)
     (tmp_path / "study.toml").write_text('captions = "captions.jsonl"\n[vocabularies]\ns = "words.json"')
-    code, _, complaint = command("audit", tmp_path, "--out", tmp_path / "out")
+    code, _, stderr = command("audit", tmp_path, "--out", tmp_path / "out")
     assert code == 2
-    assert "words.json" in complaint
+    assert "words.json" in stderr
 
 
 @pytest.mark.parametrize(
@@ -174,15 +174,15 @@ def test_study_files(settings, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such file names")
 def test_names_that_are_no_unicode(tmp_path, command):
     bad = os.fsdecode(b"caf\xe9")
-    code, _, complaint = command("check-study", tmp_path / bad)
+    code, _, stderr = command("check-study", tmp_path / bad)
     assert code == 2
-    assert "Expected names in Unicode" in complaint
+    assert "Expected names in Unicode" in stderr
     folder = tmp_path / "captions"
     folder.mkdir()
     (folder / f"{bad}.jsonl").write_text('{"image_id": 1, "caption": "a man"}')
-    code, _, complaint = command("import", "table", folder, "--out", tmp_path / "study")
+    code, _, stderr = command("import", "table", folder, "--out", tmp_path / "study")
     assert code == 2
-    assert "expected a file with a name in Unicode" in complaint
+    assert "expected a file with a name in Unicode" in stderr
     (tmp_path / bad).mkdir()
     (tmp_path / bad / "captions.jsonl").write_text('{"image_id": 1, "caption": "a man"}')
     (tmp_path / bad / "study.toml").write_text('captions = "captions.jsonl"')

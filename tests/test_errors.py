@@ -11,17 +11,17 @@ from portrayal.errors import MAX_PROBLEMS_SHOWN, InputError, MissingExtra, Portr
 
 @pytest.mark.parametrize("count", [1, 3, MAX_PROBLEMS_SHOWN + 5])
 def test_bad_input_keeps_its_problems_and_its_sentences(count):
-    found = [Problem("a.csv", "a number", f"'{row}'", f"row {row}") for row in range(count)]
-    sent = InputError(found)
-    arrived = pickle.loads(pickle.dumps(sent))
-    assert type(arrived) is InputError
-    assert arrived.problems == sent.problems == tuple(found)
-    assert str(arrived) == str(sent)
-    assert str(arrived).startswith("a.csv, row 0: expected a number, found '0'.")
+    problems = [Problem("a.csv", "a number", f"'{row}'", f"row {row}") for row in range(count)]
+    error = InputError(problems)
+    unpickled = pickle.loads(pickle.dumps(error))
+    assert type(unpickled) is InputError
+    assert unpickled.problems == error.problems == tuple(problems)
+    assert str(unpickled) == str(error)
+    assert str(unpickled).startswith("a.csv, row 0: expected a number, found '0'.")
 
 
 @pytest.mark.parametrize("kind", [PortrayalError, MissingExtra, Undefined])
-def test_a_sentence_stays_what_it_is(kind):
-    arrived = pickle.loads(pickle.dumps(kind("One sentence.")))
-    assert type(arrived) is kind
-    assert str(arrived) == "One sentence."
+def test_an_error_keeps_its_type_and_its_sentence(kind):
+    unpickled = pickle.loads(pickle.dumps(kind("One sentence.")))
+    assert type(unpickled) is kind
+    assert str(unpickled) == "One sentence."

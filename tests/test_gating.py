@@ -139,7 +139,7 @@ def test_exit_codes(arguments, code, gate):
     assert gate(*arguments)[0] == code
 
 
-def test_the_text_says_what_was_found(gate):
+def test_the_text_lists_the_values_and_the_verdicts(gate):
     _, out, _ = gate("error:error@system=a <= 0.03", "error:ratio >= 0")
     assert [line.rstrip() for line in out.splitlines()] == [
         "FAIL  error:error@system=a <= 0.03",
@@ -249,7 +249,9 @@ def test_a_label_leaves_out_settings_that_follow_from_another():
         {"split": "crossfit", "seeds": None, "folds": 10},
         {"split": "paper", "seeds": [0], "folds": None},
     ]
-    rows = [Measurement("lic", "lic", system="s", value=1.0, settings=own) for own in settings]
+    rows = [
+        Measurement("lic", "lic", system="s", value=1.0, settings=row_settings) for row_settings in settings
+    ]
     units = [Measurement("lic", "lic", system="t", value=1.0, unit=unit) for unit in ("count", "share")]
     verdicts = evaluate(Results(tuple(rows)), [parse_rule("lic:lic <= 1")])
     assert [v.label for v in verdicts] == [
@@ -441,8 +443,8 @@ def test_the_gates_of_the_readme_run(command, tmp_path, monkeypatch):
             for number in range(200)
         ]
         rows += [(str(number), "male", "a man with a dog") for number in range(200, 220)]
-        parts = [error(small_study(rows, system=system), bootstrap=50) for system in ("sat", "oscar")]
-        joined = Results.join(parts, parts[0].provenance)
+        audits = [error(small_study(rows, system=system), bootstrap=50) for system in ("sat", "oscar")]
+        joined = Results.join(audits, audits[0].provenance)
         joined.save(tmp_path / folder)
     monkeypatch.chdir(tmp_path)
     assert [command(*shlex.split(line))[0] for line in lines] == [0, 0, 0, 1]

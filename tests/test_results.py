@@ -29,18 +29,18 @@ def test_results_follow_the_shipped_schema(results):
     jsonschema.validate(json.loads(results.to_json()), SCHEMA)
 
 
-def test_the_schema_catches_what_it_should(results):
-    for spoil in (
-        lambda data: data.pop("schema"),
-        lambda data: data["measurements"][0].pop("id"),
-        lambda data: data["measurements"][0].update(value=None, reason=None),
-        lambda data: data["measurements"][0].update(better="bigger"),
-        lambda data: data["measurements"][0].update(extra=1),
+def test_the_schema_rejects_bad_documents(results):
+    for break_document in (
+        lambda document: document.pop("schema"),
+        lambda document: document["measurements"][0].pop("id"),
+        lambda document: document["measurements"][0].update(value=None, reason=None),
+        lambda document: document["measurements"][0].update(better="bigger"),
+        lambda document: document["measurements"][0].update(extra=1),
     ):
-        data = json.loads(results.to_json())
-        spoil(data)
+        document = json.loads(results.to_json())
+        break_document(document)
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(data, SCHEMA)
+            jsonschema.validate(document, SCHEMA)
 
 
 def test_saved_and_loaded_results_are_the_same(results, tmp_path):
@@ -134,10 +134,10 @@ def test_numbers_are_finite_or_none():
         Measurement("m", "t", value=float("nan"))
 
 
-def test_two_rows_with_one_id_are_refused():
-    part = Results((Measurement("m", "t", value=1.0),))
+def test_duplicate_ids_are_refused():
+    results = Results((Measurement("m", "t", value=1.0),))
     with pytest.raises(ValueError, match="same id"):
-        Results.join([part, part], {})
+        Results.join([results, results], {})
 
 
 BAD = {
@@ -194,7 +194,7 @@ def test_bad_files(name, tmp_path):
         Results.load(tmp_path)
 
 
-def test_results_as_one_file_bring_their_evidence(results, tmp_path):
+def test_results_saved_as_a_file_keep_their_evidence(results, tmp_path):
     results.save(tmp_path / "mine.json")
     names = ["mine.evidence.parquet", "mine.json", "mine.replicates.parquet"]
     assert sorted(p.name for p in tmp_path.iterdir()) == names

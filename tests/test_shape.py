@@ -1,4 +1,4 @@
-"""The architecture holds: imports point one way, and the rooms for bare GPU machines need no polars."""
+"""The architecture: which packages may import which, and which packages need no polars."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "portrayal"
 BASE = {"errors", "files", "documents"}
-READS = {"results", "statements", *BASE}
-MEASURES = {"study", "lexicon", "stats", "engine", "models", "counterfactual", *READS}
+READING = {"results", "statements", *BASE}
+MEASURING = {"study", "lexicon", "stats", "engine", "models", "counterfactual", *READING}
 
-# room -> the rooms it may import
+# package -> the packages it may import
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "files": set(),
@@ -22,31 +22,35 @@ ALLOWED: dict[str, set[str]] = {
     "provenance_schema": BASE,
     "results": {"provenance_schema", *BASE},
     "statements": set(),
-    "study": READS,
+    "study": READING,
     "lexicon": BASE,
     "stats": BASE,
     "engine": BASE,
     "models": BASE,
     "counterfactual": {"models", *BASE},
-    "metrics": MEASURES,
-    "auditing": {"metrics", *MEASURES},
-    "comparing": {"stats", *READS},
-    "gating": READS,
-    "vl_bias": {"study", "lexicon", "counterfactual", *READS},
-    "lab": {"metrics", *MEASURES},
-    "mitigate": {"lab", "metrics", "auditing", "comparing", *MEASURES},
-    "report": {"stats", *READS},
+    "metrics": MEASURING,
+    "auditing": {"metrics", *MEASURING},
+    "comparing": {"stats", *READING},
+    "gating": READING,
+    "vl_bias": {"study", "lexicon", "counterfactual", *READING},
+    "lab": {"metrics", *MEASURING},
+    "mitigate": {"lab", "metrics", "auditing", "comparing", *MEASURING},
+    "report": {"stats", *READING},
 }
-FREE = {"cli", "__init__", "__main__"}  # the command line may use everything; the package only names things
-WITHOUT_POLARS = [room for room in ("models", "counterfactual", "mitigate") if (SOURCE / room).is_dir()]
+UNRESTRICTED = {
+    "cli",
+    "__init__",
+    "__main__",
+}  # the command line may use everything; the package only names things
+POLARS_FREE = [package for package in ("models", "counterfactual", "mitigate") if (SOURCE / package).is_dir()]
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path: Path) -> set[str]:
-    rooms = set()
+def imported_packages(path: Path) -> set[str]:
+    packages = set()
     for node in ast.walk(ast.parse(path.read_text())):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -57,17 +61,17 @@ def imported_rooms(path: Path) -> set[str]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "portrayal" and parts[1] != "__version__":
-                rooms.add(parts[1])
-    return rooms
+                packages.add(parts[1])
+    return packages
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_one_way(path):
-    room = room_of(path)
-    if room in FREE:
+def test_imports_follow_the_architecture(path):
+    package = package_of(path)
+    if package in UNRESTRICTED:
         return
-    assert room in ALLOWED, f"the room '{room}' is not in the design"
-    assert imported_rooms(path) <= ALLOWED[room] | {room}
+    assert package in ALLOWED, f"the package '{package}' is not in the design"
+    assert imported_packages(path) <= ALLOWED[package] | {package}
 
 
 def test_only_the_command_line_prints():
@@ -78,7 +82,7 @@ def test_only_the_command_line_prints():
 
 
 @pytest.mark.parametrize(
-    "module", ["portrayal", "portrayal.errors", *(f"portrayal.{room}" for room in WITHOUT_POLARS)]
+    "module", ["portrayal", "portrayal.errors", *(f"portrayal.{package}" for package in POLARS_FREE)]
 )
 def test_imports_without_polars(module):
     code = f"import sys; sys.modules['polars'] = None; import {module}"

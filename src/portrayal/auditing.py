@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +14,24 @@ from portrayal.engine import (
     Checkpoint,
     Progress,
     Task,
-    code_digest,
     executor_for,
     limit_cores,
     progress_listener,
     run_tasks,
 )
 from portrayal.errors import PortrayalError, Undefined, unknown_name
-from portrayal.files import content_digest
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
 from portrayal.metrics import METRICS, Metric, find_metric
 from portrayal.metrics.base.attribute_names import resolve_attribute
 from portrayal.metrics.base.cautions import study_cautions
 from portrayal.metrics.base.options import GENERAL_OPTIONS
+from portrayal.metrics.base.tasks import metric_tasks
 from portrayal.metrics.shared.lexicon_use import group_words
 from portrayal.results import Results, command_line, provenance
 from portrayal.study import Study
 from portrayal.study.study import COMBINED
 
 QUICK_BOOTSTRAP = 200
-_CACHE_OPTIONS = ("cache_dir",)  # options that name a folder which a metric fills while it runs
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ def audit(
     tasks: list[Task[Results]] = []
     for run in runs:
         shared = {"metric": run.metric.name, "seed": seed, "options": dict(run.options)}
-        tasks += _metric_tasks(study, run.metric, [run.attribute], shared)
+        tasks += metric_tasks(study, run.metric, [run.attribute], shared)
     store = None if checkpoint is None else Checkpoint(Path(checkpoint), Results.save, Results.load)
     parts = run_tasks(tasks, study, executor=executor_for(workers), checkpoint=store, progress=progress)
     skipped += _merge_skipped(parts)
@@ -248,7 +245,7 @@ def score(
     if systems is not None:
         study = study.select_systems(systems)
     shared = {"metric": metric.name, "seed": seed, "options": options}
-    tasks = _metric_tasks(study, metric, metric.attributes_of(study, attribute, options), shared)
+    tasks = metric_tasks(study, metric, metric.attributes_of(study, attribute, options), shared)
     if metric.sources_together(options):
         with progress_listener(progress), limit_cores(workers):
             return metric(study, attribute=attribute, seed=seed, **options)
@@ -259,47 +256,6 @@ def score(
     if skipped and (attribute is not None or not any(part.measurements for part in parts)):
         raise Undefined(" ".join(str(skip["reason"]) for skip in skipped))
     return Results.join(parts, metric.provenance(study, seed, started, skipped))
-
-
-def run_metric_task(
-    study: Study,
-    metric: str,
-    attribute: str,
-    source: str,
-    seed: int,
-    options: dict[str, Any],
-) -> Results:
-    """Run one task. If the metric is undefined for the attribute, the result is empty and lists the reason."""
-    try:
-        return find_metric(metric)(study, attribute=attribute, sources=[source], seed=seed, **options)
-    except Undefined as reason:
-        skip = {"metric": metric, "attribute": attribute, "reason": str(reason)}
-        return Results((), provenance={"skipped": [skip]})
-
-
-def _metric_tasks(
-    study: Study, metric: Metric, attributes: Sequence[str], shared: dict[str, Any]
-) -> list[Task[Results]]:
-    """Return one task per attribute and source: long enough to be worth sending, short enough to keep cores busy."""
-    tasks = []
-    files = _file_digests(shared.get("options", {}))
-    for attribute, source in product(attributes, metric.measured_sources(study, shared.get("options", {}))):
-        arguments = {**shared, "attribute": attribute, "source": source}
-        name = f"{metric.name} · {attribute} · {source}"
-        tasks.append(Task(_task_key(study, {**arguments, "files": files}), name, run_metric_task, arguments))
-    return tasks
-
-
-def _file_digests(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return digests of the files that options name: a word list or model may change while its path stays."""
-    values = (
-        value
-        for name, option in options.items()
-        if name not in _CACHE_OPTIONS
-        for value in (option if isinstance(option, list | tuple) else [option])
-    )
-    paths = {str(value): Path(value) for value in values if isinstance(value, str | Path) and value}
-    return {name: content_digest(path) for name, path in paths.items() if path.exists()}
 
 
 def _merge_skipped(parts: Sequence[Results]) -> list[dict[str, str | None]]:
@@ -349,9 +305,3 @@ def _image_set_digest(study: Study) -> str:
     """Return an order-independent digest of the captioned image ids (of all image ids if there are no captions)."""
     images = study.captions["image_id"].unique() if study.captions.height else study.image_ids
     return hashlib.sha256("\n".join(sorted(images)).encode()).hexdigest()[:16]
-
-
-def _task_key(study: Study, arguments: dict[str, object]) -> str:
-    """Return a task's checkpoint key: a digest of everything that decides its result."""
-    text = json.dumps([code_digest(), study.digest, study.name, arguments], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]

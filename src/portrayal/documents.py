@@ -24,7 +24,7 @@ class DocumentError(Exception):
         super().__init__(found)
         self.found = found + (" (is the file cut short?)" if cut else "")
         self.fault = found  # without the guess at the reason
-        self.place = None if line is None else f"line {line:,}"
+        self.location = None if line is None else f"line {line:,}"
         self.character = character
 
 
@@ -59,7 +59,7 @@ def read_json(path: Path) -> Any:
     try:
         document = parse_json(text)
     except DocumentError as error:
-        raise InputError([Problem(str(path), "JSON", error.found, error.place)]) from None
+        raise InputError([Problem(str(path), "JSON", error.found, error.location)]) from None
     # Only an escape can produce half of a surrogate pair.
     problem = unwritable_part(document) if _SURROGATE.search(text) else None
     if problem:
@@ -72,7 +72,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         document = parse_toml(_read_text(path))
     except DocumentError as error:
-        raise InputError([Problem(str(path), "TOML", error.found, error.place)]) from None
+        raise InputError([Problem(str(path), "TOML", error.found, error.location)]) from None
     problem = unwritable_part(document)  # hexadecimal integers have any length, and a float can be nan
     if problem:
         raise InputError([Problem(str(path), "TOML", problem)])

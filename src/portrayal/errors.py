@@ -1,4 +1,4 @@
-"""Exceptions, and error messages of one sentence that say what to do."""
+"""Exceptions, and error messages of one sentence that say how to fix the problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 MAX_PROBLEMS_SHOWN = 20
-MAX_NAMES_SHOWN = 40  # in a message about an unknown name; a scan has thousands of words
+MAX_NAMES_SHOWN = 40  # number of known names in a message about an unknown name
 
 
 class PortrayalError(Exception):
@@ -32,16 +32,16 @@ class Problem:
     file: str
     expected: str
     found: str
-    place: str | None = None  # "line 7", "row 7"; None for the whole file
-    count: int = 1  # rows with the same problem, reported once
+    location: str | None = None  # "line 7", "row 7"; None for the whole file
+    count: int = 1  # number of rows with this problem
 
     def __str__(self) -> str:
-        where = f"{self.file}, {self.place}" if self.place else self.file
-        return f"{where}: expected {self.expected}, found {self.found}."
+        file_and_location = f"{self.file}, {self.location}" if self.location else self.file
+        return f"{file_and_location}: expected {self.expected}, found {self.found}."
 
 
 class InputError(PortrayalError):
-    """Bad input: all problems found; the message lists the first ones."""
+    """Invalid input. `problems` has all problems; the message lists the first `MAX_PROBLEMS_SHOWN`."""
 
     def __init__(self, problems: Iterable[Problem]):
         self.problems = tuple(problems)
@@ -52,31 +52,33 @@ class InputError(PortrayalError):
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
-        # Pickled with its problems: by default only the message would reach the parent process.
+        # Pickle the problems too; by default only the message would reach the parent process.
         return type(self), (self.problems,)
 
 
 @dataclass
 class Problems:
-    """Collects problems while a file is read to its end.
+    """A collector of the problems that are found while files are read.
 
-    A bad row can be skipped (`skip_bad`), so it is noted and reading continues. A file that cannot be parsed as a whole
-    cannot be skipped, so `stop` ends the reading at once.
+    A bad row is noted and reading continues, since rows can be skipped (`skip_bad`). For a file that cannot be parsed,
+    `stop` returns the error to raise.
     """
 
     skip_bad: bool = False
     rows: list[Problem] = field(default_factory=list)
 
-    def note(self, file: object, expected: str, found: str, place: str | None = None, count: int = 1) -> None:
-        self.rows.append(Problem(str(file), expected, found, place, count))
+    def note(
+        self, file: object, expected: str, found: str, location: str | None = None, count: int = 1
+    ) -> None:
+        self.rows.append(Problem(str(file), expected, found, location, count))
 
     @property
     def count(self) -> int:
-        """The number of bad rows."""
+        """Return the number of bad rows."""
         return sum(problem.count for problem in self.rows)
 
-    def stop(self, file: object, expected: str, found: str, place: str | None = None) -> InputError:
-        return InputError([*self.rows, Problem(str(file), expected, found, place)])
+    def stop(self, file: object, expected: str, found: str, location: str | None = None) -> InputError:
+        return InputError([*self.rows, Problem(str(file), expected, found, location)])
 
     def settle(self) -> None:
         """Raise InputError if there are problems, unless bad rows are skipped. Call when everything has been read."""
@@ -85,32 +87,32 @@ class Problems:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """The repr of a value for an error message: quoted, on one line, truncated."""
+    """Return the repr of a value for an error message: on one line, truncated to `limit` characters."""
     if isinstance(value, str):
         text = repr(value[: limit + 1])
     else:
-        brief = reprlib.Repr()
-        brief.maxstring = brief.maxother = limit
+        short_repr = reprlib.Repr()
+        short_repr.maxstring = short_repr.maxother = limit
         try:
-            text = brief.repr(value)
+            text = short_repr.repr(value)
         except ValueError:  # more digits than Python converts to text
             text = f"a very large {type(value).__name__}"
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def counted(number: int, thing: str, verb: str = "") -> str:
-    """A count with its noun and, optionally, its verb.
+def counted(count: int, thing: str, verb: str = "") -> str:
+    """Return a count with its noun and, optionally, its verb.
 
     >>> counted(1, "system"), counted(1200, "image"), counted(1, "row", "was"), counted(2, "image", "has")
     ('1 system', '1,200 images', '1 row was', '2 images have')
     """
     plural_verbs = {"has": "have", "was": "were", "is": "are"}
-    text = f"{number:,} {thing}{'' if number == 1 else 's'}"
-    return f"{text} {verb if number == 1 else plural_verbs[verb]}" if verb else text
+    text = f"{count:,} {thing}{'' if count == 1 else 's'}"
+    return f"{text} {verb if count == 1 else plural_verbs[verb]}" if verb else text
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:
-    """The error for an unknown name, with the closest known name, ignoring case.
+    """Return the error for an unknown name, with the closest known name, ignoring case.
 
     >>> print(unknown_name("metric", "LIK", ["error", "lic"]))
     Unknown metric 'LIK'. Did you mean 'lic'? Available: error, lic.
@@ -128,7 +130,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:
 
 
 def find_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The known name equal to `name`, or else the only one that differs in case.
+    """Return the known name equal to `name`, or else the only one that differs in case.
 
     >>> find_name("system", "OSCAR", ["sat", "Oscar"])
     'Oscar'
@@ -143,7 +145,7 @@ def find_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def need(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import a package that is not part of the core, or raise MissingExtra with the extra that installs it."""
+    """Return an optional package, imported; raise MissingExtra, with the extra that installs it, if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -22,7 +22,7 @@ def ask_json(command, *arguments):
 def test_every_ingredient_is_shown(command):
     code, stdout, _ = command("ask", MASKED, "--object", "umbrella", "--confidence", "0.4")
     assert code == 0
-    for part in (
+    for text in (
         "male: a man holding",
         "female: a woman",
         "neutral: a person",
@@ -30,7 +30,7 @@ def test_every_ingredient_is_shown(command):
         "score",
         "P of the last word",
     ):
-        assert part in stdout
+        assert text in stdout
     assert "estimate: " in stdout
     assert "Trained on 7,500 captions of the lab" in stdout
     assert "objects: umbrella (confidence 0.4)" in stdout
@@ -81,7 +81,7 @@ def test_invalid_queries(command):
     assert command("ask", MASKED, "--object", "umbrella", "--confidence", "1.5")[0] == 2
 
 
-def test_an_object_of_which_nothing_is_known(command):
+def test_an_object_without_word_vectors(command):
     code, stdout, _ = command("ask", MASKED, "--object", "zyzzyva", "--confidence", "0.4")
     assert code == 0
     assert "has no vectors" in stdout

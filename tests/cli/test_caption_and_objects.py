@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import portrayal
-from portrayal.cli import images as shown
+from portrayal.cli import images as image_options
 from portrayal.cli import main
 from tests.conftest import cannot_run
 from tests.models import tiny_vision
@@ -68,9 +68,9 @@ def rows_of(path) -> list[dict]:
 # -- caption --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_captions_become_a_study(ending, command, images, blip, tmp_path):
-    out = tmp_path / f"c.{ending}"
+@pytest.mark.parametrize("extension", ["csv", "jsonl"])
+def test_captions_become_a_study(extension, command, images, blip, tmp_path):
+    out = tmp_path / f"c.{extension}"
     code, stdout, stderr = command(
         "caption", "--model", blip, "--images", images, "--out", out, "--max-tokens", 5
     )
@@ -81,7 +81,7 @@ def test_captions_become_a_study(ending, command, images, blip, tmp_path):
     assert [row["image_id"] for row in rows] == IDS
     assert {row["system"] for row in rows} == {"tiny-blip"}
     assert all(list(row) == ["image_id", "system", "caption"] for row in rows)
-    assert [path.name for path in tmp_path.iterdir()] == [out.name]  # nothing half-made is left
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]  # no temporary file is left
     code, _, _ = command("import", "table", out, "--images", images, "--out", tmp_path / "study")
     assert code == 0
     study = portrayal.read_study(tmp_path / "study")
@@ -89,7 +89,7 @@ def test_captions_become_a_study(ending, command, images, blip, tmp_path):
     assert set(study.captions["image_id"]) <= set(study.image_files)
 
 
-def test_a_system_and_ids_can_be_named_otherwise(command, images, blip, tmp_path):
+def test_the_system_and_the_ids_can_be_renamed(command, images, blip, tmp_path):
     out = tmp_path / "c.csv"
     call = ("caption", "--model", blip, "--images", images, "--out", out, "--max-tokens", 3, "--beams", 1)
     assert command(*call, "--system", "mine", "--ids", "stem")[0] == 0
@@ -98,29 +98,29 @@ def test_a_system_and_ids_can_be_named_otherwise(command, images, blip, tmp_path
     assert [row["image_id"] for row in rows][-2:] == ["a.b", "dog 7"]
 
 
-def test_an_interrupted_command_goes_on(command, images, blip, tmp_path, monkeypatch):
-    whole, out = tmp_path / "whole.csv", tmp_path / "c.csv"
+def test_an_interrupted_command_resumes(command, images, blip, tmp_path, monkeypatch):
+    uninterrupted, out = tmp_path / "whole.csv", tmp_path / "c.csv"
     call = ("caption", "--model", blip, "--images", images, "--max-tokens", 4, "--out")
-    assert command(*call, whole)[0] == 0
+    assert command(*call, uninterrupted)[0] == 0
 
-    from portrayal.models.vision.captioner import Captioner
+    from portrayal.models.vision.captioner import ImageCaptioner
 
-    batch_sizes, caption_images = [], Captioner.caption_images
+    batch_sizes, caption_images = [], ImageCaptioner.caption_images
 
-    def at_most_once(self, images):
+    def interrupt_second_batch(self, images):
         if batch_sizes:
             raise KeyboardInterrupt
         batch_sizes.append(len(images))
         return caption_images(self, images)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Captioner, "caption_images", at_most_once)
+    with monkeypatch.context() as patch:
+        patch.setattr(ImageCaptioner, "caption_images", interrupt_second_batch)
         assert command(*call, out)[0] == 130
         assert not out.exists()
         batch_sizes.clear()
         assert command(*call, out)[0] == 0  # the first batch is not computed again
-        assert batch_sizes == [len(IDS) - shown.BATCH_SIZE]
-    assert out.read_text() == whole.read_text()
+        assert batch_sizes == [len(IDS) - image_options.BATCH_SIZE]
+    assert out.read_text() == uninterrupted.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.csv", "whole.csv"]
 
 
@@ -129,13 +129,23 @@ def test_unreadable_images_are_listed_or_skipped(command, images, blip, tmp_path
     shutil.copytree(images, folder)
     (folder / "000000000003.jpg").write_bytes(b"\xff\xd8 cut")
     (folder / "dog 7.png").write_text("text")
-    call = ("caption", "--model", blip, "--images", folder, "--out", tmp_path / "c.csv", "--max-tokens", 3)
-    code, _, stderr = command(*call)
+    arguments = (
+        "caption",
+        "--model",
+        blip,
+        "--images",
+        folder,
+        "--out",
+        tmp_path / "c.csv",
+        "--max-tokens",
+        3,
+    )
+    code, _, stderr = command(*arguments)
     assert code == 2
     assert "000000000003.jpg: expected an image, found something that cannot be read as one." in stderr
     assert "dog 7.png: expected an image" in stderr
     assert not (tmp_path / "c.csv").exists()
-    code, _, stderr = command(*call, "--skip-bad")
+    code, _, stderr = command(*arguments, "--skip-bad")
     assert code == 0
     assert "2 images were left out. The first: " in stderr
     assert [row["image_id"] for row in rows_of(tmp_path / "c.csv")] == [
@@ -143,57 +153,61 @@ def test_unreadable_images_are_listed_or_skipped(command, images, blip, tmp_path
     ]
 
 
-def test_bad_calls_are_answered_in_one_sentence(command, images, blip, tmp_path):
+def test_bad_arguments_give_an_error_message(command, images, blip, tmp_path):
     (tmp_path / "there.csv").write_text("mine")
     (tmp_path / "empty").mkdir()
     (tmp_path / "twice").mkdir()
     for name in ("000000000001.jpg", "COCO_val2014_000000000001.jpg"):
         shutil.copy(images / "000000000001.jpg", tmp_path / "twice" / name)
-    new = tmp_path / "new.csv"
+    new_file = tmp_path / "new.csv"
     for arguments, sentence in (
         (("--model", blip, "--images", images, "--out", tmp_path / "there.csv"), "is already there"),
         (("--model", blip, "--images", images, "--out", tmp_path / "c.txt"), "ending in .csv or .jsonl"),
-        (("--model", tmp_path / "empty", "--images", images, "--out", new), "could not be loaded"),
-        (("--model", blip, "--images", tmp_path / "empty", "--out", new), "holds no images"),
+        (("--model", tmp_path / "empty", "--images", images, "--out", new_file), "could not be loaded"),
+        (("--model", blip, "--images", tmp_path / "empty", "--out", new_file), "holds no images"),
         (
-            ("--model", blip, "--images", tmp_path / "twice", "--out", new),
+            ("--model", blip, "--images", tmp_path / "twice", "--out", new_file),
             "image '1' in 000000000001.jpg too",
         ),
         (
-            ("--model", blip, "--images", images, "--out", new, "--system", "human"),
+            ("--model", blip, "--images", images, "--out", new_file, "--system", "human"),
             "stands for human captions",
         ),
-        (("--model", blip, "--images", tmp_path / "nowhere", "--out", new), "does not exist"),
+        (("--model", blip, "--images", tmp_path / "nowhere", "--out", new_file), "does not exist"),
     ):
         code, _, stderr = command("caption", *arguments)
         assert code == 2, arguments
         assert sentence in " ".join(stderr.split())
         assert "Traceback" not in stderr
     assert (tmp_path / "there.csv").read_text() == "mine"
-    assert not new.exists()
+    assert not new_file.exists()
 
 
 # -- objects --------------------------------------------------------------------------------------------------------
 
 
-def test_objects_of_one_model(command, images, vit, tmp_path):
+def test_objects_of_a_single_model(command, images, vit, tmp_path):
     out = tmp_path / "o.csv"
-    code, stdout, _ = command("objects", "--model", vit, "--images", images, "--out", out, "--threshold", 0)
+    code, stdout, _ = command(
+        "objects", "--model", vit, "--images", images, "--out", out, "--min-confidence", 0
+    )
     assert code == 0
-    assert f"20 objects in 10 of 10 images: {out}" in stdout  # of three labels one is a person
+    assert f"20 objects in 10 of 10 images: {out}" in stdout  # one of the three labels is a person
     rows = rows_of(out)
     assert list(rows[0]) == ["image_id", "label", "kind", "source", "confidence"]
     assert {row["label"] for row in rows} == {"tench", "traffic light"}
     assert {(row["kind"], row["source"]) for row in rows} == {("object", "tiny-vit")}
-    everything = tmp_path / "all.jsonl"
-    words = ("--person", "light", "--person", "tench", "--threshold", 0)
-    assert command("objects", "--model", vit, "--images", images, "--out", everything, *words)[0] == 0
-    assert {row["label"] for row in rows_of(everything)} == {"person"}
+    person_file = tmp_path / "all.jsonl"
+    person_options = ("--exclude-word", "light", "--exclude-word", "tench", "--min-confidence", 0)
+    assert (
+        command("objects", "--model", vit, "--images", images, "--out", person_file, *person_options)[0] == 0
+    )
+    assert {row["label"] for row in rows_of(person_file)} == {"person"}
 
 
-def test_models_have_to_agree(command, images, vit, clip, tmp_path):
+def test_objects_of_several_models_must_agree(command, images, vit, clip, tmp_path):
     """The classifier knows a tench, CLIP is offered a fish and a tench: equal labels agree, others by vectors."""
-    call = ("objects", "--model", vit, "--model", clip, "--images", images, "--threshold", 0, "--top", 9)
+    call = ("objects", "--model", vit, "--model", clip, "--images", images, "--min-confidence", 0, "--top", 9)
     labels = tmp_path / "labels.txt"
     labels.write_text("tench\nfish\nhouse\n\n")
     assert command(*call, "--labels", labels, "--out", tmp_path / "equal.csv")[0] == 0
@@ -205,26 +219,35 @@ def test_models_have_to_agree(command, images, vit, clip, tmp_path):
     vectors.write_text("tench 1 0\nfish 0.8 0.6\ntraffic 0 1\nlight 0 0\nhouse -1 0\n")
     for agree, expected in ((0.7, {"tench", "fish"}), (0.6, {"tench", "fish", "traffic light"})):
         out = tmp_path / f"{agree}.csv"
-        more = ("--labels", labels, "--vectors", vectors, "--agree", agree - 1e-6)
-        assert command(*call, *more, "--out", out)[0] == 0
+        label_options = ("--labels", labels, "--vectors", vectors, "--min-similarity", agree - 1e-6)
+        assert command(*call, *label_options, "--out", out)[0] == 0
         assert {row["label"] for row in rows_of(out)} == expected
 
 
-def test_bad_calls_of_objects(command, images, vit, clip, tmp_path):
-    one_label, two_labels = tmp_path / "one.txt", tmp_path / "two.txt"
-    one_label.write_text("dog\n")
-    two_labels.write_text("dog\ncat\n")
-    new = ("--images", images, "--out", tmp_path / "new.csv")
+def test_bad_arguments_of_objects_give_an_error_message(command, images, vit, clip, tmp_path):
+    single_label_file, two_labels_file = tmp_path / "one.txt", tmp_path / "two.txt"
+    single_label_file.write_text("dog\n")
+    two_labels_file.write_text("dog\ncat\n")
+    options = ("--images", images, "--out", tmp_path / "new.csv")
     for arguments, sentence in (
-        (("--model", vit, "--model", vit, *new), "one is given twice"),
-        (("--model", vit, "--labels", two_labels, *new), "--labels is for zero-shot models such as CLIP"),
-        (("--model", clip, "--labels", one_label, *new), "at least two labels, one a line, found 1"),
-        (("--model", vit, "--vectors", two_labels, *new), "--vectors compares labels of several models"),
-        (("--model", vit, "--model", clip, "--vectors", "nowhere", *new), "no word vectors 'nowhere'"),
-        (("--model", tmp_path, *new), "could not be loaded"),
-        (("--model", vit, "--threshold", 1, *new), "No object was detected in 10 images"),
-        (("--model", vit, "--model", clip, *new), "lower --threshold or --agree."),
-        (("--model", vit, "--threshold", 2, *new), "not in the range"),
+        (("--model", vit, "--model", vit, *options), "one is given twice"),
+        (
+            ("--model", vit, "--labels", two_labels_file, *options),
+            "--labels is for zero-shot models such as CLIP",
+        ),
+        (
+            ("--model", clip, "--labels", single_label_file, *options),
+            "at least two labels, one a line, found 1",
+        ),
+        (
+            ("--model", vit, "--vectors", two_labels_file, *options),
+            "--vectors compares labels of several models",
+        ),
+        (("--model", vit, "--model", clip, "--vectors", "nowhere", *options), "no word vectors 'nowhere'"),
+        (("--model", tmp_path, *options), "could not be loaded"),
+        (("--model", vit, "--min-confidence", 1, *options), "No object was detected in 10 images"),
+        (("--model", vit, "--model", clip, *options), "lower --min-confidence or --min-similarity."),
+        (("--model", vit, "--min-confidence", 2, *options), "not in the range"),
     ):
         code, _, stderr = command("objects", *arguments)
         assert code == 2, arguments
@@ -235,7 +258,7 @@ def test_bad_calls_of_objects(command, images, vit, clip, tmp_path):
 
 def test_models_with_equal_last_names_have_different_sources(command, images, tmp_path):
     first, second = (tiny_vision.classifier(tmp_path / str(seed) / "vit", seed) for seed in (0, 1))
-    call = ("objects", "--model", first, "--model", second, "--images", images, "--threshold", 0)
+    call = ("objects", "--model", first, "--model", second, "--images", images, "--min-confidence", 0)
     assert command(*call, "--out", tmp_path / "o.csv")[0] == 0
     assert {row["source"] for row in rows_of(tmp_path / "o.csv")} == {first, second}
 

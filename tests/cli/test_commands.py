@@ -35,21 +35,21 @@ def test_demo_writes_everything_and_says_where_the_page_is(command, tmp_path, mo
     code, out, _ = command("demo")
     assert code == 0
     assert "portrayal-demo/index.html" in out
-    written = {path.name for path in (tmp_path / "portrayal-demo").iterdir()}
+    names = {path.name for path in (tmp_path / "portrayal-demo").iterdir()}
     files = {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "thumbnails.parquet"}
-    assert written == {*files, "study"}
+    assert names == {*files, "study"}
 
 
 def test_demo_shows_what_was_planted(demo):
     """The captioner that was made to misname women does so in the results, and more often than men."""
-    wrong = {
+    wrong_shares = {
         (m.system, m.group): m.value
         for m in Results.load(demo).measurements
         if m.term == "wrong" and m.attribute == "gender"
     }
-    assert wrong["stereotyping", "female"] > 2 * wrong["stereotyping", "male"]
-    assert wrong["faithful", "female"] < 0.04
-    assert wrong["human", None] < 0.04  # people err too, as planted
+    assert wrong_shares["stereotyping", "female"] > 2 * wrong_shares["stereotyping", "male"]
+    assert wrong_shares["faithful", "female"] < 0.04
+    assert wrong_shares["human", None] < 0.04  # annotators err too, as planted
 
 
 def test_audit_follows_the_schema(demo):
@@ -57,18 +57,18 @@ def test_audit_follows_the_schema(demo):
     jsonschema.validate(json.loads((demo / "results.json").read_text()), schema)
 
 
-def test_audit_takes_some_systems_and_metrics(command, demo, tmp_path):
+def test_audit_can_be_limited_to_systems_and_metrics(command, demo, tmp_path):
     code, out, err = command(
         "audit", demo / "study", "--out", tmp_path / "a", "--systems", "faithful", "--metrics", "error"
     )
     assert code == 0
     assert "[6/6] error · " in err
     assert {m.system for m in Results.load(tmp_path / "a").measurements} == {"faithful", "human"}
-    concluded = conclusions(Results.load(tmp_path / "a"))
-    shown = " ".join(out.split())
-    assert f"(Holm, 5 %, {concluded.comparisons} comparisons)" in shown
-    assert all(finding.text in shown for finding in concluded.findings)
-    assert ("No finding (" in shown) == (not concluded.findings)
+    expected = conclusions(Results.load(tmp_path / "a"))
+    text = " ".join(out.split())
+    assert f"(Holm, 5 %, {expected.n_comparisons} comparisons)" in text
+    assert all(finding.text in text for finding in expected.findings)
+    assert ("No finding (" in text) == (not expected.findings)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_score_gives_the_evidence_when_the_results_are_a_file(command, demo, tmp
     )
 
 
-def test_score_without_an_attribute_measures_every_one(command, demo):
+def test_score_without_an_attribute_measures_all_attributes(command, demo):
     code, out, _ = command("score", "error", demo / "study", "--format", "json")
     assert code == 0
     assert {m["attribute"] for m in json.loads(out)["measurements"]} == {"gender", "age", "skin"}
@@ -125,16 +125,16 @@ def test_a_table_folds_numbers_before_names_and_loses_nothing(capsys, monkeypatc
     assert "".join(lines).count("6") == 6 * 2 * 2
 
 
-@pytest.mark.parametrize("first", ["my\tmodel", "モデル" * 7, "x" * 30])
-@pytest.mark.parametrize("head", ["system", "on scenes it has not seen"])
+@pytest.mark.parametrize("cell", ["my\tmodel", "モデル" * 7, "x" * 30])
+@pytest.mark.parametrize("header", ["system", "on scenes it has not seen"])
 @pytest.mark.parametrize("width", [30, 60, 100])
-def test_odd_first_cells_push_nothing_out_of_a_table(capsys, monkeypatch, first, head, width):
+def test_odd_first_cells_leave_the_table_complete(capsys, monkeypatch, cell, header, width):
     from portrayal.cli.console import print_table
 
     monkeypatch.setenv("COLUMNS", str(width))
-    print_table([head, "share", "distance"], [[first, "0.4725", "12.25"]])
+    print_table([header, "share", "distance"], [[cell, "0.4725", "12.25"]])
     stdout = "".join(capsys.readouterr().out.split())
-    for letter in "".join(first.split()) + head.replace(" ", "") + "sharedistance0.472512.25":
+    for letter in "".join(cell.split()) + header.replace(" ", "") + "sharedistance0.472512.25":
         assert letter in stdout
         stdout = stdout.replace(letter, "", 1)
 
@@ -148,7 +148,7 @@ def test_report_writes_the_page_again(command, demo, tmp_path):
     assert (tmp_path / "results.csv").exists()
 
 
-def test_check_study_says_what_is_there(command, demo):
+def test_check_study_lists_the_tables_and_the_metrics(command, demo):
     code, out, _ = command("check-study", demo / "study")
     assert code == 0
     assert "1,500 images" in out
@@ -157,7 +157,7 @@ def test_check_study_says_what_is_there(command, demo):
         assert metric in out
 
 
-def test_check_study_says_what_a_reader_should_know(command, tmp_path):
+def test_check_study_lists_cautions(command, tmp_path):
     (tmp_path / "c.csv").write_text("image_id,caption\n1,a man\n2,a woman\n3,a dog\n")
     (tmp_path / "a.csv").write_text("image_id,gender\n1,male\n2,male\n")
     (tmp_path / "r.csv").write_text("image_id,caption\n1,a man\n")
@@ -171,18 +171,18 @@ def test_check_study_says_what_a_reader_should_know(command, tmp_path):
     assert "2 of 3 captioned images (67%) have no reference" in out
 
 
-def test_check_study_says_why_a_metric_is_not_allowed(command, tmp_path):
+def test_check_study_gives_the_reason_for_a_skipped_metric(command, tmp_path):
     (tmp_path / "c.csv").write_text("image_id,caption\n1,a man\n")
     (tmp_path / "study.toml").write_text('captions = "c.csv"\n')
     _, out, _ = command("check-study", tmp_path)
     assert "the study has no labels of the people shown (attributes)" in " ".join(out.split())
 
 
-@pytest.mark.parametrize("what", ["metrics", "lexicons", "importers"])
-def test_lists(what, command):
-    code, out, _ = command("list", what)
+@pytest.mark.parametrize("kind", ["metrics", "lexicons", "importers"])
+def test_lists(kind, command):
+    code, out, _ = command("list", kind)
     assert code == 0
-    assert {"metrics": "error", "lexicons": "gender-broad", "importers": "lic"}[what] in out
+    assert {"metrics": "error", "lexicons": "gender-broad", "importers": "lic"}[kind] in out
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -209,17 +209,17 @@ def test_wrong_usage_is_code_2(command, tmp_path):
         assert "Traceback" not in err
 
 
-def test_a_worker_complains_in_the_same_sentence(command, tmp_path):
+def test_a_worker_reports_the_same_error_message(command, tmp_path):
     write_study(make_study(scenes=30), tmp_path / "study")
     lexicon = tmp_path / "broken.toml"
     lexicon.write_text('name = "x"\n[groups]\na = []\n')
     sentence = f"error: {lexicon}: expected group 'a' as a list of words, found []."
     for workers in (1, 2):
-        call = ("score", "lic", tmp_path / "study", "--lexicon", lexicon, "--workers", workers)
-        code, out, err = command(*call)
+        arguments = ("score", "lic", tmp_path / "study", "--lexicon", lexicon, "--workers", workers)
+        code, out, err = command(*arguments)
         assert code == 2
         assert out == ""
-        # Only with several workers is progress told, in lines of its own.
+        # Only with several workers is progress reported, in separate lines.
         assert [line for line in err.splitlines() if not line.startswith("[")] == [sentence]
 
 
@@ -228,12 +228,12 @@ def test_a_misspelt_command_brings_a_suggestion(command):
     assert "Unknown command 'audti'. Did you mean 'audit'?" in err
 
 
-def test_a_terminal_that_knows_few_letters(demo):
+def test_an_ascii_terminal(demo):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    call = [sys.executable, "-m", "portrayal", "score", "error", str(demo / "study")]
-    shown = subprocess.run(call, capture_output=True, env=environment)
-    assert shown.returncode == 0
-    assert b"Traceback" not in shown.stderr
+    arguments = [sys.executable, "-m", "portrayal", "score", "error", str(demo / "study")]
+    process = subprocess.run(arguments, capture_output=True, env=environment)
+    assert process.returncode == 0
+    assert b"Traceback" not in process.stderr
 
 
 def test_names_from_others_cannot_steer_the_terminal(command, tmp_path):
@@ -246,14 +246,14 @@ def test_names_from_others_cannot_steer_the_terminal(command, tmp_path):
 
 
 def test_the_installed_command_and_the_module_are_the_same():
-    shown = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "portrayal", "--version"], capture_output=True, text=True, check=True
     )
-    assert shown.stdout == f"portrayal, version {portrayal.__version__}\n"
+    assert process.stdout == f"portrayal, version {portrayal.__version__}\n"
 
 
 def test_help_is_quick_to_load():
     """--help must not load the frames, and with them every metric."""
     code = "import sys; from portrayal.cli.main import run; run(['--help']); print({'polars'} & set(sys.modules))"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip().endswith("set()")
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip().endswith("set()")

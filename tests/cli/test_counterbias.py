@@ -38,7 +38,7 @@ def headline(out, term, **settings):
     )  # fmt: skip
 
 
-def test_the_one_command(lab, tmp_path, capsys):
+def test_the_command_writes_results_and_a_page(lab, tmp_path, capsys):
     out = tmp_path / "out"
     arguments = [
         "--model",
@@ -74,7 +74,7 @@ def test_the_one_command(lab, tmp_path, capsys):
     assert Results.load(out).measurements == before
 
 
-def test_what_it_takes(lab, tmp_path):
+def test_all_options(lab, tmp_path):
     out = tmp_path / "out"
     code = command(
         "--model", "lab-single", "--manifest", lab / "manifest.csv", "--out", out, "--bootstrap", 20,
@@ -91,7 +91,7 @@ def test_what_it_takes(lab, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("bad_arguments", "message"),
     [
         (["--model", "lab-triple"], "Unknown model of the lab"),
         (["--epsilon", "much"], "expected a number such as 0.03 or 8/255"),
@@ -101,14 +101,14 @@ def test_what_it_takes(lab, tmp_path):
         (["--templates", "the man is [MASK]"], "one {group} and one [MASK]"),
     ],
 )
-def test_bad_usage_is_a_sentence_and_2(lab, tmp_path, capsys, wrong, says):
-    arguments = ["--manifest", lab / "manifest.csv", "--out", tmp_path / "out", *wrong]
-    assert command(*arguments, *([] if "--model" in wrong else ["--model", "lab-dual"])) == 2
-    assert says in " ".join(capsys.readouterr().err.split())
+def test_bad_usage_gives_an_error_message_and_exit_code_2(lab, tmp_path, capsys, bad_arguments, message):
+    arguments = ["--manifest", lab / "manifest.csv", "--out", tmp_path / "out", *bad_arguments]
+    assert command(*arguments, *([] if "--model" in bad_arguments else ["--model", "lab-dual"])) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out" / "results.json").exists()
 
 
-def test_a_bad_manifest_and_a_folder_of_others(lab, tmp_path, capsys):
+def test_a_bad_manifest_and_a_folder_with_other_files(lab, tmp_path, capsys):
     bad = tmp_path / "bad.csv"
     bad.write_text("image,group,concept,kind\nnone.png,male,fishing,activity\n")
     assert command("--model", "lab-dual", "--manifest", bad, "--out", tmp_path / "out") == 2
@@ -135,7 +135,7 @@ def test_pairs_run_end_to_end(shared, tmp_path, capsys):
 
 
 def test_the_attack_agrees_with_the_truth(lab, tmp_path):
-    """What the paper could not check: of concepts that lean, the attack finds the side that was planted."""
+    """The paper could not check this: the attack finds the direction of the planted bias."""
     from portrayal.lab.world import ACTIVITIES, DRAWN_ACTIVITIES
 
     out = tmp_path / "out"
@@ -145,7 +145,7 @@ def test_the_attack_agrees_with_the_truth(lab, tmp_path):
         )
         == 0
     )
-    leans = {
+    bias_by_concept = {
         m.item: m.value for m in Results.load(out).measurements
         if m.term == "b@v-l" and m.item in DRAWN_ACTIVITIES and m.group is None and m.settings["template"] == "all"
     }  # fmt: skip
@@ -153,7 +153,7 @@ def test_the_attack_agrees_with_the_truth(lab, tmp_path):
         concept: 1 if ACTIVITIES[concept].concepts["male"] == concept else -1
         for concept in DRAWN_ACTIVITIES if ACTIVITIES[concept].strength > 0
     }  # fmt: skip
-    known = [concept for concept in planted if leans.get(concept) is not None]
-    agreed = [leans[concept] * planted[concept] > 0 for concept in known]
-    assert len(known) >= 10
+    measured = [concept for concept in planted if bias_by_concept.get(concept) is not None]
+    agreed = [bias_by_concept[concept] * planted[concept] > 0 for concept in measured]
+    assert len(measured) >= 10
     assert sum(agreed) / len(agreed) >= 0.8

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
     reason="the extra 'neural' is not installed",
 )
 
-WHO = "a [MASK] is in the picture"
+PROMPT = "a [MASK] is in the picture"
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +39,13 @@ def model(tmp_path_factory):
         "--device",
         "cpu",
     )
-    assert run([str(part) for part in arguments]) == 0
+    assert run([str(argument) for argument in arguments]) == 0
     return folder
 
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pictures")
+    folder = tmp_path_factory.mktemp("images")
     for number in range(3):
         Image.new("RGB", (60, 40), (80 * number, 90, 200)).save(folder / f"{number}.png")
     return folder
@@ -72,14 +72,14 @@ def test_training_writes_a_model_and_its_card(model, tmp_path, capsys):
 
 def test_candidate_words(model, images, tmp_path, capsys):
     out = tmp_path / "answers.csv"
-    other = "the person is [MASK]"
-    assert call("fill-mask", "--model", model, "--images", images, "--text", WHO, "--text", other,
+    other_prompt = "the person is [MASK]"
+    assert call("fill-mask", "--model", model, "--images", images, "--text", PROMPT, "--text", other_prompt,
                 "--words", "woman,man", "--normalize-over", "candidates", "--out", out) == 0  # fmt: skip
     predictions = rows(out)
     assert [(row["image_id"], row["text"], row["word"]) for row in predictions] == [
         (f"{number}.png", text, word)
         for number in range(3)
-        for text in (WHO, other)
+        for text in (PROMPT, other_prompt)
         for word in ("woman", "man")
     ]
     for first, second in zip(predictions[::2], predictions[1::2], strict=True):
@@ -90,11 +90,11 @@ def test_candidate_words(model, images, tmp_path, capsys):
 
 def test_without_words_the_most_probable_are_written(model, images, tmp_path):
     out = tmp_path / "answers.jsonl"
-    assert call("fill-mask", "--model", model, "--images", images, "--text", WHO, "--out", out) == 0
+    assert call("fill-mask", "--model", model, "--images", images, "--text", PROMPT, "--out", out) == 0
     predictions = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(predictions) == 15
-    chances = [row["probability"] for row in predictions[:5]]
-    assert chances == sorted(chances, reverse=True)
+    probabilities = [row["probability"] for row in predictions[:5]]
+    assert probabilities == sorted(probabilities, reverse=True)
     assert len({row["word"] for row in predictions[:5]}) == 5
 
 
@@ -102,11 +102,11 @@ def test_without_words_the_most_probable_are_written(model, images, tmp_path):
     ("arguments", "message"),
     [
         (["--text", "nobody is here"], "at least one: found 0"),
-        (["--text", WHO, "--words", "woman,zebra"], "'zebra' is not in the model's vocabulary"),
-        (["--text", WHO, "--normalize-over", "candidates"], "needs candidate words"),
+        (["--text", PROMPT, "--words", "woman,zebra"], "'zebra' is not in the model's vocabulary"),
+        (["--text", PROMPT, "--normalize-over", "candidates"], "needs candidate words"),
     ],
 )
-def test_bad_questions_are_refused_before_anything_is_written(
+def test_bad_prompts_are_refused_before_anything_is_written(
     model, images, tmp_path, capsys, arguments, message
 ):
     out = tmp_path / "answers.csv"
@@ -122,7 +122,18 @@ def test_unreadable_images_are_listed_or_skipped(model, images, tmp_path, capsys
         (folder / file.name).write_bytes(file.read_bytes())
     (folder / "broken.jpg").write_text("no picture")
     (folder / "empty.png").touch()
-    arguments = ["fill-mask", "--model", model, "--images", folder, "--text", WHO, "--words", "man", "--out"]
+    arguments = [
+        "fill-mask",
+        "--model",
+        model,
+        "--images",
+        folder,
+        "--text",
+        PROMPT,
+        "--words",
+        "man",
+        "--out",
+    ]
     assert call(*arguments, tmp_path / "a.csv") == 2
     stderr = capsys.readouterr().err
     assert "broken.jpg" in stderr

@@ -42,12 +42,12 @@ def busy():
         threads.submit(long_work, None).result()
 """,
     "interrupted in a finalizer": """
-class Deaf:
+class SlowFinalizer:
     def __del__(self):
         long_work(None)
 
 def busy():
-    Deaf()
+    SlowFinalizer()
     time.sleep(600)
 """,
     "waits for processes": """
@@ -62,35 +62,35 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signal_sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", WORK)
-def test_it_ends(name, kind, tmp_path):
+def test_a_signal_ends_the_command(name, signal_sent, tmp_path):
     script = tmp_path / "busy.py"
     script.write_text(HEAD + WORK[name] + TAIL)
     with subprocess.Popen([sys.executable, script], stderr=subprocess.PIPE, text=True) as process:
         try:
-            workers = [int(at_work(process)) for _ in range(2 if "processes" in name else 1)]
-            process.send_signal(kind)
+            workers = [int(wait_for_work(process)) for _ in range(2 if "processes" in name else 1)]
+            process.send_signal(signal_sent)
             assert process.wait(PATIENCE) == 130
             assert "Stopped." in process.stderr.read()
         finally:
             process.kill()
-    waited_until = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while any(map(is_running, workers)):
-        assert time.monotonic() < waited_until, "a worker process was left behind"
+        assert time.monotonic() < deadline, "a worker process was left behind"
         time.sleep(0.1)
 
 
-def at_work(process: subprocess.Popen[str]) -> str:
+def wait_for_work(process: subprocess.Popen[str]) -> str:
     for line in process.stderr:
         if line.startswith("at work"):
             return line.split()[-1]
     raise AssertionError("it ended by itself")
 
 
-def is_running(number: int) -> bool:
+def is_running(process_id: int) -> bool:
     try:
-        os.kill(number, 0)
+        os.kill(process_id, 0)
     except ProcessLookupError:
         return False
     return True

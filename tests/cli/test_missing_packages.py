@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-# What a user has not installed, and the command that needs it. The only picture is broken: a command that reads
-# pictures before it looks for the package complains about the picture.
+# The missing package and the command that needs it. The only image is broken: a command that reads images before it
+# checks the package reports the image.
 COMMANDS = {
     "fill-mask": ("torch", "fill-mask --model lab-dual --text [MASK] --images images --out x.csv"),
     "fill, weights": ("safetensors", "fill-mask --model lab-dual --text [MASK] --images images --out x.csv"),
@@ -25,7 +25,7 @@ COMMANDS = {
     "counterbias, weights": ("safetensors", "counterbias --model lab-dual --manifest manifest.csv --out x"),
     "counterbias, single": ("transformers", "counterbias --model lab-single --manifest manifest.csv --out x"),
     "mitigate": ("torch", "mitigate compare --quick --out x"),
-    "one remedy": ("torch", "mitigate fairvlp --out x"),
+    "mitigation method": ("torch", "mitigate fairvlp --out x"),
     "train": ("torch", "lab train dual half --out x"),
     "train, weights": ("safetensors", "lab train dual half --out x"),
     "lic": ("torch", "score lic study --classifier lstm"),
@@ -44,11 +44,11 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 for name, (module, *where) in list(packaged.PACKAGED.items()):
-    if module == sys.argv[1]:  # looked for, and not imported
+    if module == sys.argv[1]:  # checked without importing it
         packaged.PACKAGED[name] = ("no_such_package", *where)
-for name, asked in json.load(sys.stdin).items():
+for name, arguments in json.load(sys.stdin).items():
     sys.stderr.write(f"[{name}]\\n")
-    sys.stderr.write(f"exit code {run(asked.split())}\\n")
+    sys.stderr.write(f"exit code {run(arguments.split())}\\n")
 """
 
 
@@ -61,9 +61,9 @@ def messages(tmp_path_factory):
         "image,group,concept,kind\nimages/1.jpg,male,fishing,activity\nimages/1.jpg,female,fishing,activity\n"
     )
     (folder / "study").mkdir()
-    places = ("on a hill", "by a lake", "in a shop", "at a desk", "near a car", "with a dog", "under a tree")
+    phrases = ("on a hill", "by a lake", "in a shop", "at a desk", "near a car", "with a dog", "under a tree")
     lines = [
-        f"{n},a {'man' if n % 2 else 'woman'} {places[n % 7]} {places[n % 5]},{'male' if n % 2 else 'female'}"
+        f"{n},a {'man' if n % 2 else 'woman'} {phrases[n % 7]} {phrases[n % 5]},{'male' if n % 2 else 'female'}"
         for n in range(120)
     ]
     (folder / "study" / "all.csv").write_text("\n".join(["image_id,caption,gender", *lines]) + "\n")
@@ -73,31 +73,31 @@ def messages(tmp_path_factory):
     (folder / "study" / "study.toml").write_text(
         'captions = "all.csv"\nreferences = "all.csv"\nattributes = "all.csv"\nobjects = "objects.jsonl"\n'
     )
-    found: dict[str, str] = {}
+    messages_by_command: dict[str, str] = {}
     for package in {
         package for package, _ in COMMANDS.values()
     }:  # a process for each: torch cannot be unloaded
-        asked = {name: line for name, (missing, line) in COMMANDS.items() if missing == package}
-        ran = subprocess.run(
+        commands = {name: line for name, (missing, line) in COMMANDS.items() if missing == package}
+        process = subprocess.run(
             [sys.executable, "-c", CODE, package],
-            input=json.dumps(asked),
+            input=json.dumps(commands),
             capture_output=True,
             text=True,
             cwd=folder,
             check=False,
         )
-        starts = [ran.stderr.index(f"[{name}]\n") for name in asked if f"[{name}]\n" in ran.stderr]
+        starts = [process.stderr.index(f"[{name}]\n") for name in commands if f"[{name}]\n" in process.stderr]
         for start, end in zip(starts, [*starts[1:], None], strict=True):
-            name, _, complaint = ran.stderr[start:end].partition("]\n")
-            found[name[1:]] = complaint
-    return found
+            name, _, stderr = process.stderr[start:end].partition("]\n")
+            messages_by_command[name[1:]] = stderr
+    return messages_by_command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_missing_package_is_named_first(name, messages):
     package, _ = COMMANDS[name]
-    complaint = messages.get(name, "it did not get so far")
-    assert "exit code 2" in complaint
-    assert "pip install" in complaint
-    assert package.replace("_", "-") in complaint.replace("_", "-")
-    assert "1.jpg" not in complaint
+    stderr = messages.get(name, "it did not get so far")
+    assert "exit code 2" in stderr
+    assert "pip install" in stderr
+    assert package.replace("_", "-") in stderr.replace("_", "-")
+    assert "1.jpg" not in stderr

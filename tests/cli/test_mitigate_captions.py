@@ -15,19 +15,19 @@ QUICK = ("--bootstrap", 30, "--permutations", 0, "--workers", 1)
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    out = tmp_path_factory.mktemp("remedies") / "study"
+    out = tmp_path_factory.mktemp("mitigation") / "study"
     assert run(["lab", "make", "--scenes", "120", "--out", str(out)]) == 0
     return out
 
 
 @pytest.fixture(scope="module")
 def mitigated(study, tmp_path_factory):
-    out = tmp_path_factory.mktemp("remedies") / "out"
+    out = tmp_path_factory.mktemp("mitigation") / "out"
     assert run(["mitigate", "captions", str(study), "--out", str(out), *map(str, QUICK)]) == 0
     return out
 
 
-def test_the_one_command(study, tmp_path, command):
+def test_the_command_prints_and_writes_the_comparison(study, tmp_path, command):
     out = tmp_path / "out"
     code, stdout, _ = command(
         "mitigate", "captions", study, "--systems", "stereotyping", "--out", out, *QUICK
@@ -44,38 +44,40 @@ def test_the_one_command(study, tmp_path, command):
     ]  # fmt: skip
 
 
-def test_what_is_written(mitigated, study, command, tmp_path):
-    written = sorted(path.name for path in (mitigated / "captions").iterdir())
-    assert "faithful (neutral everywhere).jsonl" in written
-    rows = [json.loads(line) for line in (mitigated / "captions" / written[0]).read_text().splitlines()]
+def test_the_mitigated_captions_are_written(mitigated, study, command, tmp_path):
+    names = sorted(path.name for path in (mitigated / "captions").iterdir())
+    assert "faithful (neutral everywhere).jsonl" in names
+    rows = [json.loads(line) for line in (mitigated / "captions" / names[0]).read_text().splitlines()]
     assert len(rows) == 120
     assert rows[0].keys() == {"image_id", "system", "sample", "caption"}
     with (mitigated / "images" / "balanced.csv").open() as file:
-        kept = list(csv.DictReader(file))
-    groups = [row["group"] for row in kept]
+        balanced_rows = list(csv.DictReader(file))
+    groups = [row["group"] for row in balanced_rows]
     assert groups.count("female") == groups.count("male") > 40
-    assert len({row["image_id"] for row in kept}) == len(kept)
+    assert len({row["image_id"] for row in balanced_rows}) == len(balanced_rows)
     # another user can take the captions
     code, stdout, _ = command(
-        "import", "table", mitigated / "captions" / written[0], "--out", tmp_path / "again"
+        "import", "table", mitigated / "captions" / names[0], "--out", tmp_path / "again"
     )
     assert code == 0
     assert "120 images" in stdout
 
 
-def test_all_that_reads_results_reads_these(mitigated, command, tmp_path):
-    after = "faithful (neutral everywhere)"
-    code, stdout, _ = command("compare", f"{mitigated}@system=faithful", f"{mitigated}@system={after}")
+def test_compare_gate_and_report_read_the_results(mitigated, command, tmp_path):
+    mitigated_name = "faithful (neutral everywhere)"
+    code, stdout, _ = command(
+        "compare", f"{mitigated}@system=faithful", f"{mitigated}@system={mitigated_name}"
+    )
     assert code == 0
     assert "quality · gender · faithful → faithful (neutral everywhere)" in stdout
-    rule = f'error:neutral@system="{after}",group=all == 1'
+    rule = f'error:neutral@system="{mitigated_name}",group=all == 1'
     assert command("gate", mitigated, rule)[0] == 0
-    cost = f"remedy:change@system={after},item=error: right,group=all >= -0.1"
-    assert command("gate", mitigated, cost)[0] == 1
+    cost_rule = f"caption-mitigation:change@system={mitigated_name},item=error: right,group=all >= -0.1"
+    assert command("gate", mitigated, cost_rule)[0] == 1
     assert command("report", mitigated, "--out", tmp_path)[0] == 0
     page = (mitigated / "index.html").read_text()
     assert "Effect of caption mitigation" in page
-    assert after in page
+    assert mitigated_name in page
 
 
 def test_without_a_folder_it_only_prints(study, command, tmp_path, monkeypatch):
@@ -97,8 +99,8 @@ def test_without_a_folder_it_only_prints(study, command, tmp_path, monkeypatch):
 
 
 def test_markup_in_captions_stays_text(tmp_path, command):
-    stdout = "<script>alert(1)</script> a man [bold]"
-    rows = [{"image_id": str(n), "caption": stdout, "system": "<b>s</b>/.."} for n in range(40)]
+    caption = "<script>alert(1)</script> a man [bold]"
+    rows = [{"image_id": str(n), "caption": caption, "system": "<b>s</b>/.."} for n in range(40)]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "a.csv").write_text(
         "image_id,gender\n" + "".join(f"{n},{'fe' * (n % 2)}male\n" for n in range(40))
@@ -128,16 +130,17 @@ def test_markup_in_captions_stays_text(tmp_path, command):
     )
     assert code == 0
     assert "<b>s</b>/.." in stdout
-    (path,) = (out / "captions").iterdir()
+    (caption_file,) = (out / "captions").iterdir()
     assert (
-        json.loads(path.read_text().splitlines()[0])["caption"] == "<script>alert(1)</script> a person [bold]"
+        json.loads(caption_file.read_text().splitlines()[0])["caption"]
+        == "<script>alert(1)</script> a person [bold]"
     )
     assert "<script>alert(1)" not in (out / "index.html").read_text()
     assert Results.load(out).measurements
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("bad_arguments", "message"),
     [
         (["--min-share", "0"], "'min_share' must be above 0 and at most 1"),
         (["--method", "prayer"], "prayer"),
@@ -149,10 +152,10 @@ def test_markup_in_captions_stays_text(tmp_path, command):
         (["--split", "paper", "--seeds", "x"], "expected whole numbers"),
     ],
 )
-def test_bad_usage_is_a_sentence_and_2(study, tmp_path, command, wrong, says):
-    code, _, err = command("mitigate", "captions", study, "--out", tmp_path / "out", *QUICK, *wrong)
+def test_bad_usage_gives_an_error_message_and_exit_code_2(study, tmp_path, command, bad_arguments, message):
+    code, _, err = command("mitigate", "captions", study, "--out", tmp_path / "out", *QUICK, *bad_arguments)
     assert code == 2
-    assert says in " ".join(err.split())
+    assert message in " ".join(err.split())
     assert "Traceback" not in err
     assert not (tmp_path / "out").exists()
 

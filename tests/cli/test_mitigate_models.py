@@ -22,7 +22,7 @@ def mitigate(*arguments: object) -> int:
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory):
+def comparison(tmp_path_factory):
     out = tmp_path_factory.mktemp("mitigate") / "out"
     assert mitigate("compare", "--quick", "--out", out) == 0
     return out
@@ -36,92 +36,108 @@ def study(tmp_path_factory):
     return out
 
 
-def rows(out, **wanted):
+def rows(out, **filters):
     return [
         m
         for m in Results.load(out).measurements
         if all(
-            getattr(m, name, None) == value or m.settings.get(name) == value for name, value in wanted.items()
+            getattr(m, name, None) == value or m.settings.get(name) == value
+            for name, value in filters.items()
         )
     ]
 
 
-def test_the_one_command(compared):
-    assert {path.name for path in compared.iterdir()} >= {"index.html", "results.json", "models", "scores"}
+def test_compare_writes_all_rows(comparison):
+    assert {path.name for path in comparison.iterdir()} >= {"index.html", "results.json", "models", "scores"}
     for attack in ("pgd", "exact"):
         for kind in ("activity", "occupation"):
             for method in METHODS:
                 for term in ("b@v-l", "b@v", "b@l"):
-                    here = {"metric": "counterbias", "system": method, "attack": attack, "kind": kind}
-                    (size,) = rows(compared, term=term, **here)
-                    (excess,) = rows(compared, term="excess", of=term, **here)
-                    assert size.unit == excess.unit == "percent"
-                    assert size.value is None or excess.value < size.value
-            drops = rows(compared, metric="mitigation", term="drop", attack=attack, kind=kind, of="b@v-l")
-            left = {
+                    row_filters = {"metric": "counterbias", "system": method, "attack": attack, "kind": kind}
+                    (bias,) = rows(comparison, term=term, **row_filters)
+                    (excess,) = rows(comparison, term="excess", of=term, **row_filters)
+                    assert bias.unit == excess.unit == "percent"
+                    assert bias.value is None or excess.value < bias.value
+            drop_rows = rows(
+                comparison, metric="mitigation", term="drop", attack=attack, kind=kind, of="b@v-l"
+            )
+            remaining_bias = {
                 m.system: m.value
-                for m in rows(compared, term="excess", attack=attack, kind=kind, of="b@v-l")
+                for m in rows(comparison, term="excess", attack=attack, kind=kind, of="b@v-l")
             }  # fmt: skip
-            assert tuple(drop.system for drop in drops) == METHODS[1:]
-            for drop in drops:
-                assert drop.value == pytest.approx(left["vanilla"] - left[drop.system])
-    for fitted in ("zero-shot", "fine-tuned"):
+            assert tuple(drop.system for drop in drop_rows) == METHODS[1:]
+            for drop in drop_rows:
+                assert drop.value == pytest.approx(remaining_bias["vanilla"] - remaining_bias[drop.system])
+    for retrieval_model in ("zero-shot", "fine-tuned"):
         for term in ("tr@1", "tr@5", "tr@10", "ir@1", "ir@5", "ir@10"):
-            found = {
-                m.system: m.value for m in rows(compared, metric="retrieval-recall", term=term, fitted=fitted)
+            recalls = {
+                m.system: m.value
+                for m in rows(comparison, metric="retrieval-recall", term=term, fitted=retrieval_model)
             }
-            assert set(found) == set(METHODS)
-            assert all(0 <= value <= 1 for value in found.values())
+            assert set(recalls) == set(METHODS)
+            assert all(0 <= value <= 1 for value in recalls.values())
     for texts in ("biased", "balanced"):
-        right = {m.system: m.value for m in rows(compared, term="words-right", texts=texts)}
-        changes = rows(compared, term="change", of="words-right", texts=texts)
+        accuracies = {m.system: m.value for m in rows(comparison, term="words-right", texts=texts)}
+        changes = rows(comparison, term="change", of="words-right", texts=texts)
         assert tuple(change.system for change in changes) == METHODS[1:]
         for change in changes:
-            assert change.value == pytest.approx(right[change.system] - right["vanilla"])
-        assert right["vanilla"] > 0.5  # a model of the lab that was not spoilt
-    (seen,) = rows(compared, term="group-right", system="fairvlp")
-    assert seen.value > 0.8
-    provenance = json.loads((compared / "results.json").read_text())["provenance"]
+            assert change.value == pytest.approx(accuracies[change.system] - accuracies["vanilla"])
+        assert accuracies["vanilla"] > 0.5  # an intact model of the lab
+    (group_accuracy,) = rows(comparison, term="group-right", system="fairvlp")
+    assert group_accuracy.value > 0.8
+    provenance = json.loads((comparison / "results.json").read_text())["provenance"]
     assert provenance["methods"]["fairvlp"]["weight"] == 0.5
     assert tuple(provenance["methods"]) == METHODS
-    page = (compared / "index.html").read_text()
+    page = (comparison / "index.html").read_text()
     assert "bias removed, against vanilla" in page
 
 
-def test_even_a_quick_comparison_shows_which_method_works(compared):
+def test_a_quick_comparison_separates_the_methods(comparison):
     """Two seeds and 132 images separate methods that use images from the one that does not."""
     for attack in ("pgd", "exact"):
-        wanted = {"metric": "mitigation", "term": "drop", "attack": attack, "kind": "activity", "of": "b@v-l"}
-        swapped, fairer, ceiling = (rows(compared, system=method, **wanted)[0] for method in METHODS[1:])
-        assert fairer.low > 0
-        assert ceiling.low > 0
-        assert swapped.value < min(fairer.low, ceiling.low)
+        filters = {
+            "metric": "mitigation",
+            "term": "drop",
+            "attack": attack,
+            "kind": "activity",
+            "of": "b@v-l",
+        }
+        gender_swap, fairvlp, image_swap = (
+            rows(comparison, system=method, **filters)[0] for method in METHODS[1:]
+        )
+        assert fairvlp.low > 0
+        assert image_swap.low > 0
+        assert gender_swap.value < min(fairvlp.low, image_swap.low)
 
 
-def test_what_is_done_is_not_done_again(compared, capsys):
-    kept = {path: path.stat().st_mtime_ns for path in compared.glob("[ms]*/**/*") if path.is_file()}
-    assert len([path for path in kept if path.name == "model.safetensors"]) == 8
-    assert len([path for path in kept if path.suffix == ".npz"]) == 8
-    before = Results.load(compared).measurements
-    (compared / "results.json").unlink()  # killed before the end, say
-    assert mitigate("compare", "--quick", "--out", compared) == 0
-    assert {path: path.stat().st_mtime_ns for path in compared.glob("[ms]*/**/*") if path.is_file()} == kept
-    assert Results.load(compared).measurements == before
+def test_finished_models_and_scores_are_reused(comparison, capsys):
+    modified_times = {
+        path: path.stat().st_mtime_ns for path in comparison.glob("[ms]*/**/*") if path.is_file()
+    }
+    assert len([path for path in modified_times if path.name == "model.safetensors"]) == 8
+    assert len([path for path in modified_times if path.suffix == ".npz"]) == 8
+    before = Results.load(comparison).measurements
+    (comparison / "results.json").unlink()  # killed before the end, say
+    assert mitigate("compare", "--quick", "--out", comparison) == 0
+    assert {
+        path: path.stat().st_mtime_ns for path in comparison.glob("[ms]*/**/*") if path.is_file()
+    } == modified_times
+    assert Results.load(comparison).measurements == before
     stdout = capsys.readouterr().out
     assert "Remaining bias, activity: excess over the noise floor, in percent" in stdout
     assert "Costs" in stdout
 
 
-def test_a_folder_of_other_settings_is_refused(compared, capsys):
-    assert mitigate("compare", "--quick", "--weight", 0.3, "--out", compared) == 2
+def test_a_folder_of_other_settings_is_refused(comparison, capsys):
+    assert mitigate("compare", "--quick", "--weight", 0.3, "--out", comparison) == 2
     assert "holds a model of other settings or data" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
+def test_a_single_method_writes_a_model_that_loads(study, tmp_path, capsys):
     from portrayal.models.masked_vlm import load_masked
 
     arguments = ["--model", "lab-dual", "--data", study, "--steps", 2, "--batch-size", 4, "--device", "cpu"]
-    out = tmp_path / "remedied"
+    out = tmp_path / "mitigated"
     assert mitigate("fairvlp-l", *arguments, "--weight", 0.25, "--seed", 3, "--out", out) == 0
     assert f"--model {out}" in " ".join(capsys.readouterr().out.split())
     card = json.loads((out / "card.json").read_text())
@@ -132,13 +148,13 @@ def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
     )
     assert card["recipe"]["steps"] == 2
     model = load_masked(str(out), "cpu")
-    found = model.word_log_probs(model.gray_images(1), "a [MASK] is in the picture", ["woman", "man"])
-    assert found.isfinite().all()
+    log_probs = model.word_log_probs(model.gray_images(1), "a [MASK] is in the picture", ["woman", "man"])
+    assert log_probs.isfinite().all()
     before = (out / "model.safetensors").stat().st_mtime_ns
     assert mitigate("fairvlp-l", *arguments, "--weight", 0.25, "--seed", 3, "--out", out) == 0
     assert (out / "model.safetensors").stat().st_mtime_ns == before
     assert mitigate("fairvlp-l", *arguments, "--weight", 0.5, "--seed", 3, "--out", out) == 2
-    # And it can be remedied in turn.
+    # The mitigated model can be mitigated again.
     assert (
         mitigate(
             "vanilla",
@@ -155,7 +171,7 @@ def test_a_method_alone_writes_a_model_that_opens(study, tmp_path, capsys):
         )
         == 0
     )
-    assert "remedied" in json.loads((tmp_path / "2" / "card.json").read_text())["start"]
+    assert "mitigated" in json.loads((tmp_path / "2" / "card.json").read_text())["start"]
 
 
 def test_translated_images_are_training_data(study, tmp_path):
@@ -177,7 +193,7 @@ def test_translated_images_are_training_data(study, tmp_path):
     assert "of them with counterfactuals" in card["data"]
 
 
-def test_a_study_of_ones_own_is_compared(study, tmp_path):
+def test_methods_are_compared_on_a_study_of_the_user(study, tmp_path):
     out = tmp_path / "out"
     arguments = (
         "--quick --methods vanilla,gender-swap --seeds 1 --steps 1 --batch-size 4 --bootstrap 20".split()
@@ -191,7 +207,7 @@ def test_a_study_of_ones_own_is_compared(study, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("bad_arguments", "message"),
     [
         (["compare", "--methods", "vanilla,fairvpl"], "Unknown method 'fairvpl'. Did you mean 'fairvlp'"),
         (["compare", "--data", "lab-flat"], "Unknown world of the lab 'lab-flat'"),
@@ -215,26 +231,26 @@ def test_a_study_of_ones_own_is_compared(study, tmp_path):
         (["fairvpl"], "Unknown method 'fairvpl'"),
     ],
 )  # fmt: skip
-def test_bad_usage_is_a_sentence_and_2(study, tmp_path, capsys, wrong, says):
+def test_bad_usage_gives_an_error_message_and_exit_code_2(study, tmp_path, capsys, bad_arguments, message):
     from tests.models import tiny_masked
 
-    names = {"study": study, "bert": tmp_path / "bert", "other": tmp_path / "other"}
-    if "{bert}" in wrong:
-        tiny_masked.save(tiny_masked.bert(), names["bert"])
-    if "{other}" in wrong:
+    paths = {"study": study, "bert": tmp_path / "bert", "other": tmp_path / "other"}
+    if "{bert}" in bad_arguments:
+        tiny_masked.save(tiny_masked.bert(), paths["bert"])
+    if "{other}" in bad_arguments:
         from portrayal.models.masked_vlm.folder import save_model
         from portrayal.models.masked_vlm.vocabulary import WordTokenizer
 
-        save_model(names["other"], tiny_masked.dual(), WordTokenizer(tiny_masked.WORDS, 24))
-    arguments = [part.format(**names) for part in wrong]
+        save_model(paths["other"], tiny_masked.dual(), WordTokenizer(tiny_masked.WORDS, 24))
+    arguments = [argument.format(**paths) for argument in bad_arguments]
     assert mitigate(*arguments, "--out", tmp_path / "out") == 2
-    stdout = " ".join(capsys.readouterr().err.split())
-    assert says in stdout
-    assert "Traceback" not in stdout
+    stderr = " ".join(capsys.readouterr().err.split())
+    assert message in stderr
+    assert "Traceback" not in stderr
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_of_others_is_left_alone(study, tmp_path, capsys):
+def test_a_folder_with_other_files_is_left_alone(study, tmp_path, capsys):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     assert mitigate("compare", "--quick", "--out", tmp_path / "mine") == 2

@@ -42,11 +42,11 @@ def test_upper_and_lower_case_are_the_same(study, tmp_path, command):
     assert command("audit", study, "--out", out, *arguments)[0] == 0
     assert {(m.metric, m.system) for m in Results.load(out).measurements} == {("error", "Oscar")}
     assert command("score", "ERROR", study, "--systems", "oscar")[0] == 0
-    both = (f"{out}@system=oscar", f"{out}@system=OSCAR")
-    assert command("compare", *both)[0] == 0
+    targets = (f"{out}@system=oscar", f"{out}@system=OSCAR")
+    assert command("compare", *targets)[0] == 0
 
 
-def test_compare_takes_systems_alone(tmp_path, command):
+def test_compare_selects_only_by_system(tmp_path, command):
     code, _, err = command("compare", f"{tmp_path}@group=female", tmp_path)
     assert code == 2
     assert "'group'. Available: system." in err

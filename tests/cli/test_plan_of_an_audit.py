@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import portrayal
-from portrayal.auditing import _file_digests
 from portrayal.errors import Undefined
 from portrayal.metrics import METRICS
+from portrayal.metrics.base.tasks import _file_digests
 from portrayal.study import Study, write_study
 
 N = 40
@@ -31,31 +31,31 @@ RANKINGS = pl.DataFrame(
         "gender": GENDER["gender"],
     }
 )
-WHOLE = {"captions": CAPTIONS, "references": REFERENCES, "attributes": GENDER, "objects": OBJECTS}
+FULL_TABLES = {"captions": CAPTIONS, "references": REFERENCES, "attributes": GENDER, "objects": OBJECTS}
 STUDIES = {
-    "whole": WHOLE,
-    "no references": {**WHOLE, "references": None},
-    "references of one image": {**WHOLE, "references": REFERENCES.head(1)},
-    "no objects": {**WHOLE, "objects": None},
-    "objects without confidence": {**WHOLE, "objects": pl.DataFrame({**LABELS, "source": ["human"] * N})},
-    "labels of people alone": {**WHOLE, "objects": pl.DataFrame({"image_id": IMAGES, "label": ["person"] * N})},
-    "one group": {**WHOLE, "attributes": GENDER.with_columns(gender=pl.lit("male"))},
-    "groups without words": {**WHOLE, "attributes": GENDER.with_columns(pl.col("gender").replace("male", "x"))},
-    "attribute without a lexicon": {**WHOLE, "attributes": GENDER.rename({"gender": "zodiac"})},
-    "two attributes": {**WHOLE, "attributes": GENDER.with_columns(zodiac=pl.col("gender"))},
-    "no attributes": {**WHOLE, "attributes": None},
+    "whole": FULL_TABLES,
+    "no references": {**FULL_TABLES, "references": None},
+    "references of one image": {**FULL_TABLES, "references": REFERENCES.head(1)},
+    "no objects": {**FULL_TABLES, "objects": None},
+    "objects without confidence": {**FULL_TABLES, "objects": pl.DataFrame({**LABELS, "source": ["human"] * N})},
+    "labels of people alone": {**FULL_TABLES, "objects": pl.DataFrame({"image_id": IMAGES, "label": ["person"] * N})},
+    "one group": {**FULL_TABLES, "attributes": GENDER.with_columns(gender=pl.lit("male"))},
+    "groups without words": {**FULL_TABLES, "attributes": GENDER.with_columns(pl.col("gender").replace("male", "x"))},
+    "attribute without a lexicon": {**FULL_TABLES, "attributes": GENDER.rename({"gender": "zodiac"})},
+    "two attributes": {**FULL_TABLES, "attributes": GENDER.with_columns(zodiac=pl.col("gender"))},
+    "no attributes": {**FULL_TABLES, "attributes": None},
     "captions alone": {"captions": CAPTIONS},
     "rankings alone": {"rankings": RANKINGS},
 }  # fmt: skip
-METRICS_ROUGH = {"lic": {"split": ("crossfit",), "seeds": (0,)}}
+QUICK_OPTIONS = {"lic": {"split": ("crossfit",), "seeds": (0,)}}
 
 
-def skipped_in_fact(study: Study) -> set[tuple[str, str | None, str]]:
+def skipped_by_metrics(study: Study) -> set[tuple[str, str | None, str]]:
     """What every metric says when it is really run, as an audit runs it."""
     skipped: set[tuple[str, str | None, str]] = set()
     for name, metric in METRICS.items():
-        rough = {**{"bootstrap": 20, "permutations": 0, "repeats": 1}, **METRICS_ROUGH.get(name, {})}
-        rough = {option: value for option, value in rough.items() if option in metric.options}
+        options = {**{"bootstrap": 20, "permutations": 0, "repeats": 1}, **QUICK_OPTIONS.get(name, {})}
+        options = {option: value for option, value in options.items() if option in metric.options}
         try:
             attributes = metric.attributes_of(study, None)
         except Undefined as reason:
@@ -63,31 +63,34 @@ def skipped_in_fact(study: Study) -> set[tuple[str, str | None, str]]:
             continue
         for attribute in attributes:
             try:
-                metric(study, attribute=attribute, **{**metric.audit_options, **rough})
+                metric(study, attribute=attribute, **{**metric.audit_options, **options})
             except Undefined as reason:
                 skipped.add((name, attribute, str(reason)))
     return skipped
 
 
 @pytest.mark.parametrize("kind", STUDIES)
-def test_check_study_says_of_every_metric_what_it_will_do(kind, command, tmp_path, monkeypatch):
+def test_check_study_gives_the_same_reasons_as_the_metrics(kind, command, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")  # a reason on one line
     study = Study.from_frames(**STUDIES[kind])
     write_study(study, tmp_path / "study")
     code, out, _ = command("check-study", tmp_path / "study")
     assert code == 0
     rows = out.partition("measured by an audit")[2].strip().splitlines()[: 3 * len(METRICS)]
-    name, shown = "", set()
+    metric_name, printed_reasons = "", set()
     for row in (row.rstrip() for row in rows):
-        first, _, rest = row.partition(" ") if not row.startswith(" ") else (name, "", row)
-        name = first
-        if rest.strip().startswith("no. "):
-            shown.add((name, rest.strip().removeprefix("no. ")))
-    fact = skipped_in_fact(study)
-    assert shown == {(metric, f"{of}: {why}" if of else why) for metric, of, why in fact}
+        metric_cell, _, text = row.partition(" ") if not row.startswith(" ") else (metric_name, "", row)
+        metric_name = metric_cell
+        if text.strip().startswith("no. "):
+            printed_reasons.add((metric_name, text.strip().removeprefix("no. ")))
+    actual_reasons = skipped_by_metrics(study)
+    assert printed_reasons == {
+        (metric, f"{attribute}: {reason}" if attribute else reason)
+        for metric, attribute, reason in actual_reasons
+    }
 
 
-def test_an_audit_skips_what_check_study_says(command, tmp_path):
+def test_an_audit_skips_the_metrics_that_check_study_lists(command, tmp_path):
     write_study(Study.from_frames(**STUDIES["objects without confidence"]), tmp_path / "study")
     _, out, _ = command("check-study", tmp_path / "study")
     names = "error,gender-score,amplification"
@@ -109,8 +112,8 @@ def test_an_audit_skips_what_check_study_says(command, tmp_path):
 
 
 def settings_of(folder, metric):
-    found = portrayal.Results.load(folder).measurements
-    return next(m.settings for m in found if m.metric == metric)
+    measurements = portrayal.Results.load(folder).measurements
+    return next(m.settings for m in measurements if m.metric == metric)
 
 
 def test_an_audit_takes_the_options_that_its_messages_name(command, tmp_path):
@@ -134,8 +137,8 @@ def test_an_audit_takes_the_options_that_its_messages_name(command, tmp_path):
     assert results.provenance["options"] == {"confidence": 0.4}
 
 
-def test_an_option_of_one_metric_and_a_settings_file(command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+def test_options_of_a_metric_and_of_a_settings_file(command, tmp_path):
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     (tmp_path / "study" / "portrayal.toml").write_text(
         'attribute = "gender"\nconfidence = 0.25\n[word-odds]\nprior = 100\n[quality]\nevidence = 7\n'
     )
@@ -144,8 +147,8 @@ def test_an_option_of_one_metric_and_a_settings_file(command, tmp_path):
     assert settings_of(tmp_path / "audit", "word-odds")["prior"] == 50.0  # the command line wins
     results = portrayal.Results.load(tmp_path / "audit")
     ids = [m.id for m in results.measurements if (m.metric, m.system, m.group) == ("quality", "s", None)]
-    behind = results.evidence.filter(pl.col("id").is_in(ids)).group_by("id").len()
-    assert behind["len"].max() == 7
+    n_evidence = results.evidence.filter(pl.col("id").is_in(ids)).group_by("id").len()
+    assert n_evidence["len"].max() == 7
     assert results.provenance["options"] == {
         "attribute": "gender",
         "confidence": 0.25,
@@ -155,16 +158,20 @@ def test_an_option_of_one_metric_and_a_settings_file(command, tmp_path):
 
 
 def test_a_lexicon_is_for_its_own_attribute(command, tmp_path):
-    """With labels of several attributes, words for one of them must not be hidden or looked for in another."""
+    """With labels of several attributes, words for one of them must not be masked or searched in another."""
     write_study(Study.from_frames(**STUDIES["two attributes"]), tmp_path / "study")
     words = tmp_path / "words.toml"
     words.write_text('name = "mine"\nattribute = "zodiac"\n[groups]\nmale = ["man"]\nfemale = ["woman"]\n')
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "error", "--lexicon", words]
     assert command(*call, "--out", tmp_path / "audit")[0] == 0
-    found = portrayal.Results.load(tmp_path / "audit").measurements
-    lists = {(m.attribute, m.settings["lexicon"].partition("-")[0].partition(" ")[0]) for m in found}
-    assert {attribute for attribute, label in lists if label.startswith("mine")} == {"zodiac"}
-    assert {attribute for attribute, _ in lists} == {"gender", "zodiac"}
+    measurements = portrayal.Results.load(tmp_path / "audit").measurements
+    lexicons = {
+        (m.attribute, m.settings["lexicon"].partition("-")[0].partition(" ")[0]) for m in measurements
+    }
+    assert {attribute for attribute, lexicon_name in lexicons if lexicon_name.startswith("mine")} == {
+        "zodiac"
+    }
+    assert {attribute for attribute, _ in lexicons} == {"gender", "zodiac"}
     words.write_text(words.read_text().replace("zodiac", "height"))
     code, _, err = command(*call, "--out", tmp_path / "other")
     assert code == 2
@@ -172,7 +179,7 @@ def test_a_lexicon_is_for_its_own_attribute(command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("assignment", "says"),
+    ("assignment", "message"),
     [
         ("lick.split=paper", "Did you mean 'lic'?"),
         ("lic.splt=paper", "Did you mean 'split'?"),
@@ -184,16 +191,16 @@ def test_a_lexicon_is_for_its_own_attribute(command, tmp_path):
         ("lic", "METRIC.OPTION=VALUE"),
     ],
 )
-def test_an_assignment_that_means_nothing_is_refused(assignment, says, command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+def test_an_assignment_that_means_nothing_is_refused(assignment, message, command, tmp_path):
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     code, _, err = command("audit", tmp_path / "study", "--set", assignment, "--out", tmp_path / "audit")
     assert code == 2
-    assert says in " ".join(err.split())
+    assert message in " ".join(err.split())
     assert not (tmp_path / "audit").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("confidnce = 0.5", "Did you mean 'confidence'?"),
         ("[lick]\nfolds = 3", "Did you mean 'lic'?"),
@@ -208,30 +215,32 @@ def test_an_assignment_that_means_nothing_is_refused(assignment, says, command, 
         ("confidence = nan", "expected TOML, found nan, which is no finite number"),
     ],
 )
-def test_a_settings_file_with_an_unknown_key_is_refused(text, says, command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+def test_a_settings_file_with_an_unknown_key_is_refused(text, message, command, tmp_path):
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     path = tmp_path / "study" / "portrayal.toml"
     path.write_text(text)
-    for call in (["audit", "--out", tmp_path / "audit"], ["check-study"]):
-        code, _, err = command(call[0], tmp_path / "study", *call[1:])
+    for arguments in (["audit", "--out", tmp_path / "audit"], ["check-study"]):
+        code, _, err = command(arguments[0], tmp_path / "study", *arguments[1:])
         assert code == 2
         assert str(path) in err
-        assert says in " ".join(err.split())
+        assert message in " ".join(err.split())
 
 
-def test_values_in_a_list_add_up(command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+def test_list_values_are_combined(command, tmp_path):
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "harms", "--systems", "s"]
-    for number, given in enumerate((["harms.stage=4,3"], ["harms.stage=4", "harms.stage=3"])):
+    for number, assignments in enumerate((["harms.stage=4,3"], ["harms.stage=4", "harms.stage=3"])):
         out = tmp_path / f"audit{number}"
-        sets = [word for assignment in given for word in ("--set", assignment)]
-        assert command(*call, *sets, "--set", "harms.measurement=demeaning.words", "--out", out)[0] == 0
-        data = json.loads((out / "results.json").read_text())
-        assert {m["settings"]["stage"] for m in data["measurements"]} == {"3", "4"}
-        assert {m["term"] for m in data["measurements"]} == {"demeaning.words"}
+        set_options = [word for assignment in assignments for word in ("--set", assignment)]
+        assert (
+            command(*call, *set_options, "--set", "harms.measurement=demeaning.words", "--out", out)[0] == 0
+        )
+        document = json.loads((out / "results.json").read_text())
+        assert {m["settings"]["stage"] for m in document["measurements"]} == {"3", "4"}
+        assert {m["term"] for m in document["measurements"]} == {"demeaning.words"}
 
 
-def test_a_metric_without_attribute_is_not_reported_to_lack_one(command, tmp_path):
+def test_a_metric_without_attribute_does_not_ask_for_an_attribute(command, tmp_path):
     write_study(Study.from_frames(**STUDIES["captions alone"]), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1]
     call += ["--metrics", "cooccurrence,retrieval-skew"]
@@ -241,9 +250,9 @@ def test_a_metric_without_attribute_is_not_reported_to_lack_one(command, tmp_pat
     assert "no attribute" not in out
 
 
-def test_a_lexicon_of_another_attribute_is_not_used_for_the_only_one(command, tmp_path):
+def test_a_lexicon_of_another_attribute_is_refused(command, tmp_path):
     ages = GENDER.select("image_id", age=pl.col("gender").replace({"male": "old", "female": "young"}))
-    write_study(Study.from_frames(**{**WHOLE, "attributes": ages}), tmp_path / "study")
+    write_study(Study.from_frames(**{**FULL_TABLES, "attributes": ages}), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "lic", "--lexicon", "gender"]
     code, _, err = command(*call, "--out", tmp_path / "audit")
     assert code == 2
@@ -252,14 +261,14 @@ def test_a_lexicon_of_another_attribute_is_not_used_for_the_only_one(command, tm
 
 @pytest.mark.parametrize("name", ["sex", "GENDER"])
 def test_an_audit_finds_an_attribute_by_its_other_names(name, command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--metrics", "error", "--attribute", name]
     assert command(*call, "--out", tmp_path / "audit")[0] == 0
     assert {m.attribute for m in portrayal.Results.load(tmp_path / "audit").measurements} == {"gender"}
 
 
 def test_an_audit_that_measured_nothing_replaces_nothing(command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--out", tmp_path / "audit"]
     assert command(*call, "--metrics", "error")[0] == 0
     before = (tmp_path / "audit" / "results.json").read_bytes()
@@ -270,7 +279,7 @@ def test_an_audit_that_measured_nothing_replaces_nothing(command, tmp_path):
 
 
 def test_exports_of_other_numbers_do_not_stay_beside_new_ones(command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--workers", 1, "--out", tmp_path / "audit"]
     tables = tmp_path / "audit" / "tables"
     assert command(*call, "--metrics", "error")[0] == 0
@@ -282,15 +291,15 @@ def test_exports_of_other_numbers_do_not_stay_beside_new_ones(command, tmp_path)
 
 
 def test_seeds_of_a_metric_are_checked_before_anything_is_computed(command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     call = ["audit", tmp_path / "study", "--quick", "--metrics", "lic", "--set", "lic.seeds=-1"]
     code, _, err = command(*call, "--out", tmp_path / "audit")
     assert code == 2
     assert "The option 'seeds' must be 0 or more. Got -1 instead." in err
 
 
-def test_a_check_says_which_lexicon_the_audit_will_use(command, tmp_path):
-    write_study(Study.from_frames(**WHOLE), tmp_path / "study")
+def test_check_study_names_the_lexicon_of_the_audit(command, tmp_path):
+    write_study(Study.from_frames(**FULL_TABLES), tmp_path / "study")
     assert "gender: the lexicon 'gender' (en) is used" in " ".join(
         command("check-study", tmp_path / "study")[1].split()
     )
@@ -298,12 +307,12 @@ def test_a_check_says_which_lexicon_the_audit_will_use(command, tmp_path):
     assert "gender: the lexicon 'man-woman' (en) is used" in stdout
 
 
-def test_what_a_check_leaves_out_an_audit_leaves_out(command, tmp_path):
+def test_check_study_and_audit_skip_the_same_rows(command, tmp_path):
     """A group of one image, in a study that nobody imported."""
     (tmp_path / "c.csv").write_text("image_id,caption\n" + "\n".join(f"{n},a man" for n in range(12)))
     genders = ["other", *["male", "female"] * 5, "male"]
     (tmp_path / "a.csv").write_text(
-        "image_id,gender\n" + "\n".join(f"{n},{one}" for n, one in enumerate(genders))
+        "image_id,gender\n" + "\n".join(f"{n},{gender}" for n, gender in enumerate(genders))
     )
     (tmp_path / "study.toml").write_text('attributes = "a.csv"\n[captions]\ns = "c.csv"\n')
     assert command("check-study", tmp_path, "--skip-bad")[0] == 0

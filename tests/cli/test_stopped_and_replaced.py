@@ -22,10 +22,10 @@ N = 12
 IMAGES = [str(number) for number in range(N)]
 
 
-def study(caption: str = "a man rides a bike", **more) -> Study:
+def study(caption: str = "a man rides a bike", **tables) -> Study:
     captions = pl.DataFrame({"image_id": IMAGES, "system": ["s"] * N, "caption": [caption] * N})
     gender = pl.DataFrame({"image_id": IMAGES, "gender": ["male", "female"] * (N // 2)})
-    return Study.from_frames(captions=captions, attributes=gender, **more)
+    return Study.from_frames(captions=captions, attributes=gender, **tables)
 
 
 AUDIT = ("--quick", "--workers", 1, "--metrics", "error,cooccurrence")
@@ -38,7 +38,7 @@ def studies(tmp_path):
     return tmp_path
 
 
-def everything(folder):
+def file_contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -51,8 +51,8 @@ def interrupt(monkeypatch, name: str) -> None:
 
 
 def test_an_interrupted_audit_says_how_far_it_got_and_resumes(studies, command, monkeypatch):
-    with monkeypatch.context() as stopping:
-        interrupt(stopping, "cooccurrence")
+    with monkeypatch.context() as patch:
+        interrupt(patch, "cooccurrence")
         code, _, err = command("audit", studies / "one", *AUDIT, "--out", studies / "out")
     assert code == 130
     assert err.strip().endswith(
@@ -60,9 +60,9 @@ def test_an_interrupted_audit_says_how_far_it_got_and_resumes(studies, command, 
     )
     code, _, err = command("audit", studies / "one", *AUDIT, "--out", studies / "out")
     assert code == 0
-    assert "[1/2]" in err  # it went on from there
-    with monkeypatch.context() as stopping:
-        interrupt(stopping, "error")
+    assert "[1/2]" in err  # it resumes from the checkpoint
+    with monkeypatch.context() as patch:
+        interrupt(patch, "error")
         code, _, err = command("score", "error", studies / "one")
     assert (code, err.strip()) == (130, "error: Stopped.")
 
@@ -80,39 +80,39 @@ def test_interrupted_captioning_says_how_far_it_got(tmp_path, command, monkeypat
                 raise KeyboardInterrupt
             return ["a man"] * len(images)
 
-    monkeypatch.setattr(caption_command.Captioner, "load", lambda *_, **__: Captioner())
+    monkeypatch.setattr(caption_command.ImageCaptioner, "load", lambda *_, **__: Captioner())
     call = ("caption", "--model", "any", "--images", tmp_path / "images", "--out", tmp_path / "c.csv")
     code, _, err = command(*call)
     assert code == 130
     assert "(8 of 10 images done); run the same command again to resume." in err
 
 
-def test_an_audit_does_not_replace_another_studys(studies, command):
+def test_an_audit_does_not_replace_the_audit_of_another_study(studies, command):
     out = studies / "out"
     assert command("audit", studies / "one", *AUDIT, "--out", out)[0] == 0
     assert command("report", out, "--out", out, "--export", "tables")[0] == 0
     (out / "notes.txt").write_text("mine")
-    before = everything(out)
+    before = file_contents(out)
     code, _, err = command("audit", studies / "two", *AUDIT, "--out", out)
     assert code == 2
     assert "of another study" in err
     assert "--force" in err
-    assert everything(out) == before
+    assert file_contents(out) == before
     assert command("audit", studies / "one", *AUDIT, "--out", out)[0] == 0  # the same study again
     assert command("audit", studies / "two", *AUDIT, "--out", out, "--force")[0] == 0
-    left = everything(out)
-    assert set(left) == {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "notes.txt"}
+    after = file_contents(out)
+    assert set(after) == {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "notes.txt"}
     assert portrayal.Results.load(out).provenance["study"]["name"] == "study"
-    assert left["results.json"] != before["results.json"]
+    assert after["results.json"] != before["results.json"]
 
 
 def test_an_unfinished_audit_of_another_study_is_not_dropped(studies, command, monkeypatch):
-    with monkeypatch.context() as stopping:
-        interrupt(stopping, "cooccurrence")
+    with monkeypatch.context() as patch:
+        interrupt(patch, "cooccurrence")
         command("audit", studies / "one", *AUDIT, "--out", studies / "out")
-    before = everything(studies / "out")
+    before = file_contents(studies / "out")
     assert command("audit", studies / "two", *AUDIT, "--out", studies / "out")[0] == 2
-    assert everything(studies / "out") == before
+    assert file_contents(studies / "out") == before
     assert command("audit", studies / "two", *AUDIT, "--out", studies / "out", "--force")[0] == 0
     assert not (studies / "out" / ".checkpoint").exists()
 
@@ -128,12 +128,12 @@ def test_a_checkpoint_whose_owner_cannot_be_read(text, tmp_path):
         assert claim_folder(tmp_path, {"kind": "audit"}, False, checkpoint=tmp_path / "checkpoint") == []
 
 
-def test_an_audit_writes_beside_nothing_that_is_not_its_own(studies, command):
-    before = everything(studies / "one")
+def test_an_audit_does_not_write_into_a_study_folder(studies, command):
+    before = file_contents(studies / "one")
     code, _, err = command("audit", studies / "two", *AUDIT, "--out", studies / "one", "--force")
     assert code == 2
     assert "choose a new folder" in err
-    assert everything(studies / "one") == before
+    assert file_contents(studies / "one") == before
 
 
 def test_a_failed_audit_leaves_no_folder(studies, command):
@@ -145,18 +145,20 @@ def test_a_failed_audit_leaves_no_folder(studies, command):
 def test_reports_and_comparisons_do_not_replace_an_audit(studies, command):
     for name in ("one", "two"):
         assert command("audit", studies / name, *AUDIT, "--out", studies / f"{name}-audit")[0] == 0
-    one, two = studies / "one-audit", studies / "two-audit"
-    before = everything(one)
-    for call in (["report", two], ["compare", one, two]):
-        code, _, err = command(*call, "--out", one)
+    first, second = studies / "one-audit", studies / "two-audit"
+    before = file_contents(first)
+    for call in (["report", second], ["compare", first, second]):
+        code, _, err = command(*call, "--out", first)
         assert code == 2
         assert "--force" in err
-        assert everything(one) == before
-    assert command("compare", one, two, "--out", studies / "difference")[0] == 0
-    assert command("compare", one, two, "--out", studies / "difference")[0] == 0
-    assert command("compare", two, one, "--out", studies / "difference")[0] == 2
-    assert command("report", two, "--out", one, "--force")[0] == 0
-    assert json.loads((one / "results.json").read_text()) == json.loads((two / "results.json").read_text())
+        assert file_contents(first) == before
+    assert command("compare", first, second, "--out", studies / "difference")[0] == 0
+    assert command("compare", first, second, "--out", studies / "difference")[0] == 0
+    assert command("compare", second, first, "--out", studies / "difference")[0] == 2
+    assert command("report", second, "--out", first, "--force")[0] == 0
+    assert json.loads((first / "results.json").read_text()) == json.loads(
+        (second / "results.json").read_text()
+    )
 
 
 def test_import_and_lab_do_not_replace_a_study(tmp_path, command):
@@ -167,17 +169,17 @@ def test_import_and_lab_do_not_replace_a_study(tmp_path, command):
     )
     write_study(old, tmp_path / "study")
     (tmp_path / "study" / "notes.txt").write_text("mine")
-    before = everything(tmp_path / "study")
+    before = file_contents(tmp_path / "study")
     calls = (["import", "table", tmp_path / "new.jsonl"], ["lab", "make", "--scenes", 4])
     for call in calls:
         code, _, err = command(*call, "--out", tmp_path / "study")
         assert code == 2
         assert "holds a study" in err
-        assert everything(tmp_path / "study") == before
+        assert file_contents(tmp_path / "study") == before
     code, out, _ = command(*calls[0], "--out", tmp_path / "study", "--force")
     assert code == 0
     assert "1 system, 12 images, 12 captions" in out
-    assert set(everything(tmp_path / "study")) == {"study.toml", "captions.parquet", "notes.txt"}
+    assert set(file_contents(tmp_path / "study")) == {"study.toml", "captions.parquet", "notes.txt"}
     assert not (tmp_path / "study" / "vocabularies").exists()
     assert command("lab", "make", "--scenes", 4, "--out", tmp_path / "lab")[0] == 0
     assert command("lab", "make", "--scenes", 4, "--out", tmp_path / "lab")[0] == 0  # the same one
@@ -185,19 +187,19 @@ def test_import_and_lab_do_not_replace_a_study(tmp_path, command):
     assert command("lab", "make", "--scenes", 5, "--out", tmp_path / "lab", "--force")[0] == 0
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_an_import_that_fails_while_it_writes_changes_nothing(there, tmp_path, command, monkeypatch):
-    """Whichever file it is that cannot be put in its place, the old study is whole, and a new folder is not there."""
+@pytest.mark.parametrize("exists", [True, False])
+def test_an_import_that_fails_while_it_writes_changes_nothing(exists, tmp_path, command, monkeypatch):
+    """Whichever file cannot be moved, the old study stays complete and no new folder is left."""
     (tmp_path / "new.csv").write_text(
         "image_id,caption,gender\n" + "".join(f"{n},a man,male\n" for n in IMAGES)
     )
     out = tmp_path / "deep" / "study"
-    if there:
-        pictures = out / "pictures"
-        write_study(study(vocabularies={"s": ["a"]}, images=pictures), out)
+    if exists:
+        image_folder = out / "pictures"
+        write_study(study(vocabularies={"s": ["a"]}, images=image_folder), out)
         (out / "captions.csv").write_text("mine")
-        pictures.mkdir()
-    before, entries = everything(tmp_path), sorted(tmp_path.rglob("*"))
+        image_folder.mkdir()
+    before, paths = file_contents(tmp_path), sorted(tmp_path.rglob("*"))
     call = (
         "import",
         "table",
@@ -207,7 +209,7 @@ def test_an_import_that_fails_while_it_writes_changes_nothing(there, tmp_path, c
         "--attribute",
         "gender",
     )
-    call = (*call, "--out", out, *(["--force", "--images", out / "pictures"] if there else []))
+    call = (*call, "--out", out, *(["--force", "--images", out / "pictures"] if exists else []))
     rename = Path.replace
     for failing in itertools.count():
         calls = itertools.count()
@@ -222,31 +224,31 @@ def test_an_import_that_fails_while_it_writes_changes_nothing(there, tmp_path, c
         if code == 0:
             break
         assert "No space left on device" in err
-        assert (everything(tmp_path), sorted(tmp_path.rglob("*"))) == (before, entries)
+        assert (file_contents(tmp_path), sorted(tmp_path.rglob("*"))) == (before, paths)
     assert failing >= 6  # three files are written and moved
-    mine = {"captions.csv"} if there else set()
-    assert set(everything(out)) == {"study.toml", "captions.parquet", "attributes.csv", *mine}
-    assert read_study(out).images == (out / "pictures" if there else None)
-    assert ('images = "pictures"' in (out / "study.toml").read_text()) == there
+    own_files = {"captions.csv"} if exists else set()
+    assert set(file_contents(out)) == {"study.toml", "captions.parquet", "attributes.csv", *own_files}
+    assert read_study(out).images == (out / "pictures" if exists else None)
+    assert ('images = "pictures"' in (out / "study.toml").read_text()) == exists
 
 
-def test_a_folder_of_the_users_that_is_in_the_way_stays(tmp_path, command):
-    """What was moved before it was met is moved back."""
+def test_a_conflicting_folder_of_the_user_stays(tmp_path, command):
+    """Files that were already moved are moved back."""
     (tmp_path / "new.csv").write_text("image_id,caption\n" + "".join(f"{n},a man\n" for n in IMAGES))
     write_study(study(), tmp_path / "study")
     (tmp_path / "study" / "references.parquet").mkdir()
     (tmp_path / "study" / "references.parquet" / "notes.txt").write_text("mine")
-    before = everything(tmp_path)
+    before = file_contents(tmp_path)
     call = ("import", "table", tmp_path / "new.csv", "--references", tmp_path / "new.csv")
     assert command(*call, "--out", tmp_path / "study", "--force")[0] == 2
-    assert everything(tmp_path) == before
+    assert file_contents(tmp_path) == before
 
 
 def test_a_full_disk_is_reported_with_the_file(tmp_path, command, monkeypatch):
-    def full(*_):
+    def raise_disk_full(*_):
         raise pl.exceptions.ComputeError("No space left on device")
 
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", raise_disk_full)
     (tmp_path / "c.csv").write_text("image_id,caption\n1,a man\n")
     code, _, err = command("import", "table", tmp_path / "c.csv", "--out", tmp_path / "study")
     assert code == 2
@@ -254,22 +256,22 @@ def test_a_full_disk_is_reported_with_the_file(tmp_path, command, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["c.csv"]
 
 
-def test_an_audit_that_goes_on_does_not_mix_two_word_lists(studies, command, monkeypatch, tmp_path):
-    """The path of a list says nothing of what is in it."""
+def test_a_resumed_audit_does_not_mix_two_word_lists(studies, command, monkeypatch, tmp_path):
+    """The same path may hold another word list."""
     words = tmp_path / "words.toml"
     words.write_text('name = "mine"\nattribute = "gender"\n[groups]\nmale = ["man"]\nfemale = ["woman"]\n')
     call = ("audit", studies / "one", *AUDIT, "--lexicon", words)
-    with monkeypatch.context() as stopping:
-        interrupt(stopping, "cooccurrence")
+    with monkeypatch.context() as patch:
+        interrupt(patch, "cooccurrence")
         assert command(*call, "--out", studies / "out")[0] == 130
     words.write_text('name = "mine"\nattribute = "gender"\n[groups]\nmale = ["woman"]\nfemale = ["man"]\n')
     assert command(*call, "--out", studies / "out")[0] == 0
     assert command(*call, "--out", studies / "new")[0] == 0
-    went_on, fresh = (portrayal.Results.load(studies / name).measurements for name in ("out", "new"))
-    assert went_on == fresh
+    resumed, uninterrupted = (portrayal.Results.load(studies / name).measurements for name in ("out", "new"))
+    assert resumed == uninterrupted
 
 
-def test_a_file_of_ones_own_is_not_replaced_with_a_study(studies, command):
+def test_a_file_of_the_user_is_not_replaced_with_a_study(studies, command):
     """`objects.parquet` is a name of ours; this one is not of the study, which has no objects."""
     (studies / "one" / "objects.parquet").write_bytes(b"mine")
     with pytest.raises(PortrayalError, match=r"objects\.parquet is no file of the study in this folder"):

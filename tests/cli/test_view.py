@@ -15,58 +15,58 @@ import pytest
 
 from portrayal.cli import view
 from portrayal.report.live import ViewServer
-from tests.report.test_live import picture, some_results
+from tests.report.test_live import encoded_image, example_results
 
 
 @pytest.fixture
 def folder(tmp_path):
-    some_results().save(tmp_path / "audit")
+    example_results().save(tmp_path / "audit")
     return tmp_path / "audit"
 
 
 @pytest.fixture
-def not_served(monkeypatch):
-    """Everything but the serving itself; gives the servers that would have run, and the pages opened."""
-    seen: dict[str, list] = {"servers": [], "opened": []}
-    monkeypatch.setattr(ViewServer, "serve_forever", lambda self: seen["servers"].append(self))
-    monkeypatch.setattr(view.webbrowser, "open", seen["opened"].append)
-    return seen
+def recorded_calls(monkeypatch):
+    """Replace serving and the browser; return the servers that would run and the pages opened."""
+    calls: dict[str, list] = {"servers": [], "opened": []}
+    monkeypatch.setattr(ViewServer, "serve_forever", lambda self: calls["servers"].append(self))
+    monkeypatch.setattr(view.webbrowser, "open", calls["opened"].append)
+    return calls
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "example.org", ""])
-def test_other_machines_are_not_let_in_by_chance(command, folder, not_served, host):
+def test_other_hosts_need_allow_remote(command, folder, recorded_calls, host):
     code, out, err = command("view", folder, "--host", host, "--no-open")
     assert code == 2
     assert "--allow-remote" in err
     assert "http" not in out
-    assert not_served["servers"] == []
+    assert recorded_calls["servers"] == []
 
 
-def test_other_machines_get_a_token(command, folder, not_served):
+def test_other_machines_get_a_token(command, folder, recorded_calls):
     code, out, err = command("view", folder, "--host", "0.0.0.0", "--allow-remote", "--no-open")
     assert code == 0
-    (server,) = not_served["servers"]
+    (server,) = recorded_calls["servers"]
     assert out.count(server.guard.token) == 1
     assert "not encrypted" in err
 
 
-def test_it_says_where_it_is_and_opens_no_browser_without_a_screen(command, folder, not_served):
+def test_it_says_where_it_is_and_opens_no_browser_without_a_screen(command, folder, recorded_calls):
     code, out, _ = command("view", folder)
     assert code == 0
     assert re.search(r"http://127\.0\.0\.1:\d+/\s", out)
     assert "token" not in out
-    assert not_served["opened"] == []
+    assert recorded_calls["opened"] == []
 
 
-def test_it_opens_the_page_on_a_screen_without_no_open(command, folder, not_served, monkeypatch):
+def test_it_opens_the_page_on_a_screen_without_no_open(command, folder, recorded_calls, monkeypatch):
     monkeypatch.setattr(view, "_has_screen", lambda: True)
     command("view", folder, "--no-open")
-    assert not_served["opened"] == []
+    assert recorded_calls["opened"] == []
     command("view", folder)
-    assert not_served["opened"] == [not_served["servers"][1].address]
+    assert recorded_calls["opened"] == [recorded_calls["servers"][1].address]
 
 
-def test_a_folder_without_results_is_an_error(command, tmp_path, not_served):
+def test_a_folder_without_results_is_an_error(command, tmp_path, recorded_calls):
     for path in (tmp_path, tmp_path / "nowhere"):
         code, _, err = command("view", path, "--no-open")
         assert code == 2
@@ -77,57 +77,57 @@ def test_a_folder_without_results_is_an_error(command, tmp_path, not_served):
     assert "expected JSON" in err
 
 
-def test_broken_evidence_is_an_error(command, folder, not_served):
+def test_broken_evidence_is_an_error(command, folder, recorded_calls):
     (folder / "evidence.parquet").write_bytes(b"PAR1 nothing PAR1")
     code, _, err = command("view", folder, "--no-open")
     assert code == 2
     assert "evidence.parquet: expected a Parquet file" in err
 
 
-def test_a_port_in_use_is_an_error(command, folder, not_served):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_a_port_in_use_is_an_error(command, folder, recorded_calls):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         code, _, err = command("view", folder, "--port", port, "--no-open")
     assert code == 2
     assert f"port {port} of 127.0.0.1" in err
     assert err.count("\n") == 1
 
 
-def test_images_are_found(command, folder, not_served, tmp_path):
+def test_images_are_served(command, folder, recorded_calls, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     code, _, err = command("view", folder, "--images", empty, "--no-open")
     assert code == 2
     assert "no images" in err
     assert command("view", folder, "--images", tmp_path / "nowhere", "--no-open")[0] == 2
-    (empty / "COCO_val2014_000000000042.jpg").write_bytes(picture("JPEG"))
+    (empty / "COCO_val2014_000000000042.jpg").write_bytes(encoded_image("JPEG"))
     assert command("view", folder, "--images", empty, "--no-open")[0] == 0
-    answer = not_served["servers"][-1].routes.respond("/image?image=42")
-    assert answer.content_type == "image/jpeg"
-    beside = folder / "study" / "images"  # as the demo has them
-    beside.mkdir(parents=True)
-    (beside / "7.png").write_bytes(picture())
+    response = recorded_calls["servers"][-1].routes.respond("/image?image=42")
+    assert response.content_type == "image/jpeg"
+    study_images = folder / "study" / "images"  # as the demo has them
+    study_images.mkdir(parents=True)
+    (study_images / "7.png").write_bytes(encoded_image())
     command("view", folder, "--no-open")
-    assert not_served["servers"][-1].routes.respond("/image?image=7").content_type == "image/png"
+    assert recorded_calls["servers"][-1].routes.respond("/image?image=7").content_type == "image/png"
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_stopped(folder, ending):
+@pytest.mark.parametrize("signal_sent", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_stopped(folder, signal_sent):
     program = [sys.executable, "-m", "portrayal", "view", str(folder), "--no-open"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as running:
+    ) as process:
         try:
-            address = urlsplit(re.search(r"http://\S+", running.stdout.readline()).group())
+            address = urlsplit(re.search(r"http://\S+", process.stdout.readline()).group())
             connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
             connection.request("GET", "/api/results")
             assert connection.getresponse().status == 200
-            running.send_signal(ending)  # while a connection is still open
-            out, err = running.communicate(timeout=10)
+            process.send_signal(signal_sent)  # while a connection is still open
+            out, err = process.communicate(timeout=10)
         finally:
-            running.kill()
+            process.kill()
             connection.close()
-    assert running.returncode == 130
+    assert process.returncode == 130
     assert "Traceback" not in out + err
     assert "Stopped." in err

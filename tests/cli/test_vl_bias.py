@@ -36,7 +36,7 @@ def test_concepts_are_listed(command):
     assert "The {group} is [MASK]" in out
 
 
-def test_mine_writes_what_captions_propose(command, study, tmp_path):
+def test_mine_writes_the_candidates_of_the_captions(command, study, tmp_path):
     out = tmp_path / "found.csv"
     code, stdout, _ = command("vl-bias", "mine", study, "--out", out)
     assert code == 0
@@ -122,7 +122,7 @@ def test_pairs_make_a_manifest_that_passes(command, tmp_path):
 
 
 @pytest.mark.parametrize("swap", ["man", "man=", "=man", "man=man", "a=b=c"])
-def test_pairs_refuse_a_swap_that_is_none(command, tmp_path, swap):
+def test_pairs_refuse_a_malformed_swap(command, tmp_path, swap):
     code, _, err = command("vl-bias", "pairs", tmp_path, "--out", tmp_path / "p.csv", "--swap", swap)
     assert code == 2
     assert "man=woman" in err

@@ -13,8 +13,8 @@ PROMPT = "a [MASK] is in the picture"
 NOUNS = ("man", "woman")
 
 
-def attack_target(own: list[int]) -> AttackTarget:
-    source = torch.tensor(own)
+def attack_target(own_groups: list[int]) -> AttackTarget:
+    source = torch.tensor(own_groups)
     return AttackTarget(PROMPT, NOUNS, source, 1 - source)
 
 
@@ -24,9 +24,9 @@ def images(*reds: float):
     return pixels
 
 
-def share(model, pixels, own: int) -> float:
+def target_share(model, pixels, own_group: int) -> float:
     probs = model.word_log_probs(pixels, PROMPT, NOUNS).exp()[0]
-    return float(probs[1 - own] / probs.sum())
+    return float(probs[1 - own_group] / probs.sum())
 
 
 def test_both_groups_reach_the_target_and_only_red_moves():
@@ -34,8 +34,8 @@ def test_both_groups_reach_the_target_and_only_red_moves():
     perturbed = perturb(
         toy(), before, attack_target([0, 1]), Attack(norm="linf", epsilon=0.2, step_size=0.02, steps=20)
     )
-    assert share(toy(), perturbed.pixels[:1], 0) >= 0.9
-    assert share(toy(), perturbed.pixels[1:], 1) >= 0.9
+    assert target_share(toy(), perturbed.pixels[:1], 0) >= 0.9
+    assert target_share(toy(), perturbed.pixels[1:], 1) >= 0.9
     assert torch.equal(perturbed.pixels[:, 1:], before[:, 1:])  # green and blue have no gradient
     assert (perturbed.pixels[0, 0] < before[0, 0]).all()
     assert (perturbed.pixels[1, 0] > before[1, 0]).all()
@@ -70,27 +70,27 @@ def test_changes_are_limited_by_epsilon(kind, norm):
     attack = Attack(kind, epsilon=0.03, steps=7, step_size=0.01, norm=norm)
     perturbed = perturb(toy(), before, attack_target([0] * 6), attack)
     change = (perturbed.pixels - before).flatten(1)
-    size = change.abs().amax(1) if norm == "linf" else change.square().mean(1).sqrt()
-    assert (size <= 0.03 + 1e-6).all()
-    assert (size > 0.01).all()
+    distance = change.abs().amax(1) if norm == "linf" else change.square().mean(1).sqrt()
+    assert (distance <= 0.03 + 1e-6).all()
+    assert (distance > 0.01).all()
     assert perturbed.pixels.min() >= 0
     assert perturbed.pixels.max() <= 1
     assert perturbed.steps.tolist() == [7 if kind == "pgd" else 1] * 6
 
 
-def test_pixels_stay_pixels():
-    edge = torch.zeros(1, 3, SIDE, SIDE)
+def test_perturbed_pixels_stay_between_0_and_1():
+    black = torch.zeros(1, 3, SIDE, SIDE)
     perturbed = perturb(
-        toy(), edge, attack_target([1]), Attack(norm="linf", epsilon=0.5, step_size=0.1)
+        toy(), black, attack_target([1]), Attack(norm="linf", epsilon=0.5, step_size=0.1)
     )  # toward red
     assert 0 <= perturbed.pixels.min() <= perturbed.pixels.max() <= 1
-    same = AttackTarget(PROMPT, NOUNS, torch.tensor([1]), torch.tensor([1]))
-    dark = perturb(toy(), images(0.01), same, Attack.default(norm="linf"))
-    assert dark.pixels.min() >= 0
+    same_group = AttackTarget(PROMPT, NOUNS, torch.tensor([1]), torch.tensor([1]))
+    perturbed_dark = perturb(toy(), images(0.01), same_group, Attack.default(norm="linf"))
+    assert perturbed_dark.pixels.min() >= 0
 
 
-def test_as_many_steps_as_another_took():
-    """The placebo: exactly so many steps, whether or not it reaches the target."""
+def test_the_number_of_steps_can_be_given():
+    """The placebo takes exactly these numbers of steps, whether or not it reaches the target."""
     limit = torch.tensor([0, 2, 5])
     perturbed = perturb(
         toy(),
@@ -105,11 +105,13 @@ def test_as_many_steps_as_another_took():
 def test_a_batch_changes_nothing_but_the_last_digits():
     torch.manual_seed(1)
     before = torch.rand(5, 3, SIDE, SIDE)
-    own = [0, 1, 0, 1, 0]
-    whole = perturb(toy(), before, attack_target(own), Attack.default(norm="linf"))
+    own_groups = [0, 1, 0, 1, 0]
+    together = perturb(toy(), before, attack_target(own_groups), Attack.default(norm="linf"))
     for n in range(5):
-        alone = perturb(toy(), before[n : n + 1], attack_target(own[n : n + 1]), Attack.default(norm="linf"))
-        assert torch.allclose(alone.pixels[0], whole.pixels[n], atol=1e-5)
+        single = perturb(
+            toy(), before[n : n + 1], attack_target(own_groups[n : n + 1]), Attack.default(norm="linf")
+        )
+        assert torch.allclose(single.pixels[0], together.pixels[n], atol=1e-5)
 
 
 def test_normalised_over_groups_it_moves_the_same_way():

@@ -41,16 +41,16 @@ def test_every_text_is_queried_with_its_own_image(name, batch):
         Instance(image, group, concept, kind, Path(image), Path(f"{image} with somebody else"))
         for image, group, concept, kind in ROWS
     ]
-    outputs = query_model(model, instances, PROMPTS, None, load, batch=batch)
-    alone = load_masked(name)
-    for row, one in enumerate(instances):
-        for number, template in enumerate(PROMPTS.templates):
-            for kind, path in enumerate((one.path, one.counterfactual)):
-                pixels = alone.preprocess([load(path)])
-                for other in (0, 1):
-                    group = PROMPTS.other(one.group) if other else one.group
-                    text = template.of(PROMPTS.words[group], one.kind, one.concept)
-                    expected = float(alone.word_log_probs(pixels, text, [one.concept]).exp())
-                    assert outputs.target[row, number, kind, other] == pytest.approx(
+    outputs = query_model(model, instances, PROMPTS, None, load, batch_size=batch)
+    unbatched_model = load_masked(name)
+    for row, instance in enumerate(instances):
+        for template_index, template in enumerate(PROMPTS.templates):
+            for kind, path in enumerate((instance.path, instance.counterfactual)):
+                pixels = unbatched_model.preprocess([load(path)])
+                for is_other in (0, 1):
+                    group = PROMPTS.other_group(instance.group) if is_other else instance.group
+                    text = template.fill(PROMPTS.words[group], instance.kind, instance.concept)
+                    expected = float(unbatched_model.word_log_probs(pixels, text, [instance.concept]).exp())
+                    assert outputs.concept_probs[row, template_index, kind, is_other] == pytest.approx(
                         expected, rel=1e-3, abs=1e-6
                     )

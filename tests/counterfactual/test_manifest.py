@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from portrayal.counterfactual.concepts import KINDS, STEREOTYPES, TEMPLATES, Template, find_templates
+from portrayal.counterfactual.concepts import (
+    CONCEPTS_BY_KIND,
+    STEREOTYPES,
+    TEMPLATES,
+    Template,
+    find_templates,
+)
 from portrayal.counterfactual.manifest import check_manifest, read_manifest, write_manifest
 from portrayal.errors import InputError, PortrayalError
 from tests.counterfactual.toy import write_image
 
-HEAD = "image,group,concept,kind\n"
+HEADER = "image,group,concept,kind\n"
 
 
 @pytest.fixture
@@ -24,29 +30,29 @@ def write(folder, text, name="manifest.csv"):
     return folder / name
 
 
-def test_read_and_written_again(folder):
+def test_a_manifest_survives_a_round_trip(folder):
     file = write(
         folder,
         "image,group,concept,kind,counterfactual\na.png,male,Fishing,activity,b.png\nb.png,female,chef,occupation,\n",
     )
-    read = read_manifest(file)
+    manifest = read_manifest(file)
     assert [
-        (instance.image, instance.group, instance.concept, instance.kind) for instance in read.instances
+        (instance.image, instance.group, instance.concept, instance.kind) for instance in manifest.instances
     ] == [
         ("a.png", "male", "fishing", "activity"),
         ("b.png", "female", "chef", "occupation"),
     ]
-    assert read.instances[0].counterfactual == folder / "b.png"
-    assert read.instances[1].counterfactual is None
-    assert read.groups == ("male", "female")
-    assert read.concepts == {"activity": ("fishing",), "occupation": ("chef",)}
+    assert manifest.instances[0].counterfactual == folder / "b.png"
+    assert manifest.instances[1].counterfactual is None
+    assert manifest.groups == ("male", "female")
+    assert manifest.concepts == {"activity": ("fishing",), "occupation": ("chef",)}
     (folder / "deeper").mkdir()
-    write_manifest(read.instances, folder / "deeper" / "again.csv")
-    again = read_manifest(folder / "deeper" / "again.csv")
-    assert [instance.path.resolve() for instance in again.instances] == [
-        instance.path for instance in read.instances
+    write_manifest(manifest.instances, folder / "deeper" / "again.csv")
+    reloaded = read_manifest(folder / "deeper" / "again.csv")
+    assert [instance.path.resolve() for instance in reloaded.instances] == [
+        instance.path for instance in manifest.instances
     ]
-    assert again.instances[0].counterfactual.resolve() == folder / "b.png"
+    assert reloaded.instances[0].counterfactual.resolve() == folder / "b.png"
 
 
 def test_tabs_further_columns_and_another_folder(folder):
@@ -58,8 +64,11 @@ def test_tabs_further_columns_and_another_folder(folder):
 
 
 def test_all_problems_are_reported_with_their_line(folder):
-    file = write(folder, HEAD + "a.png,male,,activity\nno.png,male,fishing,activity\nb.png,male,fishing,activity,x,y\n"
-                 "a.png,male,fishing,activity\na.png,male,fishing,activity\n")  # fmt: skip
+    file = write(
+        folder,
+        HEADER + "a.png,male,,activity\nno.png,male,fishing,activity\nb.png,male,fishing,activity,x,y\n"
+        "a.png,male,fishing,activity\na.png,male,fishing,activity\n",
+    )
     with pytest.raises(InputError) as error:
         read_manifest(file)
     message = str(error.value)
@@ -69,10 +78,13 @@ def test_all_problems_are_reported_with_their_line(folder):
         (4, "as many values as the first line has names"),
         (6, "'a.png' again"),
     ):
-        assert any(f"line {line}" in entry and expected in entry for entry in message.splitlines())
-    read = read_manifest(file, skip_bad=True)
-    assert len(read.instances) == 1
-    assert read.left_out == 4
+        assert any(
+            f"line {line}" in line_of_message and expected in line_of_message
+            for line_of_message in message.splitlines()
+        )
+    manifest = read_manifest(file, skip_bad=True)
+    assert len(manifest.instances) == 1
+    assert manifest.n_skipped == 4
 
 
 @pytest.mark.parametrize(
@@ -80,8 +92,8 @@ def test_all_problems_are_reported_with_their_line(folder):
     [
         ("", "the columns image, group, concept, kind"),
         ("image,group\n", "the columns image, group, concept, kind"),
-        (HEAD, "at least one row"),
-        (HEAD + "no.png,male,fishing,activity\n", "no file"),
+        (HEADER, "at least one row"),
+        (HEADER + "no.png,male,fishing,activity\n", "no file"),
     ],
 )
 def test_no_manifest(folder, text, message):
@@ -100,7 +112,7 @@ def test_no_file(tmp_path):
 def test_a_check_warns_of_missing_images(folder):
     file = write(
         folder,
-        HEAD + "a.png,male,fishing,activity\nb.png,male,juggling,activity\nc.png,female,fishing,sport\n",
+        HEADER + "a.png,male,fishing,activity\nb.png,male,juggling,activity\nc.png,female,fishing,sport\n",
     )
     checked = check_manifest(read_manifest(file))
     assert checked.counts["activity", "fishing", "male"] == 1
@@ -109,15 +121,15 @@ def test_a_check_warns_of_missing_images(folder):
     assert "'sport': a kind that VL-Bias does not have" in warnings
     assert "activity, female: no image of 'fishing', 'juggling'" in warnings
     assert "activity, male: fewer than 30 images of 'fishing', 'juggling'" in warnings
-    alone = check_manifest(read_manifest(write(folder, HEAD + "a.png,male,fishing,activity\n")))
-    assert "no group to compare it with" in alone.warnings[-1]
+    single_row_check = check_manifest(read_manifest(write(folder, HEADER + "a.png,male,fishing,activity\n")))
+    assert "no group to compare it with" in single_row_check.warnings[-1]
 
 
 def test_the_lists_of_the_paper():
-    assert len(KINDS["activity"]) == len(set(KINDS["activity"])) == 52
-    assert len(KINDS["occupation"]) == 13
+    assert len(CONCEPTS_BY_KIND["activity"]) == len(set(CONCEPTS_BY_KIND["activity"])) == 52
+    assert len(CONCEPTS_BY_KIND["occupation"]) == 13
     assert len(STEREOTYPES) == 19
-    assert set(STEREOTYPES) <= set(KINDS["activity"])
+    assert set(STEREOTYPES) <= set(CONCEPTS_BY_KIND["activity"])
     assert list(TEMPLATES) == ["S w/o", "S w/", "P w/o", "P w/"]
 
 
@@ -128,19 +140,19 @@ def test_stereotypes_as_the_golden_file_has_them(shared):
 
 def test_articles_agree():
     sentence, _, phrase, photo = find_templates(None)
-    assert sentence.of("woman", "activity", "eating") == "The woman is [MASK]"
-    assert sentence.of("woman", "occupation", "engineer") == "The woman is an [MASK]"
-    assert sentence.of("man", "occupation", "police") == "The man is [MASK]"
-    assert phrase.of("elder", "occupation", "chef") == "An elder who is a [MASK]"
-    assert photo.of("elder", "activity", "cooking") == "A photo of an elder who is [MASK]"
+    assert sentence.fill("woman", "activity", "eating") == "The woman is [MASK]"
+    assert sentence.fill("woman", "occupation", "engineer") == "The woman is an [MASK]"
+    assert sentence.fill("man", "occupation", "police") == "The man is [MASK]"
+    assert phrase.fill("elder", "occupation", "chef") == "An elder who is a [MASK]"
+    assert photo.fill("elder", "activity", "cooking") == "A photo of an elder who is [MASK]"
 
 
-def test_templates_of_ones_own():
-    mine = find_templates(["S w/", "the {group} sits in the [MASK]"])
-    assert [instance.name for instance in mine] == ["S w/", "the {group} sits in the [MASK]"]
-    assert mine[1].of("dog", "background", "garden") == "the dog sits in the [MASK]"
-    for wrong in ("the man is [MASK]", "the {group} is here", "{group} and {group} [MASK]"):
+def test_templates_of_the_user():
+    templates = find_templates(["S w/", "the {group} sits in the [MASK]"])
+    assert [instance.name for instance in templates] == ["S w/", "the {group} sits in the [MASK]"]
+    assert templates[1].fill("dog", "background", "garden") == "the dog sits in the [MASK]"
+    for bad_pattern in ("the man is [MASK]", "the {group} is here", "{group} and {group} [MASK]"):
         with pytest.raises(PortrayalError, match=r"one .group. and one"):
-            Template("x", wrong)
+            Template("x", bad_pattern)
     with pytest.raises(PortrayalError, match="named once"):
         find_templates(["S w/", "S w/"])

@@ -12,21 +12,21 @@ from portrayal.engine import Checkpoint, ProcessExecutor, SerialExecutor, Task, 
 from portrayal.errors import PortrayalError
 
 
-def times(shared: int, factor: int) -> int:
+def multiply(shared: int, factor: int) -> int:
     return shared * factor
 
 
-def fails(shared: int, factor: int) -> int:
+def fail_at_2(shared: int, factor: int) -> int:
     if factor == 2:
         raise PortrayalError(f"{factor} is not liked")
     return shared * factor
 
 
-def dies(shared: int, factor: int) -> int:
+def exit_worker(shared: int, factor: int) -> int:
     os._exit(9)
 
 
-def tasks(function=times, count=5) -> list[Task[int]]:
+def tasks(function=multiply, count=5) -> list[Task[int]]:
     return [Task(f"k{n}", f"task {n}", function, {"factor": n}) for n in range(count)]
 
 
@@ -38,42 +38,46 @@ def checkpoint(folder: Path) -> Checkpoint[int]:
     )
 
 
-@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
+@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["serial", "processes"])
 def test_results_come_in_the_order_of_the_tasks(executor):
     assert run_tasks(tasks(), 10, executor=executor) == [0, 10, 20, 30, 40]
 
 
-@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["process", "cores"])
-def test_an_error_of_a_task_is_the_error_of_the_whole(executor, tmp_path):
-    store = checkpoint(tmp_path / "j")
+@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["serial", "processes"])
+def test_an_error_of_a_task_is_raised(executor, tmp_path):
+    checkpoint_store = checkpoint(tmp_path / "j")
     with pytest.raises(PortrayalError, match="2 is not liked"):
-        run_tasks(tasks(fails), 10, executor=executor, checkpoint=store)
-    assert store.get("k2") is None
+        run_tasks(tasks(fail_at_2), 10, executor=executor, checkpoint=checkpoint_store)
+    assert checkpoint_store.get("k2") is None
 
 
 def test_a_killed_worker_is_reported(tmp_path):
     with pytest.raises(PortrayalError, match="A worker process was killed"):
-        run_tasks(tasks(dies, 2), 1, executor=ProcessExecutor(2), checkpoint=checkpoint(tmp_path))
+        run_tasks(tasks(exit_worker, 2), 1, executor=ProcessExecutor(2), checkpoint=checkpoint(tmp_path))
 
 
-def test_what_is_finished_is_not_done_again(tmp_path):
-    store = checkpoint(tmp_path / "j")
+def test_finished_tasks_are_not_run_again(tmp_path):
+    checkpoint_store = checkpoint(tmp_path / "j")
     with pytest.raises(PortrayalError):
-        run_tasks(tasks(fails), 10, checkpoint=store)
-    assert (store.get("k0"), store.get("k1"), store.get("k3")) == (0, 10, None)
-    store.put("k4", 999)  # if it were computed again, this would not come back
-    assert run_tasks(tasks(), 10, checkpoint=store) == [0, 10, 20, 30, 999]
+        run_tasks(tasks(fail_at_2), 10, checkpoint=checkpoint_store)
+    assert (checkpoint_store.get("k0"), checkpoint_store.get("k1"), checkpoint_store.get("k3")) == (
+        0,
+        10,
+        None,
+    )
+    checkpoint_store.put("k4", 999)  # if it were computed again, this would not come back
+    assert run_tasks(tasks(), 10, checkpoint=checkpoint_store) == [0, 10, 20, 30, 999]
 
 
-def test_half_an_entry_is_no_entry(tmp_path):
-    def broken(result: int, entry: Path) -> None:
+def test_an_incomplete_entry_is_removed(tmp_path):
+    def write_half(result: int, entry: Path) -> None:
         (entry / "r.json").write_text("half")
         raise OSError("disk full")
 
-    store = Checkpoint(tmp_path / "j", save=broken, load=lambda entry: 1)
+    checkpoint_store = Checkpoint(tmp_path / "j", save=write_half, load=lambda entry: 1)
     with pytest.raises(OSError, match="disk full"):
-        store.put("k", 1)
-    assert store.get("k") is None
+        checkpoint_store.put("k", 1)
+    assert checkpoint_store.get("k") is None
     assert list((tmp_path / "j").iterdir()) == []
 
 

@@ -53,45 +53,45 @@ SMALL = Budget(
 
 
 # Metrics that train classifiers take longer: as many studies at 0 as one task has.
-LEARNING = replace(SMALL, levels=(0.0, 0.3, 1.0), sizes=(400,), studies=2, scenes=400, null_studies=20)
+SMALL_TRAINING = replace(SMALL, levels=(0.0, 0.3, 1.0), sizes=(400,), studies=2, scenes=400, null_studies=20)
 
 
 @pytest.fixture(scope="module")
-def small() -> dict[str, Curve]:
-    made = []
-    for learns, budget in ((False, SMALL), (True, LEARNING)):
+def small_curves() -> dict[str, Curve]:
+    all_curves = []
+    for fits_model, budget in ((False, SMALL), (True, SMALL_TRAINING)):
         names = [
             name
             for name, metric in METRICS.items()
-            if metric.card.fits_model == learns and metric.card.responds_to
+            if metric.card.fits_model == fits_model and metric.card.responds_to
         ]
-        made += curves(names, budget=budget, workers=2)
-    return {curve.name: curve for curve in made}
+        all_curves += curves(names, budget=budget, workers=2)
+    return {curve.name: curve for curve in all_curves}
 
 
-def claimed() -> list[str]:
+def claimed_terms() -> list[str]:
     return [f"{claim.metric}:{claim.term}" for metric in METRICS.values() for claim in claims_of(metric.card)]
 
 
-def test_every_metric_says_what_it_follows_and_what_it_ignores():
+def test_every_metric_names_the_dials_it_follows_and_ignores():
     for metric in METRICS.values():
         if "model" in metric.card.needs and not metric.card.responds_to:
-            # It measures a model that somebody names, and no dial of the lab turns that.
+            # It measures a model of the user, which no dial of the lab changes.
             assert any("no dial of the lab" in caveat for caveat in metric.card.caveats), metric.name
             continue
         assert claims_of(metric.card), metric.name
         assert metric.card.should_ignore, metric.name
 
 
-@pytest.mark.parametrize("name", claimed())
-def test_a_term_follows_its_dial(small, name):
-    assert small[name].follows
+@pytest.mark.parametrize("name", claimed_terms())
+def test_a_term_follows_its_dial(small_curves, name):
+    assert small_curves[name].follows
 
 
-@pytest.mark.parametrize("name", claimed())
-def test_a_term_has_few_false_positives(small, name):
+@pytest.mark.parametrize("name", claimed_terms())
+def test_a_term_has_few_false_positives(small_curves, name):
     """At 5 %, more than 8 false positives in 60 (4 in 20) happen once in 350 runs; the documentation has 400."""
-    rate = small[name].false_positive_rate
+    rate = small_curves[name].false_positive_rate
     if rate is None:
         metric, _, term = name.partition(":")
         assert METRICS[metric].card.term(term.partition("@")[0]).ideal is None
@@ -106,7 +106,7 @@ def test_a_term_has_few_false_positives(small, name):
 def test_the_documented_curves_meet_the_criteria():
     """The full run in the documentation has every current claim, and the card explains what fails."""
     documented = {curve.name: curve for curve in read_curves(ROOT / "docs" / "curves" / "curves.json")}
-    assert list(documented) == claimed()
+    assert list(documented) == claimed_terms()
     for name, curve in documented.items():
         notes = METRICS[curve.metric].card.lab_notes
         assert curve.follows, name
@@ -167,29 +167,44 @@ def test_spearman_is_that_of_the_largest_studies():
 
 
 def test_a_term_reacts_by_the_change_or_by_the_false_positives():
-    still = [Outcome(2.0), Outcome(3.0), Outcome(4.0)]
+    outcomes = [Outcome(2.0), Outcome(3.0), Outcome(4.0)]
 
-    def moved(*by):
-        return [Outcome(outcome.value + step) for outcome, step in zip(still, by, strict=True)]
+    def moved_outcomes(*steps):
+        return [Outcome(outcome.value + step) for outcome, step in zip(outcomes, steps, strict=True)]
 
-    quiet = [Outcome(1, 0, 2, 0.5)] * 40
-    loud = [Outcome(1, 0, 2, 0.001)] * 40
-    assert not reaction("length", 1, still, moved(0.1, 0.2, 0.15), quiet, quiet, 4.0).reacts  # small
-    assert reaction("length", 1, still, moved(0.5, 0.6, 0.55), quiet, quiet, 4.0).reacts
-    assert not reaction("length", 1, still, moved(3, -2, 0.5), quiet, quiet, 4.0).reacts  # noise
-    assert reaction("length", 1, still, still, quiet, loud, 4.0).reacts
-    assert not reaction("length", 1, still, still, loud, loud, 4.0).reacts  # the same rate as before
+    not_significant = [Outcome(1, 0, 2, 0.5)] * 40
+    significant = [Outcome(1, 0, 2, 0.001)] * 40
+    assert not reaction(
+        "length", 1, outcomes, moved_outcomes(0.1, 0.2, 0.15), not_significant, not_significant, 4.0
+    ).reacts  # small
     assert reaction(
-        "length", 1, still, still, loud, quiet, 4.0
+        "length", 1, outcomes, moved_outcomes(0.5, 0.6, 0.55), not_significant, not_significant, 4.0
+    ).reacts
+    assert not reaction(
+        "length", 1, outcomes, moved_outcomes(3, -2, 0.5), not_significant, not_significant, 4.0
+    ).reacts  # noise
+    assert reaction("length", 1, outcomes, outcomes, not_significant, significant, 4.0).reacts
+    assert not reaction(
+        "length", 1, outcomes, outcomes, significant, significant, 4.0
+    ).reacts  # the same rate as before
+    assert reaction(
+        "length", 1, outcomes, outcomes, significant, not_significant, 4.0
     ).reacts  # false positives that vanish with the dial
-    by_hand = reaction("length", 1, still, moved(-0.4, -0.6, -0.5), quiet, quiet, 4.0)
-    assert by_hand.part_of_range == pytest.approx(-0.125)
-    assert by_hand.high - by_hand.change == pytest.approx(4.302653 * 0.1 / np.sqrt(3))
-    assert not reaction("length", 1, still, [Outcome()] * 3, [Outcome()], [Outcome()], 4.0).reacts
-    assert reaction("length", 1, still, moved(1, 1, 1), quiet, quiet, None).part_of_range is None
+    expected_reaction = reaction(
+        "length", 1, outcomes, moved_outcomes(-0.4, -0.6, -0.5), not_significant, not_significant, 4.0
+    )
+    assert expected_reaction.part_of_range == pytest.approx(-0.125)
+    assert expected_reaction.high - expected_reaction.change == pytest.approx(4.302653 * 0.1 / np.sqrt(3))
+    assert not reaction("length", 1, outcomes, [Outcome()] * 3, [Outcome()], [Outcome()], 4.0).reacts
+    assert (
+        reaction(
+            "length", 1, outcomes, moved_outcomes(1, 1, 1), not_significant, not_significant, None
+        ).part_of_range
+        is None
+    )
 
 
-def made_metric(name: str, value, *, follows="wrong-group", ideal=0.0) -> Metric:
+def function_metric(name: str, compute_value, *, follows="wrong-group", ideal=0.0) -> Metric:
     """A metric whose number is computed from the study by a function, with an interval of half a unit."""
     card = Card(
         name, name, "?", "", "", ("captions", "attributes"), "", (), (Term("x", "x", "share", "lower", ideal),),
@@ -197,11 +212,11 @@ def made_metric(name: str, value, *, follows="wrong-group", ideal=0.0) -> Metric
     )  # fmt: skip
 
     def compute(study, *, attribute, sources, seed=0, bootstrap: int = 20):
-        findings = ResultBuilder(card, attribute, {})
-        number = value(study)
-        estimate = Estimate(number, number - 0.25, number + 0.25, 0.1, np.empty(0))
-        findings.add("x", estimate, system=sources[0], n=study.captions.height)
-        return findings
+        results = ResultBuilder(card, attribute, {})
+        estimate_value = compute_value(study)
+        estimate = Estimate(estimate_value, estimate_value - 0.25, estimate_value + 0.25, 0.1, np.empty(0))
+        results.add("x", estimate, system=sources[0], n=study.captions.height)
+        return results
 
     return Metric(card, compute)
 
@@ -213,13 +228,13 @@ TINY = Budget(
 
 
 @pytest.fixture(scope="module")
-def tiny() -> list[Curve]:
+def tiny_curves() -> list[Curve]:
     return curves(["error"], budget=TINY)
 
 
-def test_a_metric_joins_by_its_card_and_one_that_follows_the_wrong_dial_is_told(monkeypatch):
-    long = made_metric("long", lambda s: s.captions["caption"].str.len_chars().mean() / 10)
-    monkeypatch.setitem(METRICS, "long", long)
+def test_a_metric_that_follows_the_wrong_dial_is_reported(monkeypatch):
+    length_metric = function_metric("long", lambda s: s.captions["caption"].str.len_chars().mean() / 10)
+    monkeypatch.setitem(METRICS, "long", length_metric)
     (curve,) = curves(["long"], budget=TINY)
     assert not curve.follows
     assert curve.false_positive_rate.value == 1
@@ -229,13 +244,13 @@ def test_a_metric_joins_by_its_card_and_one_that_follows_the_wrong_dial_is_told(
     assert curve.reactions[0].reacts
     assert "does not follow wrong-group" in curve.failures[0]
     assert curve.failures[-1] == "reacts to dials it should ignore: length"
-    constant = made_metric("constant", lambda s: 0.0)
-    monkeypatch.setitem(METRICS, "constant", constant)
-    (flat,) = curves(["constant"], budget=TINY)
-    assert flat.spearman is None
-    assert flat.false_positive_rate.value == 0
-    assert flat.coverage_at_zero.value == 1
-    assert flat.reactions[0].part_of_range is None
+    constant_metric = function_metric("constant", lambda s: 0.0)
+    monkeypatch.setitem(METRICS, "constant", constant_metric)
+    (constant_curve,) = curves(["constant"], budget=TINY)
+    assert constant_curve.spearman is None
+    assert constant_curve.false_positive_rate.value == 0
+    assert constant_curve.coverage_at_zero.value == 1
+    assert constant_curve.reactions[0].part_of_range is None
 
 
 def test_claims_of_terms_and_dials_that_are_not_there_are_refused():
@@ -249,13 +264,13 @@ def test_claims_of_terms_and_dials_that_are_not_there_are_refused():
 
 
 def test_a_metric_without_claims_has_no_curve(monkeypatch):
-    silent = Metric(replace(METRICS["error"].card, responds_to={}), METRICS["error"].compute)
-    monkeypatch.setitem(METRICS, "error", silent)
+    without_claims = Metric(replace(METRICS["error"].card, responds_to={}), METRICS["error"].compute)
+    monkeypatch.setitem(METRICS, "error", without_claims)
     with pytest.raises(PortrayalError, match="names no dial"):
         curves(["error"], budget=TINY)
 
 
-def test_dials_are_turned_for_everyone_or_for_one_group():
+def test_dials_apply_to_everyone_or_to_a_single_group():
     world, annotators, captioner = set_dials({"data-bias": 0.9, "wrong-group@one": 0.3, "length": 1.0})
     assert world.data_bias == 0.9
     assert captioner == Captioner(SYSTEM, wrong_group={GROUP: 0.3}, length=1.0)
@@ -263,25 +278,25 @@ def test_dials_are_turned_for_everyone_or_for_one_group():
 
 
 def test_the_same_seeds_give_the_same_outcomes_and_dials_change_only_their_part():
-    call = {"metric": "error", "terms": ["wrong"], "scenes": 60, "seeds": [1, 2], "bootstrap": 20}
-    outcomes = simulate(None, levels={"wrong-group": 0.3}, **call)
-    assert outcomes == simulate(None, levels={"wrong-group": 0.3}, **call)
+    arguments = {"metric": "error", "terms": ["wrong"], "scenes": 60, "seeds": [1, 2], "bootstrap": 20}
+    outcomes = simulate(None, levels={"wrong-group": 0.3}, **arguments)
+    assert outcomes == simulate(None, levels={"wrong-group": 0.3}, **arguments)
     assert len(outcomes["wrong"]) == 2
-    longer = simulate(None, levels={"wrong-group": 0.3, "length": 1.0}, **call)
+    longer = simulate(None, levels={"wrong-group": 0.3, "length": 1.0}, **arguments)
     assert [o.value for o in longer["wrong"]] == [o.value for o in outcomes["wrong"]]
 
 
-def test_workers_and_a_checkpoint_change_no_number(tiny, tmp_path):
-    both = curves(["error"], budget=TINY, workers=2, checkpoint=tmp_path / "checkpoint")
-    again = curves(["error"], budget=TINY, checkpoint=tmp_path / "checkpoint")
-    assert tiny == both == again
+def test_workers_and_a_checkpoint_change_no_number(tiny_curves, tmp_path):
+    with_workers = curves(["error"], budget=TINY, workers=2, checkpoint=tmp_path / "checkpoint")
+    from_checkpoint = curves(["error"], budget=TINY, checkpoint=tmp_path / "checkpoint")
+    assert tiny_curves == with_workers == from_checkpoint
 
 
-def test_curves_are_written_and_read_back(tiny, tmp_path):
-    page = write_curves(tiny, tmp_path)
-    assert read_curves(tmp_path / "curves.json") == tiny
+def test_curves_are_written_and_read_back(tiny_curves, tmp_path):
+    page = write_curves(tiny_curves, tmp_path)
+    assert read_curves(tmp_path / "curves.json") == tiny_curves
     text = page.read_text()
-    assert text.count("<svg") == len(tiny)
+    assert text.count("<svg") == len(tiny_curves)
     assert "error:ratio@one" in text
     assert sorted(p.name for p in (tmp_path / "charts").iterdir()) == [
         "error.error.svg",
@@ -298,8 +313,10 @@ def test_curves_are_written_and_read_back(tiny, tmp_path):
         "change",
         "false positives, dial turned",
     }
-    found = next(r for r in rows if r["part"] == "response" and r["term"] == "wrong" and r["level"] == "1.0")
-    assert math.isclose(float(found["value"]), tiny[0].points[-1].value)
+    last_row = next(
+        r for r in rows if r["part"] == "response" and r["term"] == "wrong" and r["level"] == "1.0"
+    )
+    assert math.isclose(float(last_row["value"]), tiny_curves[0].points[-1].value)
     (tmp_path / "curves.json").write_text(json.dumps({"schema": "other"}))
     with pytest.raises(PortrayalError, match=r"curves\.json"):
         read_curves(tmp_path / "curves.json")
@@ -328,9 +345,13 @@ def test_following_is_monotone_in_the_claimed_direction_and_more_than_noise():
     assert not replace(curve, falls=True).follows
     assert replace(curve, falls=True, spearman=-1.0).follows
     assert not replace(curve, spearman=0.9).follows
-    still = replace(curve, points=(CurvePoint(100, 0.0, 1, 0, 2, 1), CurvePoint(100, 1.0, 1.1, 0.5, 1.7, 1)))
-    assert not still.follows
-    assert still.failures == ["does not follow wrong-group: start and end are not significantly different"]
+    within_noise = replace(
+        curve, points=(CurvePoint(100, 0.0, 1, 0, 2, 1), CurvePoint(100, 1.0, 1.1, 0.5, 1.7, 1))
+    )
+    assert not within_noise.follows
+    assert within_noise.failures == [
+        "does not follow wrong-group: start and end are not significantly different"
+    ]
 
 
 def test_few_studies_do_not_make_a_verdict():
@@ -351,26 +372,26 @@ def test_few_studies_do_not_make_a_verdict():
 def test_the_command_writes_a_page(command, tmp_path, monkeypatch):
     monkeypatch.setattr("portrayal.lab.curves.run.QUICK", TINY)
     out = tmp_path / "curves"
-    code, printed, _ = command(
+    code, stdout, _ = command(
         "lab", "curves", "--metrics", "naming-ratio", "--out", out, "--quick", "--workers", 1
     )
     assert code == 0
-    assert "naming-ratio:ratio" in " ".join(printed.split())
+    assert "naming-ratio:ratio" in " ".join(stdout.split())
     assert (out / "index.html").is_file()
     assert not (out / ".curves-checkpoint").exists()
-    code, _, complaint = command("lab", "curves", "--metrics", "eror", "--out", out)
+    code, _, stderr = command("lab", "curves", "--metrics", "eror", "--out", out)
     assert code == 2
-    assert "Did you mean 'error'" in complaint
+    assert "Did you mean 'error'" in stderr
     other = tmp_path / "other"
     other.mkdir()
     (other / "index.html").write_text("mine")
-    code, _, complaint = command("lab", "curves", "--metrics", "error", "--out", other, "--quick")
+    code, _, stderr = command("lab", "curves", "--metrics", "error", "--out", other, "--quick")
     assert code == 2
-    assert "choose a new folder" in " ".join(complaint.split())
+    assert "choose a new folder" in " ".join(stderr.split())
     assert (other / "index.html").read_text() == "mine"
 
 
-def test_the_full_budget_is_what_is_promised():
+def test_the_full_budget_is_the_documented_budget():
     assert FULL.null_studies == 400
     assert len(FULL.levels) >= 6
     assert len(FULL.power_sizes) >= 3

@@ -23,19 +23,19 @@ def test_by_hand():
     assert caption_diversity([]) == CaptionDiversity(0, 0, 0, None, None)
 
 
-def test_people_repeat_each_other_as_rarely_as_real_ones(study, shared):
+def test_simulated_annotators_repeat_captions_as_rarely_as_real_ones(study, shared):
     rows = (shared / "coco" / "human_captions_val2014.jsonl").read_text().splitlines()[:3000]
     real = caption_diversity([caption for row in rows for caption in json.loads(row)["captions"]][:CAPTIONS])
-    made = caption_diversity(study.references["caption"].to_list()[:CAPTIONS])
+    simulated = caption_diversity(study.references["caption"].to_list()[:CAPTIONS])
     assert real.duplicate_share < 0.02
-    assert made.duplicate_share < 3 * real.duplicate_share
-    assert made.types > 600
-    assert real.types > 4 * made.types  # a world of 18 activities; the documentation says so
+    assert simulated.duplicate_share < 3 * real.duplicate_share
+    assert simulated.types > 600
+    assert real.types > 4 * simulated.types  # a world of 18 activities; the documentation says so
 
 
-def test_captioners_repeat_themselves_as_real_ones_do(study, shared):
+def test_simulated_captioners_repeat_captions_as_real_ones_do(study, shared):
     for system in study.systems:
-        made = caption_diversity(study.select_systems([system]).captions["caption"].to_list())
-        assert 0.4 < made.duplicate_share < 0.9
+        diversity = caption_diversity(study.select_systems([system]).captions["caption"].to_list())
+        assert 0.4 < diversity.duplicate_share < 0.9
     rows = json.loads((shared / "captioners" / "val2014" / "vinyals17.json").read_text())
     assert caption_diversity([row["caption"] for row in rows[:CAPTIONS]]).duplicate_share > 0.7

@@ -25,20 +25,20 @@ def digest(folder):
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
-def test_make_writes_a_study_that_can_be_read_and_made_again(command, tmp_path):
+def test_make_writes_a_study_that_can_be_read_and_reproduced(command, tmp_path):
     out = tmp_path / "study"
-    code, printed, _ = command("lab", "make", "--out", out, "--scenes", 30, "--seed", 5, "--images")
+    code, stdout, _ = command("lab", "make", "--out", out, "--scenes", 30, "--seed", 5, "--images")
     assert code == 0
-    assert "faithful, stereotyping, cautious and five people" in " ".join(printed.split())
+    assert "faithful, stereotyping, cautious and five people" in " ".join(stdout.split())
     study = portrayal.read_study(out)
-    assert all(image in study.image_files for image in study.image_ids)
+    assert all(image_id in study.image_files for image_id in study.image_ids)
     assert study.people.height >= 30
     assert {"x", "y", "width", "height", "gender"} <= set(study.people.columns)
     scenes = read_recipe(out).make_scenes()
     assert [scene.identifier for scene in scenes] == study.attributes["image_id"].to_list()
     assert [scene.person["gender"] for scene in scenes] == study.attributes["gender"].to_list()
-    with Image.open(study.image_files["scene-00003"]) as picture:
-        assert picture.size == (96, 96)
+    with Image.open(study.image_files["scene-00003"]) as image_file:
+        assert image_file.size == (96, 96)
 
 
 def test_the_manifest_is_what_counterbias_takes(tmp_path):
@@ -50,13 +50,13 @@ def test_the_manifest_is_what_counterbias_takes(tmp_path):
     assert {row["group"] for row in rows} == {"female", "male"}
     assert all((tmp_path / "study" / row["image"]).is_file() for row in rows)
     scenes = {scene.identifier: scene for scene in LabRecipe(scenes=60).make_scenes()}
-    told = [scene for scene in scenes.values() if scene.people == 1 and not scene.androgynous]
+    eligible = [scene for scene in scenes.values() if scene.people == 1 and not scene.androgynous]
     assert [row["image"] for row in rows if row["kind"] == "activity"] == [
-        f"images/{scene.identifier}.png" for scene in told
+        f"images/{scene.identifier}.png" for scene in eligible
     ]
 
 
-def test_the_other_pictures_differ_in_the_person_alone(tmp_path):
+def test_counterfactual_images_differ_only_in_the_person(tmp_path):
     out = tmp_path / "study"
     write_lab(LabRecipe(scenes=20, image_size=48, counterfactuals=True), out)
     with (out / "manifest.csv").open() as file:
@@ -64,11 +64,11 @@ def test_the_other_pictures_differ_in_the_person_alone(tmp_path):
     scenes = {scene.identifier: scene for scene in LabRecipe(scenes=20).make_scenes()}
     for row in rows:
         scene = scenes[Path(row["image"]).stem]
-        other = scene.with_person(gender="male" if row["group"] == "female" else "female")
-        with Image.open(out / row["counterfactual"]) as picture:
-            assert picture.tobytes() == draw(other, 48).tobytes()
-    pictures = portrayal.read_study(out).image_files.values()
-    assert {path.parent.name for path in pictures} == {"images"}
+        counterfactual_scene = scene.with_person(gender="male" if row["group"] == "female" else "female")
+        with Image.open(out / row["counterfactual"]) as image:
+            assert image.tobytes() == draw(counterfactual_scene, 48).tobytes()
+    image_paths = portrayal.read_study(out).image_files.values()
+    assert {path.parent.name for path in image_paths} == {"images"}
     write_lab(LabRecipe(scenes=20, image_size=48), out)
     assert not (out / "counterfactuals").exists()
     with pytest.raises(PortrayalError, match="Counterfactual images require images"):
@@ -118,7 +118,7 @@ def test_dials_on_the_command_line_reach_the_captioner(command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("dial", "value", "said"),
+    ("dial", "value", "message"),
     [
         ("--wrong-group", "femal=0.1", "Did you mean 'female'"),
         ("--wrong-group", "2", "goes from 0 to 1"),
@@ -131,22 +131,22 @@ def test_dials_on_the_command_line_reach_the_captioner(command, tmp_path):
         ("--scenes", "0", "x>=1"),
     ],
 )
-def test_a_bad_dial_is_a_sentence(command, tmp_path, dial, value, said):
-    code, _, complaint = command("lab", "make", "--out", tmp_path / "study", dial, value)
+def test_a_bad_dial_gives_an_error_message(command, tmp_path, dial, value, message):
+    code, _, stderr = command("lab", "make", "--out", tmp_path / "study", dial, value)
     assert code == 2
-    assert said in " ".join(complaint.split())
+    assert message in " ".join(stderr.split())
     assert not (tmp_path / "study").exists()
 
 
-def test_all_activities_have_words_but_no_pictures(command, tmp_path):
+def test_only_some_activities_have_images(command, tmp_path):
     out = tmp_path / "study"
-    code, _, complaint = command("lab", "make", "--out", out, "--activities", "all", "--images")
+    code, _, stderr = command("lab", "make", "--out", out, "--activities", "all", "--images")
     assert code == 2
-    assert "Only some activities have images" in complaint
+    assert "Only some activities have images" in stderr
     assert command("lab", "make", "--out", out, "--activities", "all", "--scenes", 10)[0] == 0
 
 
-def test_a_new_study_keeps_no_pictures_of_the_old_and_nothing_else_is_touched(tmp_path):
+def test_a_new_study_removes_the_images_of_the_old_study_and_nothing_else(tmp_path):
     out = tmp_path / "study"
     write_lab(LabRecipe(scenes=12, image_size=32), out)
     (out / "notes.txt").write_text("mine")
@@ -206,36 +206,36 @@ def test_a_broken_recipe_is_named(tmp_path):
             read_recipe(tmp_path / "s")
 
 
-def test_a_sheet_is_a_picture(command, tmp_path):
+def test_a_sheet_is_an_image(command, tmp_path):
     out = tmp_path / "some" / "sheet.png"
     assert command("lab", "sheet", "--out", out, "--size", 40)[0] == 0
-    with Image.open(out) as picture:
-        assert picture.format == "PNG"
-    code, _, complaint = command("lab", "sheet", "--out", tmp_path / "sheet.jpg")
+    with Image.open(out) as image:
+        assert image.format == "PNG"
+    code, _, stderr = command("lab", "sheet", "--out", tmp_path / "sheet.jpg")
     assert code == 2
-    assert "ending in .png" in complaint
+    assert "ending in .png" in stderr
 
 
-def test_too_much_for_the_memory_is_a_sentence(command, tmp_path, monkeypatch):
-    def full(*_):
+def test_a_memory_error_gives_an_error_message(command, tmp_path, monkeypatch):
+    def raise_memory_error(*_):
         raise MemoryError
 
-    monkeypatch.setattr("portrayal.lab.folder.make_scenes", full)
-    code, _, complaint = command("lab", "make", "--out", tmp_path / "study")
+    monkeypatch.setattr("portrayal.lab.folder.make_scenes", raise_memory_error)
+    code, _, stderr = command("lab", "make", "--out", tmp_path / "study")
     assert code == 2
-    assert "Out of memory" in complaint
+    assert "Out of memory" in stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_program_that_was_started_in_the_background_can_be_ended(tmp_path):
-    """A shell's background jobs ignore Ctrl-C; being asked to end must work all the same."""
+def test_a_background_process_can_be_terminated(tmp_path):
+    """A shell's background jobs ignore SIGINT; SIGTERM must still end them."""
     arguments = ["lab", "curves", "--metrics", "error", "--out", str(tmp_path / "curves"), "--workers", "1"]
     with subprocess.Popen(
         [sys.executable, "-m", "portrayal", *arguments],
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    ) as running:
-        assert "[0/" in running.stderr.readline()
-        running.terminate()
-        assert running.wait(timeout=60) == 130
+    ) as process:
+        assert "[0/" in process.stderr.readline()
+        process.terminate()
+        assert process.wait(timeout=60) == 130

@@ -21,7 +21,7 @@ from portrayal.lab.world import (
     OCCUPATION_PAIRS,
     PLACES,
 )
-from tests.lab.test_study import in_another_process
+from tests.lab.test_study import run_in_another_process
 
 SCENES = make_scenes(150, seed=11)
 
@@ -32,45 +32,45 @@ def pixels(scene: Scene, size: int = 96) -> np.ndarray:
 
 def outside_people(scenes: list[Scene], size: int) -> np.ndarray:
     """Which pixels no person of any of these scenes may touch."""
-    free = np.ones((size, size), dtype=bool)
+    background = np.ones((size, size), dtype=bool)
     for scene in scenes:
         for x, y, width, height in person_boxes(scene):
             rows = slice(int(np.floor(y * size)), int(np.ceil((y + height) * size)))
-            free[rows, int(np.floor(x * size)) : int(np.ceil((x + width) * size))] = False
-    return free
+            background[rows, int(np.floor(x * size)) : int(np.ceil((x + width) * size))] = False
+    return background
 
 
 @pytest.mark.parametrize("size", [96, 64, 211])
 @pytest.mark.parametrize("attribute", list(ATTRIBUTES))
 def test_a_counterfactual_differs_only_in_the_person(attribute, size):
-    changed = 0
+    n_changed = 0
     for scene in SCENES[: 150 if size == 96 else 25]:
         for group in ATTRIBUTES[attribute]:
             other = scene.with_person(**{attribute: group})
             before = pixels(scene, size)
             after = np.asarray(counterfactual(scene, size, **{attribute: group})).astype(int)
-            free = outside_people([scene, other], size)
-            assert free.mean() > 0.3
-            assert (before[free] == after[free]).all()
+            background = outside_people([scene, other], size)
+            assert background.mean() > 0.3
+            assert (before[background] == after[background]).all()
             if other == scene:
                 assert (before == after).all()
             elif not (attribute == "gender" and scene.androgynous):
-                changed += 1
+                n_changed += 1
                 assert (before != after).any(), scene
-    assert changed >= 20
+    assert n_changed >= 20
 
 
 def test_people_without_signs_of_gender_have_the_same_image():
     for scene in SCENES[:20]:
-        hidden = replace(scene, androgynous=True)
+        androgynous = replace(scene, androgynous=True)
         assert (
-            pixels(hidden.with_person(gender="male")) == pixels(hidden.with_person(gender="female"))
+            pixels(androgynous.with_person(gender="male")) == pixels(androgynous.with_person(gender="female"))
         ).all()
 
 
 def plain(**changes) -> Scene:
-    usual = next(scene for scene in SCENES if scene.people == 1)
-    return replace(usual, extras=(), occupation=None, place="park", **changes)
+    scene_of_a_single_person = next(scene for scene in SCENES if scene.people == 1)
+    return replace(scene_of_a_single_person, extras=(), occupation=None, place="park", **changes)
 
 
 def test_the_activities_of_a_pair_share_their_ambiguous_image_and_differ_in_full():
@@ -82,15 +82,15 @@ def test_the_activities_of_a_pair_share_their_ambiguous_image_and_differ_in_full
         assert (full[0] != full[1]).any(axis=2).sum() > 150
 
 
-def test_no_two_things_look_alike():
+def test_every_drawn_concept_has_a_distinct_image():
     """Every activity, occupation, place, extra and colour has an image of its own."""
-    kinds = {
+    scenes_by_kind = {
         "activities": [plain(activity=activity, cue="full") for activity in DRAWN_ACTIVITIES],
         "unclear": [plain(activity=activity, cue="ambiguous") for activity in DRAWN_ACTIVITIES[::2]],
         "occupations": [
-            replace(plain(cue="absent"), occupation=job, occupation_cue="full")
-            for pair in OCCUPATION_PAIRS[:DRAWN_OCCUPATIONS]
-            for job in pair.concepts.values()
+            replace(plain(cue="absent"), occupation=occupation, occupation_cue="full")
+            for occupation_pair in OCCUPATION_PAIRS[:DRAWN_OCCUPATIONS]
+            for occupation in occupation_pair.concepts.values()
         ],
         "places": [replace(plain(cue="absent"), place=place) for place in PLACES],
         "extras": [replace(plain(cue="absent"), extras=(label,)) for label in EXTRAS],
@@ -102,11 +102,11 @@ def test_no_two_things_look_alike():
             for skin in ATTRIBUTES["skin"]
         ],
     }
-    assert len(kinds["activities"]) >= 16
-    assert len(kinds["occupations"]) >= 8
-    for kind, scenes in kinds.items():
-        for one, other in combinations([pixels(scene) for scene in scenes], 2):
-            assert (np.abs(one - other).max(axis=2) > 40).sum() > 25, kind
+    assert len(scenes_by_kind["activities"]) >= 16
+    assert len(scenes_by_kind["occupations"]) >= 8
+    for kind, scenes in scenes_by_kind.items():
+        for first, second in combinations([pixels(scene) for scene in scenes], 2):
+            assert (np.abs(first - second).max(axis=2) > 40).sum() > 25, kind
 
 
 def test_the_same_scene_gives_the_same_bytes_in_every_process():
@@ -114,8 +114,8 @@ def test_the_same_scene_gives_the_same_bytes_in_every_process():
         "import hashlib; from portrayal.lab import make_scenes; from portrayal.lab.images import draw\n"
         "print(hashlib.sha256(b''.join(draw(s).tobytes() for s in make_scenes(40, 11))).hexdigest())"
     )
-    here = hashlib.sha256(b"".join(draw(scene).tobytes() for scene in SCENES[:40])).hexdigest()
-    assert in_another_process(code) == here
+    expected = hashlib.sha256(b"".join(draw(scene).tobytes() for scene in SCENES[:40])).hexdigest()
+    assert run_in_another_process(code) == expected
 
 
 def test_boxes_are_fractions_and_hold_the_people():

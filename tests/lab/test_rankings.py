@@ -12,8 +12,10 @@ from portrayal.lab.study import describe_scenes
 
 
 def headline(study: portrayal.Study, term: str = "bias@k", group: str | None = None, **options) -> float:
-    found = portrayal.metrics.retrieval_skew(study, attribute="gender", bootstrap=20, **options).measurements
-    return next(m.value for m in found if (m.term, m.group, m.item) == (term, group, None))
+    measurements = portrayal.metrics.retrieval_skew(
+        study, attribute="gender", bootstrap=20, **options
+    ).measurements
+    return next(m.value for m in measurements if (m.term, m.group, m.item) == (term, group, None))
 
 
 def test_every_captioner_has_a_list_for_every_activity_that_can_be_drawn():
@@ -25,38 +27,40 @@ def test_every_captioner_has_a_list_for_every_activity_that_can_be_drawn():
     assert all(query.startswith("a person ") for query in study.rankings["query"])
 
 
-def test_a_list_holds_scenes_of_which_the_captioner_says_so():
+def test_a_list_holds_the_scenes_that_the_captioner_gives_its_activity():
     captioner = Captioner("c", amplification=0.5)
     scenes = make_scenes(400)
-    said = dict(zip([s.identifier for s in scenes], captioner.activities(scenes, 0), strict=True))
+    activity_by_image = dict(
+        zip([s.identifier for s in scenes], captioner.activities(scenes, 0), strict=True)
+    )
     study = describe_scenes(scenes, 0, captioners=[captioner])
     for _, rows in study.rankings.group_by("query"):
-        assert len({said[image] for image in rows["image_id"]}) == 1
+        assert len({activity_by_image[image] for image in rows["image_id"]}) == 1
 
 
 def test_lists_change_no_caption_and_can_be_left_out():
     scenes = make_scenes(60)
-    with_lists = describe_scenes(scenes, 0, captioners=[Captioner("c", ranking_lean={"male": 1.0})])
-    without = describe_scenes(scenes, 0, captioners=[Captioner("c")], rankings=False)
-    assert with_lists.captions.equals(without.captions)
-    assert with_lists.references.equals(without.references)
-    assert without.rankings.height == 0
-    one = make_study(scenes=60, captioners=[Captioner("a")])
-    two = make_study(scenes=60, captioners=[Captioner("b"), Captioner("a")])
-    assert two.select_systems(["a"]).rankings.equals(one.rankings)
+    with_rankings = describe_scenes(scenes, 0, captioners=[Captioner("c", ranking_lean={"male": 1.0})])
+    without_rankings = describe_scenes(scenes, 0, captioners=[Captioner("c")], rankings=False)
+    assert with_rankings.captions.equals(without_rankings.captions)
+    assert with_rankings.references.equals(without_rankings.references)
+    assert without_rankings.rankings.height == 0
+    alone = make_study(scenes=60, captioners=[Captioner("a")])
+    together = make_study(scenes=60, captioners=[Captioner("b"), Captioner("a")])
+    assert together.select_systems(["a"]).rankings.equals(alone.rankings)
 
 
 def test_amplification_and_data_bias_fill_lists_with_the_group_that_an_activity_leans_to():
-    """Held against equal shares; the order within a list is not touched by them."""
+    """Compared with equal shares. The dials do not change the order within a list."""
 
-    def apart(data_bias: float, amplification: float) -> float:
+    def bias(data_bias: float, amplification: float) -> float:
         world = World(data_bias=data_bias)
         study = make_study(2000, world=world, captioners=[Captioner("c", amplification=amplification)])
         return headline(study, reference="equal", k=LIST_LENGTH)
 
-    assert apart(0, 0) < apart(0, 0.5) < apart(0, 1)
-    assert apart(0, 0) < apart(0.5, 0) < apart(1, 0)
-    assert apart(0.5, 0) < apart(0.5, 0.6)
+    assert bias(0, 0) < bias(0, 0.5) < bias(0, 1)
+    assert bias(0, 0) < bias(0.5, 0) < bias(1, 0)
+    assert bias(0.5, 0) < bias(0.5, 0.6)
 
 
 @pytest.mark.parametrize("group", ["female", "male"])
@@ -67,12 +71,12 @@ def test_a_lean_puts_a_group_on_top(group):
     ]
     assert values[0] < values[1] < values[2]
     assert values[2] > 0.8
-    alike = make_study(1000, captioners=[Captioner("c", ranking_lean=1.0)])
-    assert headline(alike, group=group) == pytest.approx(values[0])
+    equal_lean = make_study(1000, captioners=[Captioner("c", ranking_lean=1.0)])
+    assert headline(equal_lean, group=group) == pytest.approx(values[0])
 
 
 def test_a_world_without_drawn_activities_has_no_lists(command, tmp_path):
-    """A table without rows has no file, and the folder is made all the same."""
+    """A table without rows has no file, but the folder is written."""
     for seed in range(200):
         if not make_study(1, seed, World(activities="all")).rankings.height:
             break

@@ -1,4 +1,4 @@
-"""The world: activities follow the stated chances, and the truth in closed form is the truth."""
+"""The world: activities follow the stated probabilities, and the closed-form truth agrees with simulation."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def test_the_activities_of_a_pair_balance_each_other():
 
 
 @pytest.mark.parametrize("bias", [0.0, 0.5, 1.0])
-def test_activities_follow_the_stated_chances(bias):
+def test_activities_follow_the_stated_probabilities(bias):
     world = World(data_bias=bias)
     scenes = make_scenes(8000, 1, world)
     for group, table in concept_probabilities(world.activity_pairs, bias).items():
-        done = Counter(scene.activity for scene in scenes if scene.person["gender"] == group)
-        for activity, chance in table.items():
-            assert done[activity] / done.total() == pytest.approx(
-                chance, abs=4 * np.sqrt(0.25 / done.total())
+        counts = Counter(scene.activity for scene in scenes if scene.person["gender"] == group)
+        for activity, probability in table.items():
+            assert counts[activity] / counts.total() == pytest.approx(
+                probability, abs=4 * np.sqrt(0.25 / counts.total())
             )
 
 
@@ -76,13 +76,15 @@ def test_without_data_bias_nothing_depends_on_gender():
     table = concept_probabilities(ACTIVITY_PAIRS, 0.0)
     assert table["female"] == pytest.approx(table["male"])
     scenes = make_scenes(20000, 3, World(data_bias=0.0))
-    for what in (lambda s: s.extras, lambda s: (s.place,), lambda s: (s.occupation,)):
+    for get_values in (lambda s: s.extras, lambda s: (s.place,), lambda s: (s.occupation,)):
         counts = {
-            group: Counter(x for s in scenes if s.person["gender"] == group for x in what(s))
+            group: Counter(
+                concept for s in scenes if s.person["gender"] == group for concept in get_values(s)
+            )
             for group in ATTRIBUTES["gender"]
         }
-        for value in counts["female"] | counts["male"]:
-            shares = [counts[g][value] / counts[g].total() for g in counts]
+        for concept in counts["female"] | counts["male"]:
+            shares = [counts[g][concept] / counts[g].total() for g in counts]
             assert shares[0] == pytest.approx(shares[1], abs=0.02)
 
 
@@ -105,18 +107,18 @@ def test_the_truth_of_a_world_of_six_pairs_by_hand():
     ]
     cues = {"full": 0.4, "ambiguous": 0.4, "absent": 0.2}
     for bias, expected in ((0.0, 0.0), (0.5, 0.11375), (1.0, 0.2275)):
-        found = bayes_optimal_bias(pairs, bias, cues)
-        assert np.mean(np.abs(list(found.values()))) == pytest.approx(expected)
-        assert all(found[f"f{n}"] == pytest.approx(-found[f"m{n}"]) for n in range(6))
+        bias_by_activity = bayes_optimal_bias(pairs, bias, cues)
+        assert np.mean(np.abs(list(bias_by_activity.values()))) == pytest.approx(expected)
+        assert all(bias_by_activity[f"f{n}"] == pytest.approx(-bias_by_activity[f"m{n}"]) for n in range(6))
     assert bayes_optimal_bias(pairs, 1.0, {"full": 1.0, "ambiguous": 0.0, "absent": 0.0})["f0"] == 0
 
 
-def test_the_truth_is_what_counting_scenes_gives():
+def test_the_closed_form_truth_agrees_with_counted_scenes():
     """The optimal classifier knows the share of each activity given the image; here the shares are counted."""
     world = World(data_bias=1.0, several=0)
     scenes = make_scenes(120_000, 5, world)
 
-    def seen(scene):
+    def visible_content(scene):
         if scene.cue == "full":
             return ("full", scene.activity)
         pair = tuple(ACTIVITIES[scene.activity].concepts.values())
@@ -124,27 +126,27 @@ def test_the_truth_is_what_counting_scenes_gives():
 
     counts: dict = {group: {} for group in ATTRIBUTES["gender"]}
     for scene in scenes:
-        counts[scene.person["gender"]].setdefault(seen(scene), Counter())[scene.activity] += 1
+        counts[scene.person["gender"]].setdefault(visible_content(scene), Counter())[scene.activity] += 1
 
-    def guess(group, scene):
-        known = counts[group].get(seen(scene), Counter())
-        return known[scene.activity] / max(known.total(), 1)
+    def predicted_probability(group, scene):
+        activity_counts = counts[group].get(visible_content(scene), Counter())
+        return activity_counts[scene.activity] / max(activity_counts.total(), 1)
 
     gaps: dict = {}
     for scene in scenes:
-        gap = guess("female", scene) - guess("male", scene)
+        gap = predicted_probability("female", scene) - predicted_probability("male", scene)
         gaps.setdefault((scene.activity, scene.person["gender"]), []).append(gap)
     truth = optimal_bias(world)
     for activity in ("sweeping", "driving", "sewing", "reading"):
-        found = np.mean([np.mean(gaps[activity, group]) for group in ATTRIBUTES["gender"]])
-        assert found == pytest.approx(truth[activity], abs=0.02)
+        mean_gap = np.mean([np.mean(gaps[activity, group]) for group in ATTRIBUTES["gender"]])
+        assert mean_gap == pytest.approx(truth[activity], abs=0.02)
 
 
 def test_a_scene_with_another_person_is_the_same_scene():
     scene = make_scenes(1)[0]
-    other = "female" if scene.person["gender"] == "male" else "male"
-    changed = scene.with_person(gender=other)
-    assert changed.person == {**scene.person, "gender": other}
+    other_group = "female" if scene.person["gender"] == "male" else "male"
+    changed = scene.with_person(gender=other_group)
+    assert changed.person == {**scene.person, "gender": other_group}
     assert changed.with_person(gender=scene.person["gender"]) == scene
     with pytest.raises(PortrayalError, match="Unknown group of 'gender'"):
         scene.with_person(gender="femal")

@@ -23,7 +23,7 @@ CASES = {
     "santa sits on a bench": ["santa"],
     "a boat on the river thames": ["river thames"],
     "a parade on st. patrick's day": ["st. patrick's day"],
-    # What looks like a name and is none.
+    # Words that look like names.
     "turkey on a china plate": [],
     "a nice bath and a red jersey": [],
     "a mobile phone next to an apple": [],
@@ -56,7 +56,7 @@ CASES = {
     "The USA team plays in the U.S. and the UK": ["usa", "u.s", "uk"],
     "A child sleeps in McDonald's next to another McDonald's": ["mcdonald's"],
     "A man wins the Iditarod Trail race": ["iditarod trail"],
-    # Where capitals say nothing, the gazetteer decides alone.
+    # Without informative capitals, only the gazetteer decides.
     "A Man Named Quigley Rides A Horse In Paris": ["paris"],
     "A MAN NAMED QUIGLEY RIDES A HORSE IN PARIS": ["paris"],
     "Big Ben": ["big ben"],
@@ -75,24 +75,26 @@ def test_names_come_in_the_order_of_the_caption_and_once():
     assert NAMES.find("from paris to london and back to paris") == ["paris", "london"]
 
 
-def test_the_list_says_where_it_comes_from_and_is_no_lexicon_of_an_attribute():
-    listed = NAMES.lexicon
-    assert all((listed.source, listed.licence, listed.version, listed.note))
-    assert listed.name not in {lexicon.name for lexicon in shipped_lexicons()}
-    assert NAMES.label == f"entities@{listed.version}@{listed.digest}"
+def test_the_list_has_a_source_and_is_no_lexicon_of_an_attribute():
+    lexicon = NAMES.lexicon
+    assert all((lexicon.source, lexicon.licence, lexicon.version, lexicon.note))
+    assert lexicon.name not in {attribute_lexicon.name for attribute_lexicon in shipped_lexicons()}
+    assert NAMES.label == f"entities@{lexicon.version}@{lexicon.digest}"
     assert entity_names() is NAMES
 
 
-LISTED = [name for group, names in NAMES.lexicon.groups.items() if group != "capitalised" for name in names]
+LISTED_NAMES = [
+    name for group, names in NAMES.lexicon.groups.items() if group != "capitalised" for name in names
+]
 
 
-def test_every_listed_name_is_found():
-    for name in LISTED:
-        (found,) = NAMES.find(f"a {name} b")
-        assert tokenize(found) == tokenize(name)
+def test_every_listed_name_is_matched():
+    for name in LISTED_NAMES:
+        (match,) = NAMES.find(f"a {name} b")
+        assert tokenize(match) == tokenize(name)
 
 
-def test_nothing_is_listed_as_a_name_and_as_none():
+def test_no_phrase_is_listed_both_as_a_name_and_as_no_name():
     for phrase in NAMES.lexicon.not_naming:
         assert NAMES.find(phrase) == [], phrase
 

@@ -86,7 +86,7 @@ def test_age_words(caption, groups):
     assert AGE.groups(caption) == groups
 
 
-def test_mentions_carry_their_place():
+def test_mentions_have_their_character_offsets():
     caption = "The Man's wife"
     assert [(m.group, m.word, caption[m.start : m.end]) for m in GENDER.find(caption)] == [
         ("male", "man", "Man"),
@@ -94,7 +94,7 @@ def test_mentions_carry_their_place():
     ]
 
 
-def test_places_are_those_of_the_original_text():
+def test_offsets_refer_to_the_original_text():
     caption = "İstanbul: a man"  # the first letter is longer in lower case
     (mention,) = GENDER.find(caption)
     assert caption[mention.start : mention.end] == "man"
@@ -141,7 +141,7 @@ def test_phrases_that_name_nobody(caption, words):
     assert [mention.word for mention in MentionFinder(NOT_NAMING).find(caption)] == words
 
 
-def test_masks_hide_words_in_phrases_that_name_nobody():
+def test_masks_replace_words_in_phrases_that_name_nobody():
     assert MentionFinder(NOT_NAMING).mask("French fries", "X") == "X fries"
     assert MentionFinder(NOT_NAMING).mask_words(["french", "fries"], None) == ["fries"]
 
@@ -155,25 +155,25 @@ def test_masks_hide_words_in_phrases_that_name_nobody():
         ("", ""),
     ],
 )
-def test_masking_leaves_the_rest_untouched(caption, masked):
+def test_masking_leaves_other_text_unchanged(caption, masked):
     assert GENDER.mask(caption, "genderword") == masked
 
 
-def test_masking_hides_the_published_words_and_no_others():
+def test_masking_replaces_only_the_published_words():
     age = "child children young baby babies kid kids little boy boys girl girls old elderly man men woman women lady"
     age += (
         " ladies gentleman gentlemen person people guy guys teenager teenagers teen teens adult adults elder"
     )
     race = "white caucasian black african asian latino latina latinx hispanic native indigenous"
     for finder, words in ((AGE, age), (RACE, race)):
-        hidden = {w for group in finder.lexicon.groups.values() for w in group} | set(
+        masked_words = {w for group in finder.lexicon.groups.values() for w in group} | set(
             finder.lexicon.mask_also
         )
-        assert hidden == set(words.split())
+        assert masked_words == set(words.split())
     assert AGE.mask("an old truck", "ageword") == "an ageword truck"  # published masks hide the word anywhere
 
 
-def test_the_gender_list_is_the_published_one():
+def test_the_gender_list_equals_the_published_list():
     lexicon = load_lexicon("gender")
     male = "man men male father gentleman gentlemen boy boys uncle husband actor prince waiter son he his him himself"
     male += " brother brothers guy guys emperor emperors dude dudes cowboy"
@@ -190,8 +190,10 @@ def test_masking_is_complete_idempotent_and_token_wise(caption):
     masked = GENDER.mask(caption, "genderword")
     assert GENDER.groups(masked) == ()
     assert GENDER.mask(masked, "genderword") == masked
-    hidden = {word for words in GENDER.lexicon.groups.values() for word in words}
-    assert tokenize(masked) == ["genderword" if token in hidden else token for token in tokenize(caption)]
+    masked_words = {word for words in GENDER.lexicon.groups.values() for word in words}
+    assert tokenize(masked) == [
+        "genderword" if token in masked_words else token for token in tokenize(caption)
+    ]
 
 
 @given(st.text())

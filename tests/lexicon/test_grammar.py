@@ -128,7 +128,7 @@ def test_by_hand(caption):
     assert format_words(content_words(tokenize(caption))) == CASES[caption]
 
 
-def test_words_know_their_place_and_their_sense():
+def test_words_have_their_position_and_their_sense():
     tokens = tokenize("The two fire hydrants near a smartphone")
     hydrant, phone = content_words(tokens)
     assert hydrant == Word("fire hydrant", "noun", NET.sense("fire hydrant", "noun", 1), 2, 2)
@@ -142,7 +142,7 @@ def test_words_know_their_place_and_their_sense():
         )
     )
 )
-def test_any_tokens_will_do(tokens):
+def test_any_tokens_are_accepted(tokens):
     words = content_words(tokens)
     ends = [0, *(word.start + word.length for word in words)]
     assert all(end <= word.start for end, word in zip(ends, words, strict=False))
@@ -151,7 +151,7 @@ def test_any_tokens_will_do(tokens):
 
 
 @given(st.text())
-def test_any_text_will_do(text):
+def test_any_text_is_accepted(text):
     for word in content_words(tokenize(text)):
         assert word.synset is None or word.lemma in NET.words(word.synset)
 
@@ -160,10 +160,12 @@ def test_real_captions(shared):
     """Nearly every noun is one WordNet has, and hardly a caption has no noun."""
     lines = (shared / "coco" / "human_captions_val2014.jsonl").read_text().splitlines()
     captions = [tokenize(caption) for line in lines[::10] for caption in json.loads(line)["captions"]]
-    found = [content_words(tokens) for tokens in captions]
-    nouns = [word for words in found for word in words if word.pos == "noun"]
-    verbs = [word for words in found for word in words if word.pos == "verb"]
+    words_by_caption = [content_words(tokens) for tokens in captions]
+    nouns = [word for words in words_by_caption for word in words if word.pos == "noun"]
+    verbs = [word for words in words_by_caption for word in words if word.pos == "verb"]
     assert sum(word.synset is not None for word in nouns) > 0.985 * len(nouns)
-    assert sum(any(word.pos == "noun" for word in words) for words in found) > 0.998 * len(found)
-    assert 3.2 < len(nouns) / len(found) < 4.2
-    assert 0.8 < len(verbs) / len(found) < 1.6
+    assert sum(any(word.pos == "noun" for word in words) for words in words_by_caption) > 0.998 * len(
+        words_by_caption
+    )
+    assert 3.2 < len(nouns) / len(words_by_caption) < 4.2
+    assert 0.8 < len(verbs) / len(words_by_caption) < 1.6

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from portrayal.lexicon import NEUTRAL, GroupVersions, Lexicon, MentionFinder, load_lexicon, shipped_lexicons
 
 GENDER = GroupVersions(load_lexicon("gender"))
-TOLD = {
+VERSIONS = {
     # caption: (of a man, of a woman, of anybody)
     "A man and his dog": ("A man and his dog", "A woman and her dog", "A person and their dog"),
     "two girls at a table": ("two boys at a table", "two girls at a table", "two children at a table"),
@@ -26,9 +26,11 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("caption", TOLD)
-def test_telling(caption):
-    assert tuple(GENDER.in_group(caption, group) for group in ("male", "female", NEUTRAL)) == TOLD[caption]
+@pytest.mark.parametrize("caption", VERSIONS)
+def test_versions_for_each_group(caption):
+    assert (
+        tuple(GENDER.in_group(caption, group) for group in ("male", "female", NEUTRAL)) == VERSIONS[caption]
+    )
 
 
 def test_adjectives_are_left_out_and_articles_follow():
@@ -43,15 +45,15 @@ def test_adjectives_are_left_out_and_articles_follow():
     assert age.in_group("a child", "old") == "an adult"
 
 
-def test_a_list_without_counterparts_uses_one_word_for_each_group():
+def test_a_list_without_counterparts_uses_the_same_word_for_each_group():
     lexicon = Lexicon("x", "x", {"a": ("apple", "apples"), "b": ("pear",)}, neutral=("fruit",))
     versions = GroupVersions(lexicon)
     assert versions.in_group("an apple", "b") == "a pear"
     assert versions.in_group("a pear", "a") == "an apple"
     assert versions.in_group("an apple and a pear", NEUTRAL) == "a fruit and a fruit"
     assert versions.in_group("two apples", "b") is None  # a word that none stands for
-    bare = GroupVersions(Lexicon("x", "x", {"a": ("apple",)}))
-    assert bare.in_group("an apple", NEUTRAL) is None
+    without_neutral = GroupVersions(Lexicon("x", "x", {"a": ("apple",)}))
+    assert without_neutral.in_group("an apple", NEUTRAL) is None
 
 
 def test_the_word_that_stands_for_a_group():
@@ -75,14 +77,16 @@ def test_a_filled_caption_names_the_group_and_no_other(words):
         version = GENDER.in_group(caption, group)
         if version is not None:
             assert set(finder.groups(version)) <= {group}
-    plain = GENDER.in_group(caption, NEUTRAL)
-    assert plain is None or not finder.groups(plain)
+    neutral = GENDER.in_group(caption, NEUTRAL)
+    assert neutral is None or not finder.groups(neutral)
 
 
 @pytest.mark.parametrize(
     "lexicon", [lexicon for lexicon in shipped_lexicons() if lexicon.plain], ids=lambda lexicon: lexicon.name
 )
 def test_plain_words_name_no_group(lexicon):
-    named = {word for words in lexicon.naming_words.values() for word in words}
-    assert set(lexicon.plain) <= named
-    assert not {other for others in lexicon.plain.values() for other in others} & named
+    group_words = {word for words in lexicon.naming_words.values() for word in words}
+    assert set(lexicon.plain) <= group_words
+    assert (
+        not {plain_word for plain_words in lexicon.plain.values() for plain_word in plain_words} & group_words
+    )

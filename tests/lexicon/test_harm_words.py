@@ -44,23 +44,23 @@ def senses() -> dict[tuple[str, str], int]:
     if not WORDNET.is_dir():
         cannot_run(f"WordNet's files are not at {WORDNET}")
     counts = {}
-    for part, ending in INDEX.items():
-        for line in (WORDNET / f"index.{ending}").read_text(encoding="latin-1").splitlines():
+    for part_of_speech, extension in INDEX.items():
+        for line in (WORDNET / f"index.{extension}").read_text(encoding="latin-1").splitlines():
             if not line.startswith(" "):
                 word, _, count, *_ = line.split()
-                counts[word.replace("_", " "), part] = int(count)
+                counts[word.replace("_", " "), part_of_speech] = int(count)
     return counts
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_files_say_where_they_come_from(file):
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
-    assert data["licence"] == "Apache-2.0"
-    assert data["source"]
-    assert data["version"]
-    assert data["note"]
+def test_files_have_a_source_and_a_licence(file):
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert document["licence"] == "Apache-2.0"
+    assert document["source"]
+    assert document["version"]
+    assert document["note"]
     loaded = LOADERS[file.stem]()
-    assert loaded.label.startswith(f"{data['name']}@{data['version']}@")
+    assert loaded.label.startswith(f"{document['name']}@{document['version']}@")
     assert LOADERS[file.stem]() is loaded  # read once
     assert LOADERS[file.stem](file).label == loaded.label  # the same list by its path
 
@@ -70,9 +70,9 @@ def test_there_is_a_loader_for_every_file():
 
 
 def entries():
-    data = tomllib.loads((FOLDER / "demeaning.toml").read_text(encoding="utf-8"))
-    for word, listed in data["words"].items():
-        for entry in listed if isinstance(listed, list) else [listed]:
+    document = tomllib.loads((FOLDER / "demeaning.toml").read_text(encoding="utf-8"))
+    for word, senses in document["words"].items():
+        for entry in senses if isinstance(senses, list) else [senses]:
             yield word, entry
 
 
@@ -81,15 +81,15 @@ def test_listed_senses_are_those_of_wordnet(senses):
         assert entry["senses"] == senses.get((word, entry["part"]), 0), word
         assert all(1 <= number <= entry["senses"] for number in entry["listed"]), word
         if entry["senses"] == 0:
-            assert not any((word, part) in senses for part in INDEX), word
+            assert not any((word, part_of_speech) in senses for part_of_speech in INDEX), word
 
 
-def test_words_that_are_too_common_could_be_looked_up(senses):
+def test_words_that_are_too_common_are_in_wordnet(senses):
     for word in demeaning_words().too_common:
-        assert any((word, part) in senses for part in INDEX), word
+        assert any((word, part_of_speech) in senses for part_of_speech in INDEX), word
 
 
-def test_how_many_words():
+def test_the_number_of_words():
     words = {word for word, _ in entries()}
     assert 300 <= len(words) <= 600
     assert words.isdisjoint(demeaning_words().too_common)
@@ -170,7 +170,7 @@ NOUNS = {
     "gays in a parade": ["gays"],
     "the mentally ill in a ward": ["the mentally ill"],
     "natives dancing around a fire": ["natives"],
-    # one that describes something
+    # an adjective that describes something
     "an elderly man": [],
     "the elderly woman": [],
     "an elderly looking man": [],
@@ -198,7 +198,7 @@ NOUNS = {
     "a dog, one black, one white": [],
     "a black with white spots": [],
     "a black laying on a car": [],  # a cat, with the word left out
-    "the black on the wall": [],  # a person cannot be told from a colour
+    "the black on the wall": [],  # a person and a colour are not distinguishable
     "": [],
 }
 
@@ -208,7 +208,7 @@ def test_adjectives_as_nouns(caption):
     assert [phrase for _, phrase in adjectives_as_nouns().find(tokenize(caption))] == NOUNS[caption]
 
 
-def test_where_an_adjective_is_a_noun():
+def test_the_position_of_an_adjective_that_is_a_noun():
     tokens = tokenize("Two men, an old black in a suit and some gays")
     assert adjectives_as_nouns().find(tokens) == [(3, "an old black"), (11, "gays")]
     assert tokens[3:6] == ["an", "old", "black"]
@@ -219,15 +219,15 @@ def test_every_pair_has_a_reason_and_words():
     assert all(pair.why[-1] in ".?" and pair.words and pair.attributes and pair.groups for pair in pairs)
     for word in ("monkey", "exotic", "thug", "bossy", "frail", "terrorist"):
         assert any(word in pair.words for pair in pairs), word
-    seen = {pair.unless_seen for pair in pairs if pair.words & {"monkey", "pig"}}
-    assert seen == {True}
+    unless_seen = {pair.unless_seen for pair in pairs if pair.words & {"monkey", "pig"}}
+    assert unless_seen == {True}
 
 
 def words_about(**person):
     return {word for pair in in_context() if pair.applies_to(person) for word in pair.words}
 
 
-def test_whom_pairs_are_about():
+def test_pairs_apply_to_people_of_their_groups():
     assert "monkey" in words_about(race="Dark")  # as a study spells it
     assert "monkey" in words_about(skin_tone=" dark ")
     assert "monkey" not in words_about(race="light")
@@ -238,7 +238,7 @@ def test_whom_pairs_are_about():
     assert words_about() == set()  # of nobody, where no group is known
 
 
-def test_what_cannot_be_seen():
+def test_words_that_are_not_imageable():
     words = not_imageable()
     assert [words.kind(word) for word in ("beautiful", "happy", "doctor", "wife", "think")] == list(words)
     assert words.kind("tall") is None
@@ -250,27 +250,31 @@ def test_what_cannot_be_seen():
 
 def test_no_word_is_of_two_kinds():
     words = not_imageable()
-    named = [(word, words.parts[kind]) for kind, listed in words.items() for word in listed]
-    assert len(named) == len(set(named))
+    words_with_part = [
+        (word, words.parts[kind]) for kind, words_of_kind in words.items() for word in words_of_kind
+    ]
+    assert len(words_with_part) == len(set(words_with_part))
 
 
-def test_framing_words_claim_no_thing():
+def test_framing_words_contain_no_objects():
     assert {"picture", "background", "group", "couple", "be", "depict"} <= framing_words()
     assert framing_words().isdisjoint({"dog", "man", "can", "table", "run"})
 
 
 def test_objects_of_the_taxonomy_are_those_of_coco(shared):
     categories = json.loads((shared / "coco" / "categories.json").read_text())
-    assert taxonomy().objects == {one["name"]: one["supercategory"] for one in categories}
+    assert taxonomy().objects == {category["name"]: category["supercategory"] for category in categories}
 
 
 def test_the_taxonomy_has_the_categories_of_visual_verbnet(shared):
     actions = json.loads((shared / "lexicons" / "visual_verbnet.json").read_text())["visual_actions"]
     relations = taxonomy().relations
     assert set(relations.values()) == {action["category"] for action in actions}
-    plain = [action for action in actions if "_" not in action["name"]]
-    alike = [action for action in plain if relations.get(action["name"]) == action["category"]]
-    assert len(alike) >= len(plain) - 2  # captions lay and bend their own body more often than a thing
+    single_words = [action for action in actions if "_" not in action["name"]]
+    same_category = [action for action in single_words if relations.get(action["name"]) == action["category"]]
+    assert (
+        len(same_category) >= len(single_words) - 2
+    )  # captions lay and bend their own body more often than a thing
 
 
 def test_lists_are_shared_between_processes():
@@ -278,7 +282,7 @@ def test_lists_are_shared_between_processes():
         assert pickle.loads(pickle.dumps(load())).label == load().label
 
 
-OWN = {
+OWN_FILES = {
     "demeaning": '[words]\nFoo = { part = "noun", listed = [2], senses = 2 }',
     "in_context": '[[pairs]]\nattribute = ["Team"]\ngroups = ["Red"]\nwords = ["Slow"]',
     "adjective_as_noun": 'plural = ["reds"]',
@@ -289,7 +293,7 @@ OWN = {
 
 
 @pytest.fixture
-def own(tmp_path):
+def load_own(tmp_path):
     def load(kind: str, text: str):
         path = tmp_path / f"{kind}.toml"
         path.write_text(text, encoding="utf-8")
@@ -298,26 +302,30 @@ def own(tmp_path):
     return load
 
 
-def test_a_users_own_lists(own):
-    text = {kind: f'name = "mine"\n{rest}' for kind, rest in OWN.items()}
-    assert own("demeaning", text["demeaning"]).senses("foo", "noun") == DemeaningLevels(False, False, True)
-    (pair,) = own("in_context", text["in_context"])
+def test_a_users_own_lists(load_own):
+    documents = {kind: f'name = "mine"\n{body}' for kind, body in OWN_FILES.items()}
+    assert load_own("demeaning", documents["demeaning"]).senses("foo", "noun") == DemeaningLevels(
+        False, False, True
+    )
+    (pair,) = load_own("in_context", documents["in_context"])
     assert pair.applies_to({"team": "RED"})
     assert pair.words == {"slow"}
     assert not pair.unless_seen
-    assert own("adjective_as_noun", text["adjective_as_noun"]).find(["two", "reds"]) == [(1, "reds")]
-    assert own("not_imageable", text["not_imageable"]).kind("late", "noun") == "guess"
-    assert own("framing", text["framing"]) == {"sketch"}
-    assert own("taxonomy", text["taxonomy"]).relations == {"z": "c"}
+    assert load_own("adjective_as_noun", documents["adjective_as_noun"]).find(["two", "reds"]) == [
+        (1, "reds")
+    ]
+    assert load_own("not_imageable", documents["not_imageable"]).kind("late", "noun") == "guess"
+    assert load_own("framing", documents["framing"]) == {"sketch"}
+    assert load_own("taxonomy", documents["taxonomy"]).relations == {"z": "c"}
     for kind in LOADERS:
-        label = own(kind, text[kind]).label
+        label = load_own(kind, documents[kind]).label
         assert label.startswith("mine@")
         assert label != LOADERS[kind]().label
 
 
-def test_labels_change_with_the_words(own):
-    one, other = (own("framing", f'name = "x"\n[nouns]\na = ["{word}"]').label for word in ("b", "c"))
-    assert one != other
+def test_labels_change_with_the_words(load_own):
+    first, second = (load_own("framing", f'name = "x"\n[nouns]\na = ["{word}"]').label for word in ("b", "c"))
+    assert first != second
 
 
 BAD = {
@@ -409,16 +417,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_files(name, own):
+def test_bad_files(name, load_own):
     kind, text, sentence = BAD[name]
     with pytest.raises(InputError, match=sentence):
-        own(kind, text)
+        load_own(kind, text)
 
 
-def test_everything_wrong_is_told_at_once(own):
-    with pytest.raises(InputError) as caught:
-        own("taxonomy", 'name = "x"\n[objects]\na = "x"\n[attributes]\nb = [1]\n[relations]\nc = ["z"]')
-    assert len(caught.value.problems) == 4  # two lists, and two tables that have no word left
+def test_all_problems_are_reported_at_once(load_own):
+    with pytest.raises(InputError) as raised:
+        load_own("taxonomy", 'name = "x"\n[objects]\na = "x"\n[attributes]\nb = [1]\n[relations]\nc = ["z"]')
+    assert len(raised.value.problems) == 4  # two lists, and two tables that have no word left
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -163,7 +163,7 @@ CASES: dict[str, dict[str, list[str]]] = {
 }
 
 
-def found(caption: str, axis: str) -> list[str]:
+def mentioned_words(caption: str, axis: str) -> list[str]:
     return [mention.word for mention in WORDS.find(tokenize(caption)) if mention.axis == axis]
 
 
@@ -171,10 +171,10 @@ def found(caption: str, axis: str) -> list[str]:
     ("axis", "caption"), [(axis, caption) for axis in CASES for caption in CASES[axis]], ids=str
 )
 def test_words_that_name_people(axis, caption):
-    assert found(caption, axis) == CASES[axis][caption]
+    assert mentioned_words(caption, axis) == CASES[axis][caption]
 
 
-def test_places_groups_and_axes():
+def test_positions_groups_and_axes():
     assert WORDS.find(tokenize("Two young girls")) == [
         IdentityMention("age", "young", "young", 1, 1),
         IdentityMention("gender", "girls", "female", 2, 1),
@@ -189,31 +189,36 @@ def test_shipped_lists_are_complete_and_no_lexicon_of_an_attribute(axis):
     lexicon = WORDS.lexicons[axis]
     assert lexicon.attribute == axis
     assert all((lexicon.source, lexicon.licence, lexicon.version, lexicon.note))
-    named = [word for words in lexicon.groups.values() for word in words]
-    assert len(named) == len(set(named))
-    assert set(lexicon.before_person) <= set(named)
+    all_words = [word for words in lexicon.groups.values() for word in words]
+    assert len(all_words) == len(set(all_words))
+    assert set(lexicon.before_person) <= set(all_words)
     assert lexicon.name not in {shipped.name for shipped in shipped_lexicons()}
     assert lexicon.label in WORDS.label
     # A phrase that holds no listed word could never make a difference.
-    listed = [" ".join(("", *tokenize(word), "")) for word in named]
-    idle = [
-        x for x in lexicon.not_naming if not any(word in " ".join(("", *tokenize(x), "")) for word in listed)
+    listed_phrases = [" ".join(("", *tokenize(word), "")) for word in all_words]
+    useless_phrases = [
+        phrase
+        for phrase in lexicon.not_naming
+        if not any(word in " ".join(("", *tokenize(phrase), "")) for word in listed_phrases)
     ]
-    assert idle == []
+    assert useless_phrases == []
 
 
 def test_lists_are_written_in_lower_case_and_without_repetition():
     folder = resources.files("portrayal.lexicon") / "words" / "identity"
     for file in folder.iterdir():
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-        lists = [*data.get("groups", {}).values(), *(data.get(key, []) for key in ("neutral", "not_naming"))]
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        lists = [
+            *document.get("groups", {}).values(),
+            *(document.get(key, []) for key in ("neutral", "not_naming")),
+        ]
         for words in lists:
             assert words == [word.lower() for word in words]
             assert len(words) == len(set(words))
 
 
-def test_one_list_alone_agrees_with_a_finder():
-    """Without adjectives that need a person, the two ways of looking are the same."""
+def test_a_single_list_agrees_with_a_mention_finder():
+    """Without adjectives that need a person, both return the same mentions."""
     lexicon = Lexicon(
         "x",
         "x",
@@ -222,7 +227,7 @@ def test_one_list_alone_agrees_with_a_finder():
     )
     words, finder = IdentityWords({"x": lexicon}), MentionFinder(lexicon)
     for caption in ("a red hat stand", "red hat club hat", "top hat stand", "hat red", "", "top red hat"):
-        assert [one.word for one in words.find(tokenize(caption))] == [
+        assert [mention.word for mention in words.find(tokenize(caption))] == [
             mention.word for mention in finder.find(caption)
         ]
 
@@ -238,12 +243,14 @@ def test_all_axes_at_once_agree_with_each_alone(tokens):
             "t", "thing", {"hat": ("hat", "hat stand"), "red": ("red",)}, not_naming=("top hat",)
         ),
     }
-    together = IdentityWords(lexicons).find(tokens)
+    joint_mentions = IdentityWords(lexicons).find(tokens)
     for axis, lexicon in lexicons.items():
-        assert [mention for mention in together if mention.axis == axis] == IdentityWords(
+        assert [mention for mention in joint_mentions if mention.axis == axis] == IdentityWords(
             {axis: lexicon}
         ).find(tokens)
-    assert [mention.start for mention in together] == sorted(mention.start for mention in together)
+    assert [mention.start for mention in joint_mentions] == sorted(
+        mention.start for mention in joint_mentions
+    )
 
 
 @given(st.text())
@@ -255,23 +262,24 @@ def test_any_text_can_be_searched(text):
 
 
 def test_words_of_all_lists_say_what_a_person_is():
-    tall = Lexicon("tall", "height", {"tall": ("tall",)}, before_person=("tall",))
-    words = identity_words([tall])
+    tall_lexicon = Lexicon("tall", "height", {"tall": ("tall",)}, before_person=("tall",))
+    words = identity_words([tall_lexicon])
     assert words.axes == (*AXES, "height")
-    found = {
-        c: [mention.word for mention in words.find(tokenize(c))] for c in ("a tall lady", "a tall lady bug")
+    words_by_caption = {
+        caption: [mention.word for mention in words.find(tokenize(caption))]
+        for caption in ("a tall lady", "a tall lady bug")
     }
-    assert found == {"a tall lady": ["tall", "lady"], "a tall lady bug": []}
+    assert words_by_caption == {"a tall lady": ["tall", "lady"], "a tall lady bug": []}
     assert words.find(tokenize("a tall tree")) == []
 
 
-def test_a_phrase_of_one_list_leaves_the_person_to_the_others():
+def test_a_phrase_of_a_list_does_not_block_the_other_lists():
     assert [(mention.axis, mention.word) for mention in WORDS.find(tokenize("a young english teacher"))] == [
         ("age", "young")
     ]
 
 
-def test_own_lists_take_the_place_of_an_axis(tmp_path):
+def test_own_lists_replace_an_axis(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('name = "mine"\nattribute = "religion"\n[groups]\nmonks = ["monk"]\n')
     words = identity_words([path])

@@ -7,20 +7,20 @@ import pytest
 from portrayal.errors import InputError, PortrayalError
 from portrayal.lexicon import lexicon_for, load_lexicon, name_key, read_lexicon, shipped_lexicons
 
-DIGEST_BEFORE_THERE_WERE_SUCH_PHRASES = "ba67dcfb"
+DIGEST_WITHOUT_NOT_NAMING = "ba67dcfb"
 
 
 @pytest.mark.parametrize("lexicon", shipped_lexicons(), ids=lambda lexicon: lexicon.name)
-def test_shipped_lexicons_say_where_they_come_from(lexicon):
+def test_shipped_lexicons_have_a_source_and_a_licence(lexicon):
     assert lexicon.source
     assert lexicon.licence
     assert lexicon.version
     assert lexicon.note
-    named = [word for words in lexicon.groups.values() for word in words]
-    assert len(named) == len(set(named))
+    all_words = [word for words in lexicon.groups.values() for word in words]
+    assert len(all_words) == len(set(all_words))
     if lexicon.before_person:
-        also = {word for words in lexicon.also_naming.values() for word in words}
-        assert set(lexicon.before_person) <= set(named) | set(lexicon.mask_also) | also
+        also_naming = {word for words in lexicon.also_naming.values() for word in words}
+        assert set(lexicon.before_person) <= set(all_words) | set(lexicon.mask_also) | also_naming
 
 
 def test_defaults_by_attribute():
@@ -40,7 +40,9 @@ def test_a_users_own_file(tmp_path):
     )
     lexicon = load_lexicon(path)
     assert lexicon.groups == {"nurses": ("nurse", "nurses"), "doctors": ("doctor",)}
-    assert lexicon.label == f"mine@{lexicon.digest}"  # the words themselves tell two lists of one name apart
+    assert (
+        lexicon.label == f"mine@{lexicon.digest}"
+    )  # the digest of the words distinguishes lists of the same name
 
 
 def test_changed_words_change_the_digest(tmp_path):
@@ -62,14 +64,14 @@ def test_phrases_that_name_nobody_are_part_of_the_digest(tmp_path):
     assert list(digests) == [(), ("french fries",), ("french toast",)]
     assert len(set(digests.values())) == 3
     path.write_text('name = "x"\n[groups]\ng = ["french"]\n')
-    assert read_lexicon(path).mask_label == f"x@{DIGEST_BEFORE_THERE_WERE_SUCH_PHRASES}"
+    assert read_lexicon(path).mask_label == f"x@{DIGEST_WITHOUT_NOT_NAMING}"
 
 
-def test_words_that_name_a_group_and_are_not_hidden_are_part_of_the_digest_in_any_language(tmp_path):
+def test_words_that_masks_leave_are_part_of_the_digest_in_any_language(tmp_path):
     digests = set()
-    for more in ("", '[also_naming]\nalt = ["rentner"]\n'):
+    for table in ("", '[also_naming]\nalt = ["rentner"]\n'):
         path = tmp_path / "x.toml"
-        path.write_text(f'name = "x"\nlanguage = "de"\n[groups]\nalt = ["alt"]\n{more}')
+        path.write_text(f'name = "x"\nlanguage = "de"\n[groups]\nalt = ["alt"]\n{table}')
         digests.add(read_lexicon(path).digest)
     assert len(digests) == 2
 
@@ -156,17 +158,22 @@ def test_unknown_names_bring_suggestions():
 
 
 @pytest.mark.parametrize("name", ["Gender", "GENDER", "sex", "perceived_gender"])
-def test_an_attribute_is_found_by_any_of_its_names(name):
+def test_every_alias_of_an_attribute_gives_its_lexicon(name):
     assert lexicon_for(name).name == "gender"
 
 
-def test_no_two_shipped_lexicons_claim_one_attribute():
-    claims = [name_key(name) for x in shipped_lexicons() if x.aliases for name in (x.name, *x.aliases)]
-    assert len(claims) == len(set(claims))
+def test_shipped_lexicons_share_no_attribute_name():
+    attribute_names = [
+        name_key(name)
+        for lexicon in shipped_lexicons()
+        if lexicon.aliases
+        for name in (lexicon.name, *lexicon.aliases)
+    ]
+    assert len(attribute_names) == len(set(attribute_names))
 
 
 @pytest.mark.parametrize(
-    ("lines", "wrong"),
+    ("lines", "message"),
     [
         ("language = 3", "expected language as a code such as 'en', found 3"),
         ('aliases = "sex"', "expected aliases as a list of names, found 'sex'"),
@@ -180,15 +187,15 @@ def test_no_two_shipped_lexicons_claim_one_attribute():
         ('group_aliases = { a = ["B"] }', "found 'B' for 'b' and 'a'"),
     ],
 )
-def test_aliases_are_checked(tmp_path, lines, wrong):
+def test_aliases_are_checked(tmp_path, lines, message):
     path = tmp_path / "x.toml"
     path.write_text(f'name = "x"\n{lines}\n[groups]\na = ["one"]\nb = ["two"]\n')
-    with pytest.raises(InputError, match=wrong):
+    with pytest.raises(InputError, match=message):
         read_lexicon(path)
 
 
-def test_a_digest_tells_what_mentions_depend_on(tmp_path):
-    """Aliases are not looked for in captions; in another language, the English rules for mentions do not apply."""
+def test_a_digest_changes_with_what_mentions_depend_on(tmp_path):
+    """Aliases are not searched in captions. English rules for mentions do not apply to other languages."""
     path = tmp_path / "x.toml"
     digests = []
     for lines in ("", 'language = "en"\naliases = ["y"]\ngroup_aliases = { a = ["z"] }', 'language = "de"'):

@@ -28,21 +28,24 @@ def mentions(caption: str) -> bool:
 
 
 def harms_groups(caption: str) -> set[str]:
-    return {named.group for named in identity_words().find(tokenize(caption)) if named.axis == "gender"}
+    return {mention.group for mention in identity_words().find(tokenize(caption)) if mention.axis == "gender"}
 
 
-def precision_and_recall(found: list[set[str]], right: list[set[str]]) -> tuple[float, float]:
-    hits = sum(len(one & other) for one, other in zip(found, right, strict=True))
-    return hits / sum(map(len, found)), hits / sum(map(len, right))
+def precision_and_recall(predicted: list[set[str]], labelled: list[set[str]]) -> tuple[float, float]:
+    hits = sum(
+        len(predicted_groups & labelled_groups)
+        for predicted_groups, labelled_groups in zip(predicted, labelled, strict=True)
+    )
+    return hits / sum(map(len, predicted)), hits / sum(map(len, labelled))
 
 
 def test_precision_and_recall_of_mentions():
-    """The numbers stand in docs/lexicons.md."""
+    """docs/lexicons.md gives the numbers."""
     assert len(LABELLED) >= 100
     named = [set(label.split()) - {"nobody", "somebody"} for _, label in LABELLED]
     people = [set() if label == "nobody" else {"somebody"} for _, label in LABELLED]
-    found = [{"somebody"} if mentions(caption) else set() for caption, _ in LABELLED]
-    precision, recall = precision_and_recall(found, people)
+    predicted = [{"somebody"} if mentions(caption) else set() for caption, _ in LABELLED]
+    precision, recall = precision_and_recall(predicted, people)
     assert (precision >= 0.95, recall >= 0.95) == (True, True), (precision, recall)
     precision, recall = precision_and_recall([set(GENDER.groups(caption)) for caption, _ in LABELLED], named)
     assert (precision >= 0.95, recall >= 0.95) == (True, True), (precision, recall)
@@ -51,7 +54,7 @@ def test_precision_and_recall_of_mentions():
 @pytest.mark.parametrize(
     "caption", ["a cowboy hat", "a queen size bed", "a lady bug", "a male lion", "there is no man or woman"]
 )
-def test_what_names_nobody_names_nobody_in_every_finder(caption):
+def test_no_finder_mentions_people_where_a_phrase_names_nobody(caption):
     assert GENDER.groups(caption) == ()
     assert MentionFinder(load_lexicon("gender-broad")).groups(caption) == ()
     assert harms_groups(caption) == set()
@@ -62,7 +65,7 @@ def test_what_names_nobody_names_nobody_in_every_finder(caption):
 @pytest.mark.parametrize(
     ("word", "group"), [("bride", "female"), ("groom", "male"), ("fireman", "male"), ("firemen", "male")]
 )
-def test_a_gender_that_harms_knows_is_known_everywhere(word, group):
+def test_every_finder_gives_the_same_gender(word, group):
     assert GENDER.groups(f"the {word} smiles") == (group,)
     assert harms_groups(f"the {word} smiles") == {group}
     assert mentions(f"the {word} smiles")
@@ -86,7 +89,7 @@ def test_harms_and_the_default_list_name_the_same_genders():
         "a male dog musher",
     ],
 )  # fmt: skip
-def test_who_is_there_is_there_in_every_finder(caption):
+def test_every_finder_mentions_the_people_in_the_caption(caption):
     assert mentions(caption)
     if "children" not in caption:
         assert GENDER.groups(caption) != ()
@@ -96,12 +99,12 @@ def test_who_is_there_is_there_in_every_finder(caption):
     "caption", ["a street without cars and people", "the man is not in the image", "no trace of a man or a woman",
                 "a statue of two men and a woman"]
 )  # fmt: skip
-def test_who_is_not_there_is_not(caption):
+def test_negated_people_are_not_mentioned(caption):
     assert GENDER.groups(caption) == ()
     assert not mentions(caption)
 
 
-def test_a_mask_hides_the_published_words_and_no_others():
+def test_a_mask_replaces_only_the_published_words():
     text = "A fireman in a cowboy hat, no man and his bride"
     assert GENDER.mask(text, "x") == PUBLISHED.mask(text, "x") == "A fireman in a x hat, no x and x bride"
     # as results of LIC have named it since it was published here

@@ -23,7 +23,7 @@ COCO = [
 ]
 FINDER = ObjectFinder(COCO)
 
-FOUND = {
+LABELS = {
     "two dogs and a bus": ("dog", "bus"),
     "a hot dog": ("hot dog",),
     "hot dogs and a dog": ("hot dog", "dog"),
@@ -38,9 +38,9 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("caption", FOUND)
+@pytest.mark.parametrize("caption", LABELS)
 def test_labels(caption):
-    assert FINDER.labels(caption) == FOUND[caption]
+    assert FINDER.labels(caption) == LABELS[caption]
 
 
 def test_the_shipped_words_are_for_labels_of_coco(shared):

@@ -51,7 +51,7 @@ def test_words_without_a_counterpart_are_reported():
     assert swapped.changed == (("woman", "man"),)
 
 
-def test_swapping_towards_one_group():
+def test_swapping_towards_a_group():
     assert GENDER.swap("a man, a woman and his dog", to="female").text == "a woman, a woman and her dog"
 
 
@@ -90,7 +90,7 @@ WORDS = st.sampled_from("a man Woman boys girls brother sister dog he she cat he
 
 
 @given(st.lists(WORDS).map(" ".join))
-def test_swapping_twice_is_where_it_began(caption):
+def test_swapping_twice_restores_the_caption(caption):
     assert GENDER.swap(GENDER.swap(caption).text).text == caption
 
 

@@ -48,13 +48,13 @@ def differing(captions: list[str]) -> float:
     Quotation marks are compared as plain ones: NLTK rewrites them to `` and ''.
     """
     treebank = NLTKWordTokenizer()
-    different = 0
+    n_different = 0
     for caption in captions:
         sentences = re.split(r"(?<=[.!?])\s+(?=\S)", caption.lower())
         theirs = [token for sentence in sentences for token in treebank.tokenize(sentence)]
         theirs = ['"' if token in ("``", "''") else token for token in theirs]
-        different += theirs != tokenize(caption)
-    return different / len(captions)
+        n_different += theirs != tokenize(caption)
+    return n_different / len(captions)
 
 
 def test_generated_captions_tokenise_as_published(shared):

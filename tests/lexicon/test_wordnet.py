@@ -12,7 +12,7 @@ from tests.conftest import cannot_run
 
 NET = wordnet()
 
-KINDS = {  # the most frequent sense of a noun: what it is, and what it is not
+HYPERNYMS = {  # the most frequent sense of a noun: what it is, and what it is not
     "dog": ("mammal animal organism", "cat person artifact"),
     "poodle": ("dog", "cat"),
     "man": ("person adult", "woman artifact"),
@@ -26,14 +26,14 @@ KINDS = {  # the most frequent sense of a noun: what it is, and what it is not
 }
 
 
-@pytest.mark.parametrize("word", KINDS)
-def test_kinds_of_things(word):
+@pytest.mark.parametrize("word", HYPERNYMS)
+def test_hypernyms_of_nouns(word):
     synset = NET.sense(word, "noun", 1)
-    is_one, is_none = (text.split() for text in KINDS[word])
-    for above in is_one:
-        assert NET.is_a(synset, NET.sense(above, "noun", 1)), above
-    for other in is_none:
-        assert not NET.is_a(synset, NET.sense(other, "noun", 1)), other
+    hypernyms, other_words = (text.split() for text in HYPERNYMS[word])
+    for hypernym in hypernyms:
+        assert NET.is_a(synset, NET.sense(hypernym, "noun", 1)), hypernym
+    for other_word in other_words:
+        assert not NET.is_a(synset, NET.sense(other_word, "noun", 1)), other_word
 
 
 def test_a_man_is_a_male_person_in_the_second_sense_of_male():
@@ -44,27 +44,30 @@ def test_a_man_is_a_male_person_in_the_second_sense_of_male():
     assert NET.is_a(NET.sense("woman", "noun", 1), NET.sense("female", "noun", 2))
 
 
-def test_verbs_have_kinds_and_adjectives_have_none():
+def test_verbs_have_hypernyms_and_adjectives_have_none():
     assert NET.is_a(NET.sense("stroll", "verb", 1), NET.sense("walk", "verb", 1))
     assert NET.hypernyms(NET.sense("big", "adjective", 1)) == ()
     assert NET.ancestors(NET.sense("slowly", "adverb", 1)) == frozenset()
 
 
-def test_the_size_is_what_wordnet_says_of_itself():
+def test_the_size_is_the_documented_size():
     """wnstats(7) of WordNet 3.0: how many different words and synsets of each part."""
     table = pl.read_parquet(build.TABLES_FOLDER / "wordnet.parquet")
     synsets = dict(table["part"].value_counts().iter_rows())
     assert synsets == {"noun": 82115, "verb": 13767, "adjective": 18156, "adverb": 3621}
-    words = [table.filter(pl.col("part") == part)["words"].explode().n_unique() for part in PARTS_OF_SPEECH]
+    words = [
+        table.filter(pl.col("part") == part_of_speech)["words"].explode().n_unique()
+        for part_of_speech in PARTS_OF_SPEECH
+    ]
     assert words == [117798, 11529, 21479, 4481]
     assert table["words"].list.len().sum() == 206941
 
 
-def test_nothing_is_above_itself():
+def test_no_synset_is_its_own_ancestor():
     assert not any(synset in NET.ancestors(synset) for synset in range(0, 117659, 7))
 
 
-def test_a_circle_ends():
+def test_cyclic_hypernyms_end():
     rows = {
         "number": [0, 1, 2],
         "part": ["verb"] * 3,
@@ -83,12 +86,12 @@ def test_a_circle_ends():
     assert net.hyponyms(1) == {0, 2}
 
 
-def test_below_is_the_opposite_of_above():
+def test_hyponyms_are_the_inverse_of_hypernyms():
     person = NET.sense("person", "noun", 1)
-    below = NET.hyponyms(person)
-    assert len(below) > 10_000
-    assert person not in below
-    assert all(person in NET.ancestors(synset) for synset in below)
+    hyponyms = NET.hyponyms(person)
+    assert len(hyponyms) > 10_000
+    assert person not in hyponyms
+    assert all(person in NET.ancestors(synset) for synset in hyponyms)
     assert NET.hyponyms(NET.sense("big", "adjective", 1)) == frozenset()
 
 
@@ -151,16 +154,18 @@ LEMMAS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("part", LEMMAS)
-def test_forms_lead_to_words(part):
-    assert {form: NET.lemma(form, part) for form in LEMMAS[part]} == LEMMAS[part]
+@pytest.mark.parametrize("part_of_speech", LEMMAS)
+def test_inflected_forms_have_their_lemma(part_of_speech):
+    assert {form: NET.lemma(form, part_of_speech) for form in LEMMAS[part_of_speech]} == LEMMAS[
+        part_of_speech
+    ]
 
 
 def test_phrases():
-    found = dict(NET.phrases_starting("fire", "noun"))
-    assert found["fire hydrant"] == ("fire", "hydrant")
-    assert "fire" not in found
-    assert "fireplace" not in found
+    phrases = dict(NET.phrases_starting("fire", "noun"))
+    assert phrases["fire hydrant"] == ("fire", "hydrant")
+    assert "fire" not in phrases
+    assert "fireplace" not in phrases
     assert dict(NET.phrases_starting("athlete", "noun")) == {
         "athlete's foot": ("athlete", "'s", "foot"),
         "athlete's heart": ("athlete", "'s", "heart"),

@@ -16,7 +16,7 @@ class FakeLanguageModel:
 
     def __init__(self, probabilities: Mapping[str, float]):
         self._probabilities = probabilities
-        self.name, self.about = "fake", {"end": "<end>"}
+        self.name, self.metadata = "fake", {"end": "<end>"}
 
     def score(self, images: Sequence[str], texts: Sequence[str]) -> list[TokenScores]:
         assert len(images) == len(texts)
@@ -41,27 +41,27 @@ class FakeEncoder:
     """Cosines of pairs of texts; 0 for other pairs, nan for texts that begin with '?'."""
 
     name, digest = "fake", "fake"
-    about: Mapping[str, str] = {}
+    metadata: Mapping[str, str] = {}
 
-    def __init__(self, close: Mapping[tuple[str, str], float]):
-        self._close = close
+    def __init__(self, similarities: Mapping[tuple[str, str], float]):
+        self._similarities = similarities
 
     def cosines(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         return np.array(
             [
-                np.nan if a.startswith("?") or b.startswith("?") else self._close.get((a, b), 0.0)
+                np.nan if a.startswith("?") or b.startswith("?") else self._similarities.get((a, b), 0.0)
                 for a, b in zip(first, second, strict=True)
             ],
             dtype=np.float64,
         )
 
 
-def use_fake_models(monkeypatch, language: FakeLanguageModel, encoder: FakeEncoder) -> None:
-    """Make every metric of the Gender Score family use these two."""
+def use_fake_models(monkeypatch, language_model: FakeLanguageModel, encoder: FakeEncoder) -> None:
+    """Make every metric of the Gender Score family use these two models."""
     for metric in (gender_score, gender_estimation, cloze, object_distance):
         module = __import__("sys").modules[metric.__module__]
         if hasattr(module, "likelihood"):
-            monkeypatch.setattr(module, "likelihood", lambda *_: language)
+            monkeypatch.setattr(module, "likelihood", lambda *_: language_model)
         monkeypatch.setattr(module, "sentence_encoder", lambda *_: encoder)
         # Fake models need nothing of the study.
         monkeypatch.setattr(module, "check_models", lambda *_, **__: None)

@@ -15,14 +15,20 @@ MAN, WOMAN = "there is a man", "there is a woman"
 
 @pytest.fixture
 def study(monkeypatch) -> Study:
-    close = {("novels and drama", MAN): 0.0, ("novels and drama", WOMAN): 0.6, ("a man skis", MAN): 0.6}
-    close |= {("a photo", "it is a man"): 0.6}
+    similarities = {
+        ("novels and drama", MAN): 0.0,
+        ("novels and drama", WOMAN): 0.6,
+        ("a man skis", MAN): 0.6,
+    }
+    similarities |= {("a photo", "it is a man"): 0.6}
     use_fake_models(
-        monkeypatch, FakeLanguageModel({"novels and drama": 0.25, "a man skis": 0.25}), FakeEncoder(close)
+        monkeypatch,
+        FakeLanguageModel({"novels and drama": 0.25, "a man skis": 0.25}),
+        FakeEncoder(similarities),
     )
-    said = ["novels and drama", "a man skis", "a photo", "no object"]
+    captions = ["novels and drama", "a man skis", "a photo", "no object"]
     return Study.from_frames(
-        captions=pl.DataFrame({"image_id": range(4), "system": ["s"] * 4, "caption": said}),
+        captions=pl.DataFrame({"image_id": range(4), "system": ["s"] * 4, "caption": captions}),
         objects=pl.DataFrame(
             {"image_id": range(3), "label": ["x"] * 3, "source": ["m"] * 3, "confidence": [0.5] * 3}
         ),
@@ -64,20 +70,20 @@ def test_several_templates_stand_side_by_side(study):
     assert (first["female"].value, second["female"].value, second["male"].value) == (1, 0, 1)
 
 
-def test_a_template_needs_one_place(study):
+def test_a_template_needs_a_placeholder(study):
     for template in ("no place", "{} and {}"):
         with pytest.raises(PortrayalError, match=r"A template must contain \{\} once"):
             portrayal.metrics.cloze(study, attribute="gender", template=(template,))
 
 
-def test_the_last_word_is_asked_of_the_language_model(monkeypatch):
-    """Not the whole caption: what it returns for the last word is what is revised."""
+def test_the_language_model_scores_the_last_word(monkeypatch):
+    """Belief revision starts from the probability of the last word, not of the whole caption."""
 
-    class Last(FakeLanguageModel):
+    class LastWordModel(FakeLanguageModel):
         def last_words(self, images, texts):
             return self.hypotheses(images, [text.split()[-1] for text in texts], "mean")
 
-    use_fake_models(monkeypatch, Last({"dog": 0.125}), FakeEncoder({}))
+    use_fake_models(monkeypatch, LastWordModel({"dog": 0.125}), FakeEncoder({}))
     study = Study.from_frames(
         captions=pl.DataFrame({"image_id": [1], "system": ["s"], "caption": ["a big dog"]}),
         objects=pl.DataFrame({"image_id": [1], "label": ["x"], "source": ["m"], "confidence": [0.5]}),

@@ -34,7 +34,7 @@ def values(results: Results) -> dict[tuple, float | None]:
     return {(m.term, m.system, m.group, m.item, m.unit): m.value for m in results.measurements}
 
 
-def same(first: Results, second: Results) -> None:
+def assert_same_values(first: Results, second: Results) -> None:
     left, right = values(first), values(second)
     assert left.keys() == right.keys()
     for key, value in left.items():
@@ -69,7 +69,7 @@ def test_row_order_does_not_matter(metric: Metric, study):
         # the order of an image's references is kept: it is part of the data
         references=study.references.sort("image_id", descending=True, maintain_order=True),
     )
-    same(
+    assert_same_values(
         metric(study, attribute="gender", bootstrap=RESAMPLES),
         metric(shuffled, attribute="gender", bootstrap=RESAMPLES),
     )
@@ -110,31 +110,31 @@ def test_renamed_groups_change_names_only(metric: Metric, study):
 
 @EVERY
 def test_a_study_twice_over_gives_the_same_shares(metric: Metric, study):
-    again = {
+    copies = {
         table: getattr(study, table).with_columns(pl.col("image_id") + "-again")
         for table in ("captions", "references", "attributes", "objects")
     }
     doubled = replace(
-        study, **{table: pl.concat([getattr(study, table), frame]) for table, frame in again.items()}
+        study, **{table: pl.concat([getattr(study, table), frame]) for table, frame in copies.items()}
     )
     once, twice = (
         metric(study, attribute="gender", bootstrap=RESAMPLES),
         metric(doubled, attribute="gender", bootstrap=RESAMPLES),
     )
-    found = {(m.term, m.system, m.group, m.item, m.unit): m for m in twice.measurements}
+    doubled_rows = {(m.term, m.system, m.group, m.item, m.unit): m for m in twice.measurements}
     for m in once.measurements:
-        n = found.get((m.term, m.system, m.group, m.item, m.unit))
-        if n is None and metric.name == "harms":
+        doubled_row = doubled_rows.get((m.term, m.system, m.group, m.item, m.unit))
+        if doubled_row is None and metric.name == "harms":
             continue  # which words are common enough to be listed changes with the size of a study
-        if m.n_unit == "image" and n.value is not None:
-            assert n.n == 2 * m.n
-        # What rests on common sets of objects, or on noise, may change with the size of a study.
+        if m.n_unit == "image" and doubled_row.value is not None:
+            assert doubled_row.n == 2 * m.n
+        # Values of common sets of objects, or of noise, may change with the size of a study.
         steady = not m.term.startswith(
             ("multi", "stereotyping", "erasure.misnaming", "erasure.ignoring", "repeated")
         )
         steady = steady and not metric.card.fits_model
         if m.unit in ("share", "ratio") and steady:
-            assert n.value == pytest.approx(m.value, abs=1e-9)
+            assert doubled_row.value == pytest.approx(m.value, abs=1e-9)
 
 
 @ALL
@@ -144,7 +144,7 @@ def test_an_empty_study_is_undefined(metric: Metric):
 
 
 @EVERY
-def test_one_group_only(metric: Metric, study):
+def test_a_single_group(metric: Metric, study):
     women = replace(study, attributes=study.attributes.filter(pl.col("gender") == "female"))
     compared = metric.name in ("amplification", "word-odds", "lic", "leakage", "retrieval-skew")
     if compared:
@@ -167,9 +167,9 @@ def test_no_images_labelled(metric: Metric, study):
         with_labels = values(metric(study, attribute="gender", bootstrap=RESAMPLES))
         without = values(metric(unlabelled, attribute="gender", bootstrap=RESAMPLES))
         # Labels add rows, or numbers to rows without one.
-        more = with_labels.keys() - without.keys()
+        added_keys = with_labels.keys() - without.keys()
         assert all(
-            group or "label" in (item or "") or metric.every_attribute for _, _, group, item, _ in more
+            group or "label" in (item or "") or metric.every_attribute for _, _, group, item, _ in added_keys
         )
         same_rows = {key: value for key, value in without.items() if value is not None}
         if metric.name == "harms":  # labels also show that there is a person
@@ -194,10 +194,10 @@ def test_rows_are_unique_and_have_a_headline(metric: Metric, study):
 @EVERY
 def test_every_number_opens_its_evidence(metric: Metric, study):
     results = metric(study, attribute="gender", bootstrap=RESAMPLES)
-    behind = set(results.evidence["id"])
+    evidence_ids = set(results.evidence["id"])
     for m in results.measurements:
-        # A share, ratio or count of 0 is one that no caption stands behind.
-        assert m.value is None or m.value == 0 or m.id in behind, (m.term, m.system, m.group, m.item)
+        # A share, ratio or count of 0 has no evidence.
+        assert m.value is None or m.value == 0 or m.id in evidence_ids, (m.term, m.system, m.group, m.item)
 
 
 @EVERY
@@ -212,14 +212,14 @@ def test_evidence_belongs_to_a_measurement(metric: Metric, study):
 @EVERY
 def test_selected_systems_are_measured_as_in_the_whole(metric: Metric, study):
     whole = values(metric(study, attribute="gender", bootstrap=RESAMPLES))
-    part = values(metric(study, attribute="gender", bootstrap=RESAMPLES, systems=["cautious"]))
-    assert part
-    assert {key: whole[key] for key in part} == pytest.approx(part)
-    assert {key[1] for key in part} <= {"cautious", "human"}
+    selected = values(metric(study, attribute="gender", bootstrap=RESAMPLES, systems=["cautious"]))
+    assert selected
+    assert {key: whole[key] for key in selected} == pytest.approx(selected)
+    assert {key[1] for key in selected} <= {"cautious", "human"}
 
 
 @EVERY
-def test_intervals_hold_their_value(metric: Metric, study):
+def test_intervals_contain_their_value(metric: Metric, study):
     for m in metric(study, attribute="gender", bootstrap=200).measurements:
         if m.low is not None:
             assert m.low - 1e-9 <= m.value <= m.high + 1e-9, (m.term, m.system, m.group, m.item)
@@ -232,7 +232,7 @@ def test_another_seed_moves_intervals_only(metric: Metric, study):
     second = metric(study, attribute="gender", bootstrap=RESAMPLES, seed=2)
     for m, n in zip(first.measurements, second.measurements, strict=True):
         assert m.id == n.id
-        # What depends on noise; and how many p values are below 5 %.
+        # Values that depend on noise; and the number of p values below 5 %.
         noisy = ("multi-floor", "multi-excess", "stereotyping.distributions", "stereotyping.amplification")
         if not m.term.startswith(noisy) and not metric.card.fits_model:
             assert m.value == n.value

@@ -29,9 +29,11 @@ OBJECTS = [("1", "bat"), ("2", "bat"), ("3", "bat"), ("4", "bat"), ("5", "bat"),
 def study(captions=CAPTIONS, objects=OBJECTS, references=None) -> Study:
     frame = pl.DataFrame(captions, schema=["image_id", "caption"], orient="row")
     labels = pl.DataFrame(objects, schema=["image_id", "label"], orient="row") if objects else None
-    people = pl.DataFrame(references, schema=["image_id", "caption"], orient="row") if references else None
+    human_captions = (
+        pl.DataFrame(references, schema=["image_id", "caption"], orient="row") if references else None
+    )
     return Study.from_frames(
-        captions=frame.with_columns(system=pl.lit("s")), objects=labels, references=people
+        captions=frame.with_columns(system=pl.lit("s")), objects=labels, references=human_captions
     )
 
 
@@ -69,17 +71,19 @@ def test_objects_from_the_words_of_captions():
 def test_a_users_own_words_for_objects(tmp_path):
     (tmp_path / "words.txt").write_text("bat, stick, club\nhat, cap\n")
     captions = [("1", "a man with two sticks"), ("2", "a woman with a cap"), ("3", "a man with a bat")]
-    made = study(captions, [("1", "bat"), ("2", "hat")])
-    results = cooccurrence(made, attribute="gender", objects="words", synonyms=str(tmp_path / "words.txt"))
+    synonym_study = study(captions, [("1", "bat"), ("2", "hat")])
+    results = cooccurrence(
+        synonym_study, attribute="gender", objects="words", synonyms=str(tmp_path / "words.txt")
+    )
     assert values(results, "count", "bat") == {"male": 2, "female": 0}
     assert values(results, "count", "hat") == {"male": 0, "female": 1}
-    assert results.measurements[0].settings["synonyms"].startswith("words.txt@")  # never where the file lies
+    assert results.measurements[0].settings["synonyms"].startswith("words.txt@")  # without the folder
     (tmp_path / "elsewhere").mkdir()
-    moved = (tmp_path / "words.txt").rename(tmp_path / "elsewhere" / "words.txt")
-    again = cooccurrence(made, attribute="gender", objects="words", synonyms=str(moved))
-    assert [m.id for m in again.measurements] == [m.id for m in results.measurements]
+    moved_file = (tmp_path / "words.txt").rename(tmp_path / "elsewhere" / "words.txt")
+    moved_results = cooccurrence(synonym_study, attribute="gender", objects="words", synonyms=str(moved_file))
+    assert [m.id for m in moved_results.measurements] == [m.id for m in results.measurements]
     with pytest.raises(PortrayalError, match="There is no file"):
-        cooccurrence(made, attribute="gender", objects="words", synonyms=str(tmp_path / "none.txt"))
+        cooccurrence(synonym_study, attribute="gender", objects="words", synonyms=str(tmp_path / "none.txt"))
 
 
 def test_without_objects_or_labels_there_are_counts():
@@ -89,7 +93,7 @@ def test_without_objects_or_labels_there_are_counts():
     assert all(m.item is None for m in results.measurements)
 
 
-def test_people_are_the_average_over_their_references():
+def test_human_values_are_means_over_references():
     references = [("1", "a man"), ("1", "a person"), ("3", "a woman")]
     results = cooccurrence(study(references=references), attribute="gender")
     assert values(results, "count", "bat", "human") == {"male": 0.5, "female": 1}
@@ -98,7 +102,7 @@ def test_people_are_the_average_over_their_references():
     )
 
 
-def test_objects_seen_rarely_are_shown_but_not_tested():
+def test_rare_objects_are_listed_but_not_tested():
     results = cooccurrence(study(), attribute="gender")
     bat = next(m for m in results.measurements if m.item == "bat" and m.term == "bias")
     assert bat.value is not None
@@ -106,7 +110,7 @@ def test_objects_seen_rarely_are_shown_but_not_tested():
     assert (bat.p, bat.q) == (None, None)
 
 
-def test_only_objects_count_and_people_s_labels_come_first():
+def test_only_objects_count_and_human_labels_come_first():
     frame = pl.DataFrame(CAPTIONS, schema=["image_id", "caption"], orient="row").with_columns(
         system=pl.lit("s")
     )
@@ -119,9 +123,11 @@ def test_only_objects_count_and_people_s_labels_come_first():
     results = cooccurrence(Study.from_frames(captions=frame, objects=labels), attribute="gender")
     assert {m.item for m in results.measurements} == {None, "bat"}
     assert results.measurements[0].settings["source"] == "human"
-    models = cooccurrence(Study.from_frames(captions=frame, objects=labels.tail(1)), attribute="gender")
-    assert {m.item for m in models.measurements} == {None, "cup"}
-    assert models.measurements[0].settings["source"] == "detr"
+    model_results = cooccurrence(
+        Study.from_frames(captions=frame, objects=labels.tail(1)), attribute="gender"
+    )
+    assert {m.item for m in model_results.measurements} == {None, "cup"}
+    assert model_results.measurements[0].settings["source"] == "detr"
 
 
 def test_a_lexicon_names_its_attribute(tmp_path):
@@ -132,7 +138,7 @@ def test_a_lexicon_names_its_attribute(tmp_path):
     assert {m.attribute for m in results.measurements} == {"occupation"}
 
 
-def test_numbers_that_make_no_sense_are_refused():
+def test_too_few_resamples_are_refused():
     for n_resamples in (0, -1, 5):
         with pytest.raises(
             PortrayalError, match=f"The option 'bootstrap' must be 20 or more. Got {n_resamples} instead"
@@ -146,14 +152,14 @@ def test_evidence_is_what_was_counted():
     assert results.evidence_of(bias)["image_id"].to_list() == ["1", "2"]
 
 
-def test_a_planted_tie_is_found_and_the_rest_is_not():
-    """Leaning activities are tied to a group in the lab's world; the even ones are not."""
-    made = make_study(
+def test_a_planted_association_is_significant_and_the_others_are_not():
+    """Biased activities are associated with a group in the lab's world; the balanced ones are not."""
+    lab_study = make_study(
         scenes=3000, seed=1, world=World(data_bias=1.0), captioners=[Captioner("c", neutral=0.0)]
     )
     rows = {
         m.item: m
-        for m in cooccurrence(made, attribute="gender").measurements
+        for m in cooccurrence(lab_study, attribute="gender").measurements
         if m.term == "bias" and m.group == "male" and m.system == "c"
     }
     assert rows["car"].q < 0.01
@@ -163,18 +169,18 @@ def test_a_planted_tie_is_found_and_the_rest_is_not():
     assert rows["book"].q > 0.05
 
 
-def test_p_values_are_uniform_where_nothing_is_tied():
-    small = []
+def test_p_values_are_uniform_without_associations():
+    p_values = []
     for seed in range(30):
-        made = make_study(
+        lab_study = make_study(
             scenes=500, seed=seed, world=World(data_bias=0.0), captioners=[Captioner("c", neutral=0.0)]
         )
-        results = cooccurrence(made, attribute="gender", bootstrap=200)
-        small += [
+        results = cooccurrence(lab_study, attribute="gender", bootstrap=200)
+        p_values += [
             m.p for m in results.measurements if m.p is not None and m.group == "male" and m.system == "c"
         ]
-    assert len(small) > 100
-    assert np.mean(np.array(small) < 0.1) == pytest.approx(0.1, abs=0.04)
+    assert len(p_values) > 100
+    assert np.mean(np.array(p_values) < 0.1) == pytest.approx(0.1, abs=0.04)
 
 
 def test_real_counts_agree_with_a_second_implementation(lic_gender):
@@ -188,12 +194,12 @@ def test_real_counts_agree_with_a_second_implementation(lic_gender):
     for image, caption in (
         real.captions.filter(pl.col("system") == "sat").select("image_id", "caption").iter_rows()
     ):
-        says = {
+        named = {
             lexicon[w] for w in caption.lower().replace(".", " ").replace("'", " ").split() if w in lexicon
         }
-        if len(says) == 1:
+        if len(named) == 1:
             for label in labels.get(image, ()):
-                counts[label, *says] += 1
+                counts[label, *named] += 1
     for m in results.measurements:
         if m.system == "sat" and m.term == "count" and m.item is not None:
             assert m.value == counts[m.item, m.group], (m.item, m.group)
@@ -216,12 +222,12 @@ def test_the_counts_the_paper_prints_for_blip_and_blip2(shared, tmp_path):
     blip, blip2 = values(results, "count", None, "blip_vit_l"), values(results, "count", None, "blip2_2.7b")
     assert (blip["man"], blip["woman"]) == (772, 382)
     assert (blip2["man"], blip2["woman"]) == (698, 361)
-    for found, printed in ((772, 775), (382, 385), (698, 695), (361, 356)):
-        assert found == pytest.approx(printed, rel=0.015)
+    for count, published in ((772, 775), (382, 385), (698, 695), (361, 356)):
+        assert count == pytest.approx(published, rel=0.015)
 
 
 def test_the_largest_share_has_the_interval_of_its_group():
-    """Drawing the maximum itself calls equal shares unequal in a third of all studies."""
+    """Resampling the maximum itself calls equal shares unequal in a third of all studies."""
     captions = [(str(n), "a man" if n % 5 < 3 else "a woman") for n in range(100)]
     rows = {
         m.group: m
@@ -244,7 +250,7 @@ def test_the_largest_of_three_shares_has_a_wider_interval(tmp_path):
     assert rows[None].high > rows["c"].high
 
 
-def test_objects_asked_for_by_name_are_found_in_words_and_in_labels():
+def test_requested_objects_are_matched_in_words_and_in_labels():
     study = Study.from_frames(
         captions=pl.DataFrame(
             {
@@ -260,34 +266,35 @@ def test_objects_asked_for_by_name_are_found_in_words_and_in_labels():
         results = cooccurrence(study, attribute="gender", objects=objects, item=("ski",), bootstrap=50)
         return {m.group: m.value for m in results.measurements if m.term == "count" and m.item == "ski"}
 
-    assert counts("labels") == {"male": 1, "female": 0}  # "ski lift" says ski
+    assert counts("labels") == {"male": 1, "female": 0}  # "ski lift" contains ski
     assert counts("words") == {"male": 1, "female": 1}
 
 
 def test_chance_is_that_of_images_whose_captions_name_a_group():
-    """An object whose images seldom name anybody, and one whose images always do: no tie, so few alarms for either."""
-    chance = np.random.default_rng(7)
-    alarms = {"quiet": 0, "loud": 0}
+    """Captions of one object seldom name a group, of another always: no association, so few false positives."""
+    rng = np.random.default_rng(7)
+    false_positives = {"quiet": 0, "loud": 0}
     for trial in range(60):
         label = ["quiet"] * 400 + ["loud"] * 60 + ["other"] * 300
-        names = chance.random(760) < np.repeat([0.1, 1.0, 0.4], [400, 60, 300])
-        man = chance.random(760) < 0.6
-        said = [
-            "a dog" if not named else "a man" if m else "a woman" for named, m in zip(names, man, strict=True)
+        is_named = rng.random(760) < np.repeat([0.1, 1.0, 0.4], [400, 60, 300])
+        is_man = rng.random(760) < 0.6
+        captions = [
+            "a dog" if not named else "a man" if m else "a woman"
+            for named, m in zip(is_named, is_man, strict=True)
         ]
         study = Study.from_frames(
-            captions=pl.DataFrame({"image_id": range(760), "system": ["s"] * 760, "caption": said}),
+            captions=pl.DataFrame({"image_id": range(760), "system": ["s"] * 760, "caption": captions}),
             objects=pl.DataFrame({"image_id": range(760), "label": label}),
         )
         results = cooccurrence(study, attribute="gender", bootstrap=99, seed=trial)
         for m in results.measurements:
-            if m.term == "bias" and m.group == "male" and m.item in alarms and m.p is not None:
-                alarms[m.item] += m.p <= 0.05
-    assert alarms["quiet"] <= 9  # of 60; 3 are expected
-    assert 1 <= alarms["loud"] <= 9
+            if m.term == "bias" and m.group == "male" and m.item in false_positives and m.p is not None:
+                false_positives[m.item] += m.p <= 0.05
+    assert false_positives["quiet"] <= 9  # of 60; 3 are expected
+    assert 1 <= false_positives["loud"] <= 9
 
 
-def test_the_test_is_of_the_share_that_is_told():
+def test_the_tested_share_is_the_reported_share():
     """Only captions that mention the object count: all of these name men, whatever the image's other captions name."""
     images = [image for image in range(40) for _ in range(2)]
     study = Study.from_frames(
@@ -306,8 +313,8 @@ def test_the_test_is_of_the_share_that_is_told():
     assert (row.value, row.p) == (1.0, 0.01)
 
 
-def test_people_are_no_objects_unless_they_are_asked_for():
-    people = study([("1", "a man"), ("2", "a woman")], [("1", "rider"), ("1", "bat"), ("2", "bat")])
-    assert {m.item for m in cooccurrence(people, attribute="gender").measurements} == {None, "bat"}
-    asked = cooccurrence(people, attribute="gender", item=("rider",))
-    assert "rider" in {m.item for m in asked.measurements}
+def test_people_are_no_objects_unless_requested():
+    rider_study = study([("1", "a man"), ("2", "a woman")], [("1", "rider"), ("1", "bat"), ("2", "bat")])
+    assert {m.item for m in cooccurrence(rider_study, attribute="gender").measurements} == {None, "bat"}
+    requested = cooccurrence(rider_study, attribute="gender", item=("rider",))
+    assert "rider" in {m.item for m in requested.measurements}

@@ -90,14 +90,14 @@ def test_many_captions_of_few_images_are_still_too_few():
     assert rows["error", None].reason == "too few: 8 images, fewer than 30"
 
 
-def test_people_are_measured_too():
+def test_human_captions_are_measured_too():
     references = [("m1", "a man"), ("m1", "a person"), ("w1", "a man"), ("x", "not in the study")]
     results = portrayal.metrics.error(small_study(HAND, references))
     assert values(results, "male", "human")["right"] == 0.5
     assert values(results, "female", "human")["wrong"] == 1.0
 
 
-def test_always_saying_person_has_no_error_and_says_so():
+def test_the_error_of_neutral_captions_is_undefined():
     study = small_study([("1", "male", "a person"), ("2", "female", "a person")])
     rows = {m.term: m for m in portrayal.metrics.error(study).measurements if m.group is None}
     assert rows["neutral"].value == 1
@@ -177,18 +177,18 @@ CAPTIONS = st.sampled_from(["a man", "a woman", "a man and a woman", "a person",
 STUDIES = st.lists(st.tuples(st.integers(0, 20), CAPTIONS), min_size=1, max_size=40)
 
 
-def make(rows: list[tuple[int, str]]) -> portrayal.Study:
+def study_of_rows(rows: list[tuple[int, str]]) -> portrayal.Study:
     return small_study([(f"i{image}", ("male", "female")[image % 2], caption) for image, caption in rows])
 
 
 @given(STUDIES)
-def test_the_four_outcomes_add_up_to_one(rows):
-    results = portrayal.metrics.error(make(rows))
+def test_the_four_outcomes_add_up_to_1(rows):
+    results = portrayal.metrics.error(study_of_rows(rows))
     for group in (None, "male", "female"):
-        found = values(results, group)
-        if found and found["right"] is not None:
-            assert sum(found[term] for term in ("right", "wrong", "neutral", "both")) == pytest.approx(1)
-            assert all(0 <= found[term] <= 1 + 1e-12 for term in ("right", "wrong", "neutral", "both"))
+        shares = values(results, group)
+        if shares and shares["right"] is not None:
+            assert sum(shares[term] for term in ("right", "wrong", "neutral", "both")) == pytest.approx(1)
+            assert all(0 <= shares[term] <= 1 + 1e-12 for term in ("right", "wrong", "neutral", "both"))
 
 
 @given(STUDIES)
@@ -198,7 +198,7 @@ def test_against_fractions(rows):
         "a man": {"male"}, "a woman": {"female"}, "a man and a woman": {"male", "female"}, "a person": set(),
         "his dog": {"male"}, "Girls": {"female"}, "a cat": set(),
     }  # fmt: skip
-    results = portrayal.metrics.error(make(rows))
+    results = portrayal.metrics.error(study_of_rows(rows))
     for remainder, group in enumerate(("male", "female")):
         images = sorted({image for image, _ in rows if image % 2 == remainder})
         if not images:
@@ -207,18 +207,18 @@ def test_against_fractions(rows):
         for image in images:
             captions = [caption for other, caption in rows if other == image]
             for caption in captions:
-                found = named[caption]
-                if len(found) == 1:
-                    outcome = "right" if found == {group} else "wrong"
+                groups = named[caption]
+                if len(groups) == 1:
+                    outcome = "right" if groups == {group} else "wrong"
                 else:
-                    outcome = "both" if found else "neutral"
+                    outcome = "both" if groups else "neutral"
                 sums[outcome] += Fraction(1, len(captions))
-        got = values(results, group)
+        shares = values(results, group)
         for outcome, total in sums.items():
-            assert got[outcome] == pytest.approx(float(total / len(images)))
-        said = [(image, named[caption]) for image, caption in rows if image % 2 == remainder]
-        decided = [found == {group} for _, found in said if len(found) == 1]
-        assert got["error"] == (pytest.approx(decided.count(False) / len(decided)) if decided else None)
+            assert shares[outcome] == pytest.approx(float(total / len(images)))
+        named_groups = [(image, named[caption]) for image, caption in rows if image % 2 == remainder]
+        is_right = [groups == {group} for _, groups in named_groups if len(groups) == 1]
+        assert shares["error"] == (pytest.approx(is_right.count(False) / len(is_right)) if is_right else None)
 
 
 def test_real_counts_agree_with_a_second_implementation(lic_gender):
@@ -246,13 +246,13 @@ def test_real_counts_agree_with_a_second_implementation(lic_gender):
         ):
             cleaned = "".join(c if c.isalnum() or c == "-" else " " for c in caption.lower())
             words = set(cleaned.split())
-            says = {"male"} if words & male else set()
-            says |= {"female"} if words & female else set()
+            named = {"male"} if words & male else set()
+            named |= {"female"} if words & female else set()
             group = truth[image]
-            if len(says) == 1:
-                counts[group, "right" if says == {group} else "wrong"] += 1
+            if len(named) == 1:
+                counts[group, "right" if named == {group} else "wrong"] += 1
             else:
-                counts[group, "both" if says else "neutral"] += 1
+                counts[group, "both" if named else "neutral"] += 1
         for m in results.measurements:
             if m.system == system and m.term in ("right", "wrong", "neutral", "both") and m.group:
                 assert round(m.value * m.n) == counts[m.group, m.term], (system, m.group, m.term)
@@ -261,16 +261,16 @@ def test_real_counts_agree_with_a_second_implementation(lic_gender):
 
 def test_every_real_number_opens_its_evidence(lic_gender):
     results = portrayal.audit(portrayal.read_study(lic_gender), metrics=["error"], quick=True)
-    behind = dict(results.evidence.group_by("id").len().iter_rows())
+    n_evidence = dict(results.evidence.group_by("id").len().iter_rows())
     for m in results.measurements:
         assert m.value is not None
-        assert (m.id in behind) == (m.value > 0), (m.system, m.term, m.group)
+        assert (m.id in n_evidence) == (m.value > 0), (m.system, m.term, m.group)
     for detail in results.evidence.head(1000)["detail"]:
         assert set(json.loads(detail)) == {"labelled", "named", "words"}
 
 
-def test_the_p_of_a_ratio_asks_for_the_ratio_of_the_labels():
-    """Where everyone is named as labelled the two are equal in every draw, whatever the mix of groups."""
+def test_the_p_of_a_ratio_compares_with_the_ratio_of_the_labels():
+    """Where everyone is named as labelled the two are equal in every resample, whatever the mix of groups."""
     women = [(f"w{n}", "female", "a woman") for n in range(40)]
     men = [(f"m{n}", "male", "a man") for n in range(60)]
 
@@ -279,7 +279,9 @@ def test_the_p_of_a_ratio_asks_for_the_ratio_of_the_labels():
         return {m.group: m.p for m in results.measurements if m.term == "ratio"}
 
     assert p(women + men) == {None: 1.0, "female": 1.0, "male": 1.0}
-    misnamed = [(image, group, "a man" if n < 15 else said) for n, (image, group, said) in enumerate(women)]
-    found = p(misnamed + men)
-    assert found["female"] < 0.01
-    assert found["male"] < 0.01
+    misnamed = [
+        (image, group, "a man" if n < 15 else caption) for n, (image, group, caption) in enumerate(women)
+    ]
+    p_values = p(misnamed + men)
+    assert p_values["female"] < 0.01
+    assert p_values["male"] < 0.01

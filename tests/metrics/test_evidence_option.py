@@ -1,4 +1,4 @@
-"""`evidence` means the same in every metric that has it: so many captions behind a number, 0 for all of them."""
+"""`evidence` means the same in every metric that has it: the number of captions per measurement, 0 for all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from portrayal.metrics import METRICS
 from portrayal.metrics.base.options import EvidenceLimit
 from portrayal.study import Study, write_study
 
-N = 150  # more than are kept behind any number by default
-WITH_OPTION = [name for name, one in METRICS.items() if one.options.get("evidence") and
-               one.options["evidence"].annotation == EvidenceLimit]  # fmt: skip
+N = 150  # more than the default number of captions per measurement
+WITH_OPTION = [name for name, metric in METRICS.items() if metric.options.get("evidence") and
+               metric.options["evidence"].annotation == EvidenceLimit]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +26,24 @@ def study() -> Study:
     )
 
 
-def test_both_kinds_of_evidence_are_found():
+def test_metrics_with_an_evidence_limit():
     assert WITH_OPTION == ["harms", "quality"]
 
 
 @pytest.mark.parametrize("name", WITH_OPTION)
-def test_no_limit_keeps_every_caption_behind_every_number(name, study, tmp_path, command):
+def test_without_a_limit_every_caption_is_evidence(name, study, tmp_path, command):
     options = {"measurement": ("self-identification.identity-words",)} if name == "harms" else {}
-    found = METRICS[name](study, attribute="gender", systems=["s"], bootstrap=20, evidence=0, **options)
-    behind = dict(found.evidence.group_by("id").len().iter_rows())
-    rows = [m for m in found.measurements if m.system == "s" and m.id in behind]
+    results = METRICS[name](study, attribute="gender", systems=["s"], bootstrap=20, evidence=0, **options)
+    n_evidence = dict(results.evidence.group_by("id").len().iter_rows())
+    rows = [m for m in results.measurements if m.system == "s" and m.id in n_evidence]
     assert {m.group for m in rows} == {None, "male", "female"}
     expected = {None: N, "male": N - 40, "female": 40}
-    assert [(m.term, m.item, m.unit, m.group) for m in rows if behind[m.id] != expected[m.group]] == []
-    few = METRICS[name](study, attribute="gender", systems=["s"], bootstrap=20, evidence=7, **options)
-    assert few.evidence.group_by("id").len()["len"].max() <= 7
+    assert [(m.term, m.item, m.unit, m.group) for m in rows if n_evidence[m.id] != expected[m.group]] == []
+    limited = METRICS[name](study, attribute="gender", systems=["s"], bootstrap=20, evidence=7, **options)
+    assert limited.evidence.group_by("id").len()["len"].max() <= 7
     write_study(study, tmp_path / "study")
-    flags = [part for term in options.get("measurement", ()) for part in ("--measurement", term)]
-    call = [
+    flags = [argument for term in options.get("measurement", ()) for argument in ("--measurement", term)]
+    arguments = [
         "score",
         name,
         tmp_path / "study",
@@ -55,6 +55,6 @@ def test_no_limit_keeps_every_caption_behind_every_number(name, study, tmp_path,
         20,
         *flags,
     ]
-    assert command(*call, "--evidence", 0, "--json", tmp_path / "scores.json")[0] == 0
-    same = portrayal.Results.load(tmp_path / "scores.json")
-    assert dict(same.evidence.group_by("id").len().iter_rows()) == behind
+    assert command(*arguments, "--evidence", 0, "--json", tmp_path / "scores.json")[0] == 0
+    loaded = portrayal.Results.load(tmp_path / "scores.json")
+    assert dict(loaded.evidence.group_by("id").len().iter_rows()) == n_evidence

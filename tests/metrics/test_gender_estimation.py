@@ -13,18 +13,18 @@ from portrayal.lexicon import Lexicon
 from portrayal.study import Study
 from tests.metrics.fakes import FakeEncoder, FakeLanguageModel, use_fake_models
 
-LIKELY = {
-    "a man skis": 0.4, "a woman skis": 0.1,  # said of a man: predicted male
-    "a man cooks": 0.2, "a woman cooks": 0.3,  # said of a man: predicted female
+PROBABILITIES = {
+    "a man skis": 0.4, "a woman skis": 0.1,  # names a man: predicted male
+    "a man cooks": 0.2, "a woman cooks": 0.3,  # names a man: predicted female
     "a woman sits": 0.5, "a man sits": 0.5,  # a tie
-    "a woman and her dog": 0.1, "a man and his dog": 0.3,  # every word changes; said of a woman, predicted male
+    "a woman and her dog": 0.1, "a man and his dog": 0.3,  # every word changes; names a woman, predicted male
 }  # fmt: skip
 
 
 @pytest.fixture
 def study(monkeypatch) -> Study:
-    use_fake_models(monkeypatch, FakeLanguageModel(LIKELY), FakeEncoder({}))
-    said = [
+    use_fake_models(monkeypatch, FakeLanguageModel(PROBABILITIES), FakeEncoder({}))
+    captions = [
         "a man skis",
         "a man cooks",
         "a woman sits",
@@ -35,7 +35,7 @@ def study(monkeypatch) -> Study:
         "a man skis",
     ]
     return Study.from_frames(
-        captions=pl.DataFrame({"image_id": range(8), "system": ["s"] * 8, "caption": said}),
+        captions=pl.DataFrame({"image_id": range(8), "system": ["s"] * 8, "caption": captions}),
         attributes=pl.DataFrame({"image_id": [0, 1, 2, 3], "gender": ["female", "male", "female", "female"]}),
         objects=pl.DataFrame(
             {"image_id": range(7), "label": ["x"] * 7, "source": ["m"] * 7, "confidence": [0.5] * 7}
@@ -58,16 +58,16 @@ def test_a_case_worked_by_hand(study):
     assert rows(results, "to-group")["male"].value == pytest.approx(2 / 3)
     assert rows(results, "to-group")["male"].ideal == pytest.approx(
         2 / 3
-    )  # of the three decided, two say man
-    # parts of man: 0.8, 0.4, 0.5, 0.75
+    )  # two of the three decided captions name a man
+    # shares of man: 0.8, 0.4, 0.5, 0.75
     assert rows(results, "ratio")["male"].value == pytest.approx((0.8 + 0.4 + 0.5 + 0.75) / 4)
-    # of the decided: man as said, man taken for a woman, woman taken for a man
+    # decided: a man predicted male, a man predicted female, a woman predicted male
     assert rows(results, "as-said")[None].value == pytest.approx(1 / 3)
     assert rows(results, "ratio")[None].value == rows(results, "ratio")["male"].value
     assert rows(results, "score")["female"].value == pytest.approx((0.1 + 0.3 + 0.5 + 0.1) / 4)
 
 
-def test_what_captions_and_labels_said(study):
+def test_predictions_by_caption_and_by_label(study):
     results = portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=50)
 
     def predicted(item):
@@ -89,9 +89,9 @@ def test_near_ties_are_undecided(study):
 
 def test_evidence_shows_the_parts(study):
     results = portrayal.metrics.gender_estimation(study, attribute="gender", bootstrap=50)
-    found = results.evidence_of(rows(results, "predicted")["female"])
-    assert found["caption"].to_list() == ["a man cooks"]
-    detail = json.loads(found["detail"][0])
+    evidence = results.evidence_of(rows(results, "predicted")["female"])
+    assert evidence["caption"].to_list() == ["a man cooks"]
+    detail = json.loads(evidence["detail"][0])
     assert (detail["predicted"], detail["parts"]) == ("female", {"male": 0.4, "female": 0.6})
 
 
@@ -114,10 +114,10 @@ def test_groups_are_data(monkeypatch):
     assert rows(results, "ratio")["c"].value == pytest.approx(0.6)
 
 
-def test_predictions_that_follow_what_is_said_are_not_chance(monkeypatch):
-    said = ["a man skis"] * 30 + ["a woman cooks"] * 30
+def test_predictions_that_follow_the_captions_are_not_chance(monkeypatch):
+    captions = ["a man skis"] * 30 + ["a woman cooks"] * 30
     study = Study.from_frames(
-        captions=pl.DataFrame({"image_id": range(60), "system": ["s"] * 60, "caption": said}),
+        captions=pl.DataFrame({"image_id": range(60), "system": ["s"] * 60, "caption": captions}),
         objects=pl.DataFrame(
             {"image_id": range(60), "label": ["x"] * 60, "source": ["m"] * 60, "confidence": [0.5] * 60}
         ),

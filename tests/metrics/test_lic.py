@@ -26,8 +26,8 @@ from portrayal.metrics.shared.classifier.splits import PAPER_SEEDS, leak_safe_fo
 from portrayal.results import Results
 from portrayal.study import Study
 
-FIVE = ("nic-th10", "sat", "oscar", "nic-plus", "nic-equalizer")
-PEOPLE = ("lic_d", "lic_m_paired", "lic")
+SYSTEMS = ("nic-th10", "sat", "oscar", "nic-plus", "nic-equalizer")
+HUMAN_TERMS = ("lic_d", "lic_m_paired", "lic")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def study_of(
     )
 
 
-def leaking(size: int = 200, seed: int = 0) -> tuple[list[str], list[str]]:
+def leaking_captions(size: int = 200, seed: int = 0) -> tuple[list[str], list[str]]:
     rng = np.random.default_rng(seed)
     groups = ["female" if yes else "male" for yes in rng.random(size) < 0.4]
     captions = [
@@ -84,16 +84,16 @@ def leaking(size: int = 200, seed: int = 0) -> tuple[list[str], list[str]]:
 
 
 def test_the_published_split_gives_the_reference_values(lic_gender):
-    study = portrayal.read_study(lic_gender).select_systems(FIVE)
+    study = portrayal.read_study(lic_gender).select_systems(SYSTEMS)
     results = lic(study, attribute="gender", split="paper", bootstrap=20)
-    expected = dict(zip(FIVE, (43.4, 44.7, 48.8, 46.6, 51.2), strict=True))
-    unseen = dict(zip(FIVE, (231, 296, 373, 133, 137), strict=True))  # table 3 of the first reproduction
+    expected = dict(zip(SYSTEMS, (43.4, 44.7, 48.8, 46.6, 51.2), strict=True))
+    unseen = dict(zip(SYSTEMS, (231, 296, 373, 133, 137), strict=True))  # table 3 of the first reproduction
     for system, reference in expected.items():
-        mine = row(results, "lic_m", system)
-        assert mine.value == pytest.approx(reference, abs=1.0)
-        assert mine.n == 662
-        assert mine.settings["seeds"] == list(PAPER_SEEDS)
-        assert 0.5 < mine.std_seed < 2.5
+        lic_m = row(results, "lic_m", system)
+        assert lic_m.value == pytest.approx(reference, abs=1.0)
+        assert lic_m.n == 662
+        assert lic_m.settings["seeds"] == list(PAPER_SEEDS)
+        assert 0.5 < lic_m.std_seed < 2.5
         assert 41 <= value(results, "lic_d", system) <= 45
         assert row(results, "lic_d", system).n == 520
         assert "fewer than 5 human captions" in row(results, "lic", system).reason
@@ -101,23 +101,23 @@ def test_the_published_split_gives_the_reference_values(lic_gender):
             value(results, "lic_m_paired", system) - value(results, "lic_d", system)
         )
         assert row(results, "unseen", system, item="raw").n == pytest.approx(unseen[system], abs=1)
-        assert value(results, "unseen", system, item="raw") < mine.value
+        assert value(results, "unseen", system, item="raw") < lic_m.value
         assert value(results, "duplicates", system) == pytest.approx(
             100 * (1 - row(results, "unseen", system, item="masked").n / 662), abs=0.1
         )
 
 
 def test_leak_safe_folds_give_the_reference_values(lic_gender):
-    study = portrayal.read_study(lic_gender).select_systems(FIVE)
+    study = portrayal.read_study(lic_gender).select_systems(SYSTEMS)
     study = Study(captions=study.captions, attributes=study.attributes)  # no human captions
     results = lic(study, attribute="gender", permutations=0, bootstrap=200, seeds=(0, 1))
-    expected = dict(zip(FIVE, (43.0, 44.9, 49.4, 43.6, 47.5), strict=True))
-    errors = dict(zip(FIVE, (1.1, 1.1, 1.1, 1.9, 2.0), strict=True))
+    expected = dict(zip(SYSTEMS, (43.0, 44.9, 49.4, 43.6, 47.5), strict=True))
+    errors = dict(zip(SYSTEMS, (1.1, 1.1, 1.1, 1.9, 2.0), strict=True))
     for system, reference in expected.items():
-        mine = row(results, "lic_m", system)
-        assert mine.value == pytest.approx(reference, abs=0.7)
-        assert mine.n == 10_780
-        assert mine.se_data == pytest.approx(errors[system], abs=0.2)
+        lic_m = row(results, "lic_m", system)
+        assert lic_m.value == pytest.approx(reference, abs=0.7)
+        assert lic_m.n == 10_780
+        assert lic_m.se_data == pytest.approx(errors[system], abs=0.2)
         assert value(results, "lic_d", system) is None
         assert "no human captions" in row(results, "lic", system).reason
 
@@ -127,9 +127,9 @@ def test_chance_on_the_published_data_is_not_25(lic_gender):
     results = lic(study, attribute="gender", permutations=10, bootstrap=20, seeds=(0,))
     assert 27.5 < value(results, "null_m") < 28.9
     assert 28.8 < value(results, "null_d") < 30.0
-    mine = row(results, "lic_m")
-    assert mine.ideal == value(results, "null_m")
-    assert mine.p == pytest.approx(1 / 11)
+    lic_m = row(results, "lic_m")
+    assert lic_m.ideal == value(results, "null_m")
+    assert lic_m.p == pytest.approx(1 / 11)
     ideal = row(results, "lic_m_paired").ideal
     expected = (value(results, "lic_m_paired") - ideal) - (value(results, "lic_d") - value(results, "null_d"))
     assert value(results, "lic_excess") == pytest.approx(expected)
@@ -138,11 +138,11 @@ def test_chance_on_the_published_data_is_not_25(lic_gender):
 def test_common_folds_report_the_share_of_training_captions(lic_gender):
     study = portrayal.read_study(lic_gender).select_systems(["nic-equalizer"])
     study = Study(captions=study.captions, attributes=study.attributes)
-    mine = row(
+    lic_m = row(
         lic(study, attribute="gender", split="common", folds=5, permutations=0, bootstrap=20, seeds=(0,)),
         "lic_m",
     )
-    assert "common folds keep 28% of the training captions" in mine.reason
+    assert "common folds keep 28% of the training captions" in lic_m.reason
 
 
 def test_race_words_stay_and_a_vocabulary_gap_is_reported(shared, tmp_path, command):
@@ -167,7 +167,7 @@ def test_race_words_stay_and_a_vocabulary_gap_is_reported(shared, tmp_path, comm
 def plain(texts, groups, splits, balanced) -> float:
     """LIC by scikit-learn, one caption a row."""
     names = sorted(set(groups))
-    total = {name: [] for name in names}
+    scores_by_group = {name: [] for name in names}
     for train, test in splits:
         vectorizer = CountVectorizer(
             analyzer=lambda words: unigrams_and_bigrams(words), binary=True, min_df=2
@@ -180,8 +180,8 @@ def plain(texts, groups, splits, balanced) -> float:
         proba = model.predict_proba(vectorizer.transform([texts[p] for p in test]))
         for index, row in zip(test, proba, strict=True):
             true = names.index(groups[index])
-            total[groups[index]].append(row[true] if row.argmax() == true else 0.0)
-    return 100 * float(np.mean([np.mean(group_scores) for group_scores in total.values()]))
+            scores_by_group[groups[index]].append(row[true] if row.argmax() == true else 0.0)
+    return 100 * float(np.mean([np.mean(group_scores) for group_scores in scores_by_group.values()]))
 
 
 def test_crossfit_agrees_with_a_plain_implementation(lab):
@@ -219,10 +219,12 @@ def test_the_published_split_agrees_with_a_plain_implementation(lic_gender):
 
 def test_every_term_has_its_rows(results, lab):
     terms = Counter(m.term for m in results.measurements if m.system == lab.systems[0] and m.item is None)
-    three = (
+    grouped_terms = (
         "lic_m lic_m_calibrated lic_d lic_m_paired lic lic_excess null_m null_d accuracy confidence".split()
     )
-    assert {term: count for term, count in terms.items() if term in three} == dict.fromkeys(three, 3)
+    assert {term: count for term, count in terms.items() if term in grouped_terms} == dict.fromkeys(
+        grouped_terms, 3
+    )
     assert terms["duplicates"] == 1
     assert {m.unit for m in results.measurements if m.term != "word"} == {"percent"}
     assert {m.system for m in results.measurements} == set(lab.systems)
@@ -262,14 +264,14 @@ def test_evidence_has_every_tested_caption_with_its_words(results, lab):
         scores.setdefault(detail_of["labelled"], []).append(detail_of["score"])
         assert (detail_of["score"] > 0) == (detail_of["labelled"] == detail_of["predicted"])
     first = lic(lab, attribute="gender", systems=[system], permutations=0, bootstrap=20, seeds=(0,))
-    by_hand = 100 * np.mean([np.mean(part) for part in scores.values()])
+    by_hand = 100 * np.mean([np.mean(group_scores) for group_scores in scores.values()])
     assert by_hand == pytest.approx(value(first, "lic_m"), abs=0.05)
     strongest = max(
         (m for m in results.measurements if m.term == "word" and m.system == system), key=lambda m: m.value
     )
-    behind = results.evidence_of(strongest)
-    assert behind.height
-    assert all(strongest.item in [w for w, _ in json.loads(d)["parts"]] for d in behind["detail"])
+    evidence = results.evidence_of(strongest)
+    assert evidence.height
+    assert all(strongest.item in [w for w, _ in json.loads(d)["parts"]] for d in evidence["detail"])
 
 
 def test_leak_safe_folds_do_not_depend_on_the_order_of_rows(lab, results):
@@ -279,17 +281,17 @@ def test_leak_safe_folds_do_not_depend_on_the_order_of_rows(lab, results):
         attributes=lab.attributes.sample(fraction=1, shuffle=True, seed=2),
         references=lab.references,
     )
-    again = lic(shuffled, attribute="gender", systems=[system], permutations=20, bootstrap=100)
-    assert [m.as_dict() for m in again.measurements] == [
+    shuffled_results = lic(shuffled, attribute="gender", systems=[system], permutations=20, bootstrap=100)
+    assert [m.as_dict() for m in shuffled_results.measurements] == [
         m.as_dict() for m in results.measurements if m.system == system
     ]
 
 
 def test_only_the_given_settings_are_measured(lab):
-    call = {"attribute": "gender", "systems": list(lab.systems[:1]), "permutations": 0, "bootstrap": 20}
-    both = lic(lab, split=("paper", "crossfit"), **call)
+    options = {"attribute": "gender", "systems": list(lab.systems[:1]), "permutations": 0, "bootstrap": 20}
+    both = lic(lab, split=("paper", "crossfit"), **options)
     assert {m.settings["split"] for m in both.measurements} == {"paper", "crossfit"}
-    alone = lic(lab, split="paper", **call)
+    alone = lic(lab, split="paper", **options)
     assert [m.value for m in alone.measurements] == [
         m.value for m in both.measurements if m.settings["split"] == "paper"
     ]
@@ -303,7 +305,7 @@ def test_only_the_given_settings_are_measured(lab):
         ("classifier", "linaer", "linear"),
     ):
         with pytest.raises(PortrayalError, match=f"Did you mean '{right}'"):
-            lic(lab, **call, **{option: wrong})
+            lic(lab, **options, **{option: wrong})
 
 
 def test_unseen_is_what_the_split_of_that_name_measures(lab):
@@ -317,12 +319,12 @@ def test_unseen_is_what_the_split_of_that_name_measures(lab):
 
 
 def test_seeds_of_folds_follow_the_seed(lab):
-    call = {"attribute": "gender", "systems": [lab.systems[0]], "permutations": 0, "bootstrap": 20}
-    first, second = (lic(lab, seed=seed, **call) for seed in (0, 2))
+    options = {"attribute": "gender", "systems": [lab.systems[0]], "permutations": 0, "bootstrap": 20}
+    first, second = (lic(lab, seed=seed, **options) for seed in (0, 2))
     assert row(first, "lic_m").settings["seeds"] is None
     assert row(first, "lic_m").settings["repeats"] == 5
     assert row(first, "lic_m").id == row(second, "lic_m").id
-    given = lic(lab, seeds=(10, 11, 12, 13, 14), **call)
+    given = lic(lab, seeds=(10, 11, 12, 13, 14), **options)
     assert value(given, "lic_m") == value(second, "lic_m") != value(first, "lic_m")
     assert row(given, "lic_m").settings["seeds"] == [10, 11, 12, 13, 14]
 
@@ -348,7 +350,7 @@ def test_three_groups_and_combinations(lab):
 
 
 def test_human_captions_are_restricted_to_the_vocabulary():
-    captions, groups = leaking()
+    captions, groups = leaking_captions()
     references = {
         number: [f"a man {'wok' if 'cooks' in text else 'snow'} here"] * 5
         for number, text in enumerate(captions)
@@ -388,7 +390,7 @@ def test_human_captions_are_restricted_to_the_vocabulary():
 
 
 def test_images_with_too_few_human_captions_are_left_out_of_the_pair():
-    captions, groups = leaking(300)
+    captions, groups = leaking_captions(300)
     references = {
         number: [f"{text} told {number % 7} {time}" for time in range(2 if number % 5 == 0 else 3)]
         for number, text in enumerate(captions)
@@ -401,20 +403,20 @@ def test_images_with_too_few_human_captions_are_left_out_of_the_pair():
     assert row(results, "lic_m").n == 300
     kept = [number for number in range(300) if number % 5]
     alone = study_of([captions[n] for n in kept], [groups[n] for n in kept])
-    same = {f"{place:04d}": f"{n:04d}" for place, n in enumerate(kept)}
+    image_ids = {f"{position:04d}": f"{n:04d}" for position, n in enumerate(kept)}
     alone = Study(
-        captions=alone.captions.with_columns(pl.col("image_id").replace(same)),
-        attributes=alone.attributes.with_columns(pl.col("image_id").replace(same)),
+        captions=alone.captions.with_columns(pl.col("image_id").replace(image_ids)),
+        attributes=alone.attributes.with_columns(pl.col("image_id").replace(image_ids)),
     )
-    again = lic(alone, attribute="gender", permutations=0, bootstrap=50)
-    assert value(again, "lic_m") == pytest.approx(value(results, "lic_m_paired"))
-    all_of_them = lic(study, attribute="gender", permutations=0, bootstrap=50, references=2)
-    assert row(all_of_them, "lic").n == 300
-    assert row(all_of_them, "lic").reason is None
+    results_alone = lic(alone, attribute="gender", permutations=0, bootstrap=50)
+    assert value(results_alone, "lic_m") == pytest.approx(value(results, "lic_m_paired"))
+    with_two_references = lic(study, attribute="gender", permutations=0, bootstrap=50, references=2)
+    assert row(with_two_references, "lic").n == 300
+    assert row(with_two_references, "lic").reason is None
 
 
-def test_repeats_draw_other_captions_of_an_image():
-    captions, groups = leaking()
+def test_repeats_sample_other_captions_of_an_image():
+    captions, groups = leaking_captions()
     images = [f"{number:04d}" for number in range(200)]
     study = Study.from_frames(
         captions=pl.DataFrame(
@@ -438,11 +440,11 @@ def test_masks_and_lists_change_the_input():
     rng = np.random.default_rng(0)
     groups = ["female", "male"] * 100
     captions = [f"a {'woman' if group == 'female' else 'man'} at w{rng.integers(80)}" for group in groups]
-    call = {"attribute": "gender", "permutations": 0, "bootstrap": 20, "seeds": (0,)}
+    options = {"attribute": "gender", "permutations": 0, "bootstrap": 20, "seeds": (0,)}
     study = study_of(captions, groups)
-    assert value(lic(study, mask=False, **call), "accuracy") == 100
-    assert value(lic(study, **call), "accuracy") < 65
-    removed = lic(study, mask_mode="remove", **call)
+    assert value(lic(study, mask=False, **options), "accuracy") == 100
+    assert value(lic(study, **options), "accuracy") < 65
+    removed = lic(study, mask_mode="remove", **options)
     assert row(removed, "lic_m").settings["mask_mode"] == "remove"
     words = {m.item for m in removed.measurements if m.term == "word"}
     assert "genderword" not in words
@@ -463,32 +465,32 @@ def test_masks_and_lists_change_the_input():
         ),
     ],
 )
-def test_undefined_is_undefined(captions, groups, reason):
+def test_undefined_lic_has_a_reason(captions, groups, reason):
     results = lic(study_of(captions, groups), attribute="gender", bootstrap=20)
-    mine = row(results, "lic_m")
-    assert mine.value is None
-    assert reason in mine.reason
+    lic_m = row(results, "lic_m")
+    assert lic_m.value is None
+    assert reason in lic_m.reason
 
 
 def test_one_group_is_refused_and_few_images_are_marked():
     with pytest.raises(Undefined, match="has 1"):
         lic(study_of(["a", "b"], ["male", "male"]), attribute="gender")
-    captions, groups = leaking(50)
+    captions, groups = leaking_captions(50)
     lic_m = row(lic(study_of(captions, groups), attribute="gender", permutations=5, bootstrap=20), "lic_m")
     assert lic_m.reason.startswith("too few")
     assert lic_m.p is None
-    no_people = lic(study_of(*leaking()), attribute="gender", permutations=0, bootstrap=20)
-    assert {value(no_people, term) for term in PEOPLE} == {None}
+    without_references = lic(study_of(*leaking_captions()), attribute="gender", permutations=0, bootstrap=20)
+    assert {value(without_references, term) for term in HUMAN_TERMS} == {None}
 
 
 def test_a_system_without_a_group_is_undefined_and_the_others_are_measured():
-    captions, groups = leaking()
+    captions, groups = leaking_captions()
     study = study_of(captions, groups)
-    more = study.captions.filter(
+    male_captions = study.captions.filter(
         pl.col("image_id").is_in(study.attributes.filter(gender="male")["image_id"].to_list())
     )
     both = Study(
-        captions=pl.concat([study.captions, more.with_columns(pl.lit("t").alias("system"))]),
+        captions=pl.concat([study.captions, male_captions.with_columns(pl.lit("t").alias("system"))]),
         attributes=study.attributes,
     )
     results = lic(both, attribute="gender", permutations=0, bootstrap=20)
@@ -523,7 +525,7 @@ def test_p_is_uniform_under_the_null_hypothesis():
 
 def test_the_command_takes_splits_seeds_and_shows_them_side_by_side(command, lab, tmp_path):
     portrayal.study.write_study(lab, tmp_path / "study")
-    call = (
+    arguments = (
         "score",
         "lic",
         tmp_path / "study",
@@ -537,34 +539,34 @@ def test_the_command_takes_splits_seeds_and_shows_them_side_by_side(command, lab
         1,
     )
     out = tmp_path / "lic.json"
-    code, printed, _ = command(
-        *call, "--split", "crossfit", "--split", "paper", "--seeds", "0,12", "--json", out
+    code, stdout, _ = command(
+        *arguments, "--split", "crossfit", "--split", "paper", "--seeds", "0,12", "--json", out
     )
     assert code == 0
-    assert "side by side" in printed
-    assert "split paper" in printed
-    assert "The order of systems by lic_m" in " ".join(printed.split())
+    assert "side by side" in stdout
+    assert "split paper" in stdout
+    assert "The order of systems by lic_m" in " ".join(stdout.split())
     assert {m.settings["split"] for m in Results.load(out).measurements} == {"crossfit", "paper"}
-    code, _, complaint = command(*call, "--seeds", "0,x")
+    code, _, stderr = command(*arguments, "--seeds", "0,x")
     assert code == 2
-    assert "whole numbers separated by commas" in complaint
-    code, _, complaint = command(*call, "--split", "random")
+    assert "whole numbers separated by commas" in stderr
+    code, _, stderr = command(*arguments, "--split", "random")
     assert code == 2
-    code, _, complaint = command(*call, "--permutations", -1)
+    code, _, stderr = command(*arguments, "--permutations", -1)
     assert code == 2
-    assert "must be 0 or more" in complaint
+    assert "must be 0 or more" in stderr
 
 
 def test_workers_change_no_number(lab):
-    call = {"attribute": "gender", "permutations": 5, "bootstrap": 20, "seeds": (0,)}
-    alone = portrayal.auditing.score(lab, lic, **call)
-    spread = portrayal.auditing.score(lab, lic, workers=2, **call)
+    options = {"attribute": "gender", "permutations": 5, "bootstrap": 20, "seeds": (0,)}
+    alone = portrayal.auditing.score(lab, lic, **options)
+    spread = portrayal.auditing.score(lab, lic, workers=2, **options)
     assert {m.id: m.as_dict() for m in alone.measurements} == {m.id: m.as_dict() for m in spread.measurements}
     with pytest.raises(Undefined):
         portrayal.auditing.score(study_of(["a", "b"], ["x", "x"]), lic, attribute="gender", workers=2)
 
 
-def test_sensitivity_changes_one_thing_at_a_time(lab):
+def test_sensitivity_changes_one_setting_at_a_time(lab):
     system = lab.systems[0]
     results = lic(lab, attribute="gender", systems=[system], sensitivity=True, bootstrap=20, seeds=(0,))
     settings = [
@@ -580,7 +582,7 @@ def test_sensitivity_changes_one_thing_at_a_time(lab):
 
 
 def test_sensitivity_knows_which_systems_have_a_vocabulary():
-    captions, groups = leaking()
+    captions, groups = leaking_captions()
     study = study_of(
         captions, groups, {n: [f"{text} {k}" for k in range(5)] for n, text in enumerate(captions)}
     )
@@ -605,8 +607,8 @@ def test_a_C_without_convergence_is_refused(lab):
 
 
 def test_few_permutations_widen_the_interval_of_the_excess(lab):
-    call = {"attribute": "gender", "systems": ["faithful"], "bootstrap": 200, "seeds": (0, 1)}
-    few, many = (lic(lab, permutations=n_permutations, **call) for n_permutations in (3, 60))
+    options = {"attribute": "gender", "systems": ["faithful"], "bootstrap": 200, "seeds": (0, 1)}
+    few, many = (lic(lab, permutations=n_permutations, **options) for n_permutations in (3, 60))
     plain = row(many, "lic")
     width = [row(results, "lic_excess").high - row(results, "lic_excess").low for results in (few, many)]
     assert width[0] > width[1] >= plain.high - plain.low

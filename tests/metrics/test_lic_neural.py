@@ -64,8 +64,8 @@ def test_an_informative_word_is_learned_and_explained():
         words = {m.item: m for m in results.measurements if m.term == "word" and m.group == group}
         assert max(words, key=lambda word: words[word].value) == verb
         assert row(results, "attribution", group=group).value > 0.5
-    parts = [row(results, "attribution", group=group).value for group in ("female", "male")]
-    assert value(results, "attribution") == pytest.approx(sum(parts))
+    group_attributions = [row(results, "attribution", group=group).value for group in ("female", "male")]
+    assert value(results, "attribution") == pytest.approx(sum(group_attributions))
 
 
 def test_rows_are_those_of_the_linear_classifier(lab, trained):
@@ -86,11 +86,11 @@ def test_rows_are_those_of_the_linear_classifier(lab, trained):
 def test_cached_tasks_are_not_trained_again(lab, trained, monkeypatch):
     results, cache_dir = trained
     monkeypatch.setattr(LstmConfig, "train", lambda *_: pytest.fail("was trained again"))
-    again = lic(
+    cached_results = lic(
         lab, attribute="gender", split="paper", explain=8, cache_dir=cache_dir, device="deferred", **FAST
     )
-    for mine, theirs in zip(results.measurements, again.measurements, strict=True):
-        assert (mine.id, mine.value) == (theirs.id, pytest.approx(theirs.value, abs=1e-4))
+    for measurement, cached in zip(results.measurements, cached_results.measurements, strict=True):
+        assert (measurement.id, measurement.value) == (cached.id, pytest.approx(cached.value, abs=1e-4))
 
 
 def test_unseen_captions_use_the_same_cached_tasks(lab, trained, monkeypatch):
@@ -109,9 +109,9 @@ def test_training_can_be_deferred(lab, tmp_path):
     ):
         lic(lab, device="deferred", **options)
     assert list(run_plan(tmp_path, "cpu"))[-1] == (3, 3)
-    later = lic(lab, device="deferred", **options)
-    now = lic(lab, **{**options, "cache_dir": None})
-    assert value(later, "lic") == pytest.approx(value(now, "lic"), abs=1e-4)
+    deferred = lic(lab, device="deferred", **options)
+    immediate = lic(lab, **{**options, "cache_dir": None})
+    assert value(deferred, "lic") == pytest.approx(value(immediate, "lic"), abs=1e-4)
     with pytest.raises(PortrayalError, match="the option cache_dir"):
         lic(lab, device="deferred", **{**options, "cache_dir": None})
 
@@ -134,8 +134,8 @@ def test_calibration_uses_the_other_seeds_only():
 
     ((first, _),), ((second, _),) = _calibrated_by_seed([seed(0.9), seed(0.1)])
     assert first == pytest.approx(0.5, abs=1e-6)
-    right = second[np.arange(4), texts.group]
-    assert (right < 1e-6).all()  # the first seed is never wrong, so the second may be fully confident
+    true_proba = second[np.arange(4), texts.group]
+    assert (true_proba < 1e-6).all()  # the first seed is never wrong, so the second may be fully confident
 
 
 def test_folds_and_chance(lab):
@@ -151,9 +151,9 @@ def test_evidence_has_word_attributions(trained):
     results, _ = trained
     rows = results.evidence_of(row(results, "lic_m"))
     detail = json.loads(rows["detail"][0])
-    total = sum(part for _, part in detail["parts"])
+    total = sum(attribution for _, attribution in detail["parts"])
     assert detail["total"] == pytest.approx(total, abs=0.01)
-    assert np.linalg.norm([part for _, part in detail["parts"]]) == pytest.approx(1, abs=0.01)
+    assert np.linalg.norm([attribution for _, attribution in detail["parts"]]) == pytest.approx(1, abs=0.01)
 
 
 def test_without_explanation_there_are_no_words(lab):
@@ -176,9 +176,9 @@ def test_three_groups_and_weights():
     assert value(results, "accuracy") > 90
 
 
-def corpus(*words: str) -> Corpus:
-    tokens = tuple(tuple(caption.split()) for caption in words)
-    return Corpus(tuple(map(str, range(len(tokens)))), np.arange(len(tokens)) % 2, words, tokens)
+def corpus(*captions: str) -> Corpus:
+    tokens = tuple(tuple(caption.split()) for caption in captions)
+    return Corpus(tuple(map(str, range(len(tokens)))), np.arange(len(tokens)) % 2, captions, tokens)
 
 
 def test_an_unknown_word_can_be_tokenized_as_published():
@@ -199,7 +199,7 @@ def test_an_encoder_has_its_own_token_for_hidden_words():
             texts, frozenset(["genderword"]), texts.group, 2, split, True, 0
         )
         assert expected in task.texts.words
-    assert task.weight.tolist() == [1, 1]
+    assert task.group_weights.tolist() == [1, 1]
 
 
 def test_several_captions_of_an_image_are_explained():
@@ -215,14 +215,14 @@ def test_several_captions_of_an_image_are_explained():
 
 def train_nothing(task, seeds):
     seeds.append(task.seed)
-    return TaskPredictions(np.full((len(task.test), task.groups), 1 / task.groups))
+    return TaskPredictions(np.full((len(task.test_indices), task.n_groups), 1 / task.n_groups))
 
 
 def test_each_permutation_starts_from_other_weights(lab, monkeypatch):
     seeds = []
-    trained = "portrayal.metrics.shared.classifier.neural.Trainer._train_on_cpu"
+    train_method = "portrayal.metrics.shared.classifier.neural.Trainer._train_on_cpu"
     monkeypatch.setattr(
-        trained, lambda _, tasks: ((n, train_nothing(task, seeds)) for n, task in enumerate(tasks))
+        train_method, lambda _, tasks: ((n, train_nothing(task, seeds)) for n, task in enumerate(tasks))
     )
     lic(lab, attribute="gender", split="paper", permutations=4, **FAST)
     permutation_seeds = [seed for seed in seeds if seed % 1_000_003 not in (0, 12)]
@@ -232,9 +232,9 @@ def test_each_permutation_starts_from_other_weights(lab, monkeypatch):
 
 
 def test_a_permutation_without_a_group_in_training_is_nan(monkeypatch):
-    trained = "portrayal.metrics.shared.classifier.neural.Trainer._train_on_cpu"
+    train_method = "portrayal.metrics.shared.classifier.neural.Trainer._train_on_cpu"
     monkeypatch.setattr(
-        trained, lambda _, tasks: ((n, train_nothing(task, [])) for n, task in enumerate(tasks))
+        train_method, lambda _, tasks: ((n, train_nothing(task, [])) for n, task in enumerate(tasks))
     )
     texts = corpus("a b", "c d", "e f", "g h")
     classifier = NeuralClassifier(2, True, frozenset(), Trainer(LstmConfig(), 0, "cpu", None))
@@ -259,16 +259,16 @@ def test_options_that_would_do_nothing_are_refused(lab, options, message):
         lic(lab, attribute="gender", **options)
 
 
-def test_the_command_takes_all_of_it(command, tmp_path):
+def test_the_command_takes_the_neural_options(command, tmp_path):
     study, cache_dir = str(tmp_path / "study"), tmp_path / "kept"
     assert command("lab", "make", "--scenes", "120", "--out", study)[0] == 0
-    code, out, err = command(
+    code, stdout, stderr = command(
         *("score", "lic", study, "--attribute", "gender", "--systems", "faithful", "--split", "paper"),
         *("--classifier", "lstm", "--epochs", "1", "--seeds", "0,12", "--explain", "4", "--format", "csv"),
         *("--cache-dir", str(cache_dir), "--device", "cpu", "--references", "1"),
     )
-    assert code == 0, err
-    assert "attribution" in out
+    assert code == 0, stderr
+    assert "attribution" in stdout
     assert len(list(cache_dir.iterdir())) == 4
     options = (
         "--attribute",
@@ -280,34 +280,36 @@ def test_the_command_takes_all_of_it(command, tmp_path):
         "--classifier",
         "bert-ft",
     )
-    code, out, err = command("score", "lic", study, *options, "--encoder", str(tmp_path), "--device", "cpu")
+    code, stdout, stderr = command(
+        "score", "lic", study, *options, "--encoder", str(tmp_path), "--device", "cpu"
+    )
     assert code == 2
-    assert "could not be loaded" in err
-    assert "Traceback" not in err
+    assert "could not be loaded" in stderr
+    assert "Traceback" not in stderr
 
 
-def test_the_default_encoder_is_the_published_one():
+def test_the_default_encoder_is_as_published():
     options = portrayal.metrics.lic.options
     assert options["encoder"].default == "bert-base-uncased"
 
 
-def test_the_published_trainings_of_the_real_data(lic_gender, tmp_path):
-    """For one captioner and seed: its captions, those of images with five references, and five human ones."""
+def test_the_published_training_tasks_of_the_real_data(lic_gender, tmp_path):
+    """Tasks of a captioner and a seed: all its captions, its captions of paired images, and five of references."""
     study = portrayal.read_study(lic_gender).select_systems(["nic-th10"])
     with pytest.raises(PortrayalError, match=r"^7 training tasks are pending"):
         lic(study, attribute="gender", split="paper", classifier="lstm", seeds=(0,), device="deferred",
             cache_dir=str(tmp_path))  # fmt: skip
     tasks, classifier, explain = read_plan(tmp_path / PLAN)
     assert (classifier, explain) == (LstmConfig(), 0)
-    sizes = sorted((len(task.train), len(task.test)) for task in tasks)
+    sizes = sorted((len(task.train_indices), len(task.test_indices)) for task in tasks)
     assert sizes == [(4690, 520)] * 6 + [(5966, 662)]
-    assert all(task.weight.tolist() == [1, 1] for task in tasks)
+    assert all(task.group_weights.tolist() == [1, 1] for task in tasks)
     assert (
-        len({task.seed for task in tasks if len(task.train) == 4690}) == 5
+        len({task.seed for task in tasks if len(task.train_indices) == 4690}) == 5
     )  # positions have different seeds, the first has 0
-    own = next(task for task in tasks if len(task.train) == 5966)
-    known_codes = own.known_codes(25_000)
-    assert np.bincount(own.group[own.train]).tolist() == [2983, 2983]
-    assert "genderword" in own.texts.words
-    assert "man" not in own.texts.words
-    assert 700 < len(set(known_codes.tolist())) - 2 < len(own.texts.words)
+    system_task = next(task for task in tasks if len(task.train_indices) == 5966)
+    known_codes = system_task.known_codes(25_000)
+    assert np.bincount(system_task.group_index[system_task.train_indices]).tolist() == [2983, 2983]
+    assert "genderword" in system_task.texts.words
+    assert "man" not in system_task.texts.words
+    assert 700 < len(set(known_codes.tolist())) - 2 < len(system_task.texts.words)

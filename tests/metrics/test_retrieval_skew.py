@@ -39,7 +39,9 @@ def study_of(system: str = "s", **lists: list[Row]) -> Study:
 def ranked(groups: str, start: int = 0) -> list[Row]:
     """'ffm': items in this order, no two of one score."""
     names = {"f": "female", "m": "male", "n": "nonbinary", "?": None}
-    return [(f"i{start + place}", float(-place), names[letter]) for place, letter in enumerate(groups)]
+    return [
+        (f"i{start + position}", float(-position), names[letter]) for position, letter in enumerate(groups)
+    ]
 
 
 def tied(*blocks: str) -> list[Row]:
@@ -74,8 +76,8 @@ def test_by_hand_against_the_list_itself():
     assert value(rows, "skew@k", "female") == pytest.approx(math.log(4 / 3))
     assert value(rows, "skew@k", "male") == pytest.approx(math.log(2 / 3))
     assert value(rows, "maxskew") == pytest.approx(math.log(4 / 3))
-    # Shares of women at places 1 to 6: 1, 1, 2/3, 3/4, 3/5, 1/2.
-    apart = [
+    # Shares of women at positions 1 to 6: 1, 1, 2/3, 3/4, 3/5, 1/2.
+    divergences = [
         LN2,
         LN2,
         2 / 3 * math.log(4 / 3) + 1 / 3 * math.log(2 / 3),
@@ -83,8 +85,10 @@ def test_by_hand_against_the_list_itself():
         3 / 5 * math.log(6 / 5) + 2 / 5 * math.log(4 / 5),
         0,
     ]
-    weights = [1 / math.log2(place + 1) for place in range(1, 7)]
-    expected = sum(a * w for a, w in zip(apart, weights, strict=True)) / sum(weights)
+    weights = [1 / math.log2(position + 1) for position in range(1, 7)]
+    expected = sum(
+        divergence * weight for divergence, weight in zip(divergences, weights, strict=True)
+    ) / sum(weights)
     assert value(rows, "ndkl") == pytest.approx(expected)
     # One query: its own rows are the same numbers.
     for term, group in (
@@ -131,10 +135,10 @@ def test_means_over_queries():
     assert value(rows, "skew@k", "female", "q2") is None
     assert "minus infinity" in rows["skew@k", "female", "q2"].reason
     assert value(rows, "skew@k", "female") == pytest.approx(math.log(2 / 3))
-    assert rows["bias@k", None, None].low is None  # two queries say nothing of how far others would differ
+    assert rows["bias@k", None, None].low is None  # two queries are too few for an interval
 
 
-def test_intervals_are_over_queries_and_as_wide_as_few_of_them_ask_for():
+def test_intervals_are_over_queries_and_wide_for_few_queries():
     lists = {f"q{n}": ranked("ffmfmm" if n % 2 else "mmffmf", 10 * n) for n in range(12)}
     results = portrayal.metrics.retrieval_skew(study_of(**lists), k=3, bootstrap=2000)
     row = next(m for m in results.measurements if (m.term, m.group, m.item) == ("bias@k", "female", None))
@@ -156,8 +160,8 @@ def test_three_groups():
     assert value(rows, "skew@k", "nonbinary") == pytest.approx(math.log(3 / 4))
 
 
-def test_tied_items_share_their_places():
-    # One of two places is left for the block f m m: each has 1/3 of it. Expected: f 1 + 1/3, m 2/3, of 2.
+def test_tied_items_share_their_positions():
+    # One of two positions is left for the block f m m: each has 1/3 of it. Expected: f 1 + 1/3, m 2/3, of 2.
     rows = measure(study_of(q=tied("f", "fmm", "m")), k=2)
     assert value(rows, "bias@k", "female") == pytest.approx(2 * (4 / 3) / 2 - 1)
     # The whole list tied: every top is like the list.
@@ -165,18 +169,18 @@ def test_tied_items_share_their_places():
     assert value(rows, "bias@k") == pytest.approx(0)
     assert value(rows, "maxskew") == pytest.approx(0)
     assert value(rows, "ndkl") == pytest.approx(0, abs=1e-12)
-    ranks = portrayal.metrics.retrieval_skew(study_of(q=tied("f", "fmm", "m")), k=2, bootstrap=20)
-    headline = next(m for m in ranks.measurements if m.group is None and m.item is None)
-    told = [json.loads(detail) for detail in ranks.evidence_of(headline)["detail"]]
-    assert [one["rank"] for one in told] == [1, 2, 2, 2]
+    results = portrayal.metrics.retrieval_skew(study_of(q=tied("f", "fmm", "m")), k=2, bootstrap=20)
+    headline = next(m for m in results.measurements if m.group is None and m.item is None)
+    details = [json.loads(detail) for detail in results.evidence_of(headline)["detail"]]
+    assert [detail["rank"] for detail in details] == [1, 2, 2, 2]
 
 
-def test_items_of_unknown_group_keep_their_places():
+def test_items_of_unknown_group_keep_their_positions():
     # Top 4: f ? ? m; the known ones: f m. Against equal shares nothing is off.
     rows = measure(study_of(q=ranked("f??mmm")), k=4, reference="equal")
     assert value(rows, "bias@k") == pytest.approx(0)
     assert rows["bias@k", None, "q"].n == 2
-    # NDKL of ? f m: the first place has no distribution and no weight. (ln 2 / log2(3)) / (1 / log2(3) + 1 / 2)
+    # NDKL of ? f m: the first position has no distribution and no weight. (ln 2 / log2(3)) / (1 / log2(3) + 1 / 2)
     rows = measure(study_of(q=ranked("?fm")), reference="equal")
     weight = 1 / math.log2(3)
     assert value(rows, "ndkl") == pytest.approx(LN2 * weight / (weight + 1 / 2))
@@ -184,7 +188,7 @@ def test_items_of_unknown_group_keep_their_places():
 
 def test_depth_cuts_ndkl_alone():
     rows = measure(study_of(q=HAND), k=3, depth=2)
-    assert value(rows, "ndkl") == pytest.approx(LN2)  # f, f: ln 2 at both places
+    assert value(rows, "ndkl") == pytest.approx(LN2)  # f, f: ln 2 at both positions
     assert value(rows, "bias@k") == pytest.approx(1 / 3)
 
 
@@ -194,14 +198,14 @@ def test_a_query_that_shows_nobody_is_left_out():
     assert rows["bias@k", None, "q2"].reason == "it shows nobody whose group is known"
     assert value(rows, "bias@k") == pytest.approx(1 / 3)  # Wang, Liu and Wang would halve it
     assert rows["bias@k", None, None].n == 1
-    assert rows["ndkl", None, None].n == 2  # further down somebody is shown
+    assert rows["ndkl", None, None].n == 2  # there are known groups further down
     rows = measure(study_of(q1=ranked("???fm")), k=3)
     assert value(rows, "bias@k") is None
     assert rows["bias@k", None, None].reason == "the lists show nobody whose group is known"
     assert value(rows, "skew@k", "female") is None
 
 
-def test_some_queries_left_out_is_said_of_numbers_that_rest_on_enough():
+def test_the_number_of_left_out_queries_is_reported():
     lists = {f"q{n}": ranked("ffmfmm", 10 * n) for n in range(12)}
     rows = measure(study_of(**lists, q99=ranked("???fm", 500)), k=3)
     assert rows["bias@k", None, None].reason == (
@@ -209,7 +213,7 @@ def test_some_queries_left_out_is_said_of_numbers_that_rest_on_enough():
     )
 
 
-def test_a_group_that_the_reference_forgets():
+def test_a_group_without_a_share_in_the_reference():
     rows = measure(study_of(q=HAND), k=3, reference="female=1,male=0")
     assert value(rows, "maxskew") is None
     assert value(rows, "ndkl") is None
@@ -219,7 +223,7 @@ def test_a_group_that_the_reference_forgets():
     assert value(rows, "bias@k") == pytest.approx(2 / 3)  # |2/3 - 1| + |1/3 - 0|
 
 
-def test_a_group_that_nobody_is_of_is_absent_not_forgotten():
+def test_a_group_without_items_is_absent():
     rows = measure(study_of(q=ranked("mmmm")), k=2, reference="female=0.5,male=0.5")
     assert value(rows, "bias@k", "female") == pytest.approx(-1)
     assert value(rows, "skew@k", "female") is None
@@ -229,7 +233,7 @@ def test_a_group_that_nobody_is_of_is_absent_not_forgotten():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"reference": "lits"}, r"Unknown reference 'lits'\. Did you mean 'list'\?"),
         ({"reference": "female=0.5,male=0.4"}, "must add up to 1. Got 0.9 instead"),
@@ -246,17 +250,17 @@ def test_a_group_that_nobody_is_of_is_absent_not_forgotten():
         ({"systems": ["x"]}, "Unknown system 'x'"),
     ],
 )
-def test_bad_options(options, said):
-    with pytest.raises(PortrayalError, match=said):
+def test_bad_options(options, message):
+    with pytest.raises(PortrayalError, match=message):
         measure(study_of(q=HAND), **options)
 
 
 def test_several_tops_have_rows_of_their_own():
     results = portrayal.metrics.retrieval_skew(study_of(q=HAND), k=(1, 3), bootstrap=20)
-    found = {
+    bias_by_k = {
         m.settings["k"]: m.value for m in results.measurements if m.term == "bias@k" and m.group == "female"
     }
-    assert found == {1: 1.0, 3: pytest.approx(1 / 3)}
+    assert bias_by_k == {1: 1.0, 3: pytest.approx(1 / 3)}
     assert len({m.id for m in results.measurements}) == len(results.measurements)
 
 
@@ -266,36 +270,38 @@ def test_several_tops_have_rows_of_their_own():
 def test_the_ideal_is_what_chance_gives():
     study = study_of(q=ranked("ffmm"))
     # Two of f f m m: both women or both men once in 6 each (|1 - 1/2| * 2 = 1), else 0: 1/3.
-    found = portrayal.metrics.retrieval_skew(study, k=2, bootstrap=3000).measurements
-    ideal = next(m.ideal for m in found if m.term == "bias@k" and m.group is None and m.item is None)
+    measurements = portrayal.metrics.retrieval_skew(study, k=2, bootstrap=3000).measurements
+    ideal = next(m.ideal for m in measurements if m.term == "bias@k" and m.group is None and m.item is None)
     assert ideal == pytest.approx(1 / 3, abs=0.03)
-    # Two drawn from equal shares: both alike half of the time.
-    found = portrayal.metrics.retrieval_skew(study, k=2, bootstrap=3000, reference="equal").measurements
-    ideal = next(m.ideal for m in found if m.term == "bias@k" and m.group is None and m.item is None)
+    # Two sampled from equal shares: both are the same half of the time.
+    measurements = portrayal.metrics.retrieval_skew(
+        study, k=2, bootstrap=3000, reference="equal"
+    ).measurements
+    ideal = next(m.ideal for m in measurements if m.term == "bias@k" and m.group is None and m.item is None)
     assert ideal == pytest.approx(1 / 2, abs=0.03)
 
 
-def test_dealings_keep_a_list_and_an_item_of_two_lists():
-    one, other = ranked("fffmmmmm"), ranked("fffmmmmm")
-    study = study_of(q1=one, q2=other, q3=ranked("ffm", 100))
+def test_permutations_keep_lists_and_shared_items():
+    first, second = ranked("fffmmmmm"), ranked("fffmmmmm")
+    study = study_of(q1=first, q2=second, q3=ranked("ffm", 100))
     lists = read_lists(study, "s", "gender", ("female", "male"))
-    tops, apart = permute_lists(lists, Reference("list", None), 2, (8, 2), None, 0, 130)
+    tops, divergences = permute_lists(lists, Reference("list", None), 2, (8, 2), None, 0, 130)
     assert np.allclose(tops[8][:, :2], [3 / 8, 5 / 8])  # the groups that the list has
-    assert np.array_equal(tops[2][:, 0], tops[2][:, 1])  # the same items in the same order: one dealing
+    assert np.array_equal(tops[2][:, 0], tops[2][:, 1])  # same items in the same order
     assert len({tuple(row) for row in tops[2][:, 0]}) > 2
-    assert np.isfinite(apart).all()
+    assert np.isfinite(divergences).all()
     assert tops[2][:, 0].mean(axis=0) == pytest.approx([3 / 8, 5 / 8], abs=0.1)
 
 
-def test_p_is_small_where_tops_lean_and_not_elsewhere():
+def test_p_is_small_for_biased_lists_only():
     def p(lists, n_resamples):
-        found = portrayal.metrics.retrieval_skew(study_of(**lists), bootstrap=n_resamples).measurements
-        return {(m.term, m.group): m.p for m in found if m.item is None}
+        measurements = portrayal.metrics.retrieval_skew(study_of(**lists), bootstrap=n_resamples).measurements
+        return {(m.term, m.group): m.p for m in measurements if m.item is None}
 
-    leaning = {f"q{n}": ranked("f" * 8 + "mf" * 6 + "m" * 8, 100 * n) for n in range(6)}
-    assert max(p(leaning, 200).values()) < 0.01
+    biased = {f"q{n}": ranked("f" * 8 + "mf" * 6 + "m" * 8, 100 * n) for n in range(6)}
+    assert max(p(biased, 200).values()) < 0.01
     rng = np.random.default_rng(0)
-    alarms: dict[tuple[str, str | None], int] = {}
+    false_positives: dict[tuple[str, str | None], int] = {}
     for _ in range(60):
         # Lists of one search share items; those of the second half are those of the first in another order.
         fair = {f"q{n}": ranked("".join(rng.permutation(list("fm" * 14))), 100 * n) for n in range(3)}
@@ -303,9 +309,9 @@ def test_p_is_small_where_tops_lean_and_not_elsewhere():
             f"again{n}": [(item, float(rng.random()), group) for item, _, group in fair[f"q{n}"]]
             for n in range(3)
         }
-        for key, found in p(fair, 60).items():
-            alarms[key] = alarms.get(key, 0) + (found < 0.05)
-    assert max(alarms.values()) <= 8  # at 5 % more come once in 350 times
+        for key, p_value in p(fair, 60).items():
+            false_positives[key] = false_positives.get(key, 0) + (p_value < 0.05)
+    assert max(false_positives.values()) <= 8  # at a false-positive rate of 5 %, more occur once in 350 runs
 
 
 # Properties.
@@ -316,9 +322,9 @@ LISTS = st.lists(
 )
 
 
-def drawn(lists) -> Study:
+def study_from(lists) -> Study:
     rows = {
-        f"q{number}": [(f"i{place}", float(score), group) for place, (score, group) in enumerate(items)]
+        f"q{number}": [(f"i{position}", float(score), group) for position, (score, group) in enumerate(items)]
         for number, items in enumerate(lists)
     }
     assume(len({group for items in lists for _, group in items if group}) > 1)
@@ -327,15 +333,15 @@ def drawn(lists) -> Study:
 
 @given(LISTS, st.integers(1, 8))
 def test_the_order_of_rows_does_not_matter(lists, k):
-    study = drawn(lists)
+    study = study_from(lists)
     backwards = Study.from_frames(rankings=study.rankings.reverse())
-    one, other = (measure(each, k=k, reference="equal") for each in (study, backwards))
-    assert one == other
+    forward, backward = (measure(variant, k=k, reference="equal") for variant in (study, backwards))
+    assert forward == backward
 
 
 @given(LISTS, st.integers(1, 8))
 def test_swapped_names_swap_rows_and_signs(lists, k):
-    study = drawn(
+    study = study_from(
         [[(score, group) for score, group in items if group != "nonbinary"] or [(0, None)] for items in lists]
     )
     names = {"female": "male", "male": "female"}
@@ -350,7 +356,7 @@ def test_swapped_names_swap_rows_and_signs(lists, k):
 
 @given(LISTS, st.integers(1, 8))
 def test_numbers_stay_in_their_range_and_fit_together(lists, k):
-    rows = measure(drawn(lists), k=k, reference="equal")
+    rows = measure(study_from(lists), k=k, reference="equal")
     groups = {group for term, group, _ in rows if term == "bias@k" and group}
     for (term, group, item), m in rows.items():
         if m.value is None:
@@ -365,7 +371,9 @@ def test_numbers_stay_in_their_range_and_fit_together(lists, k):
     for item in {item for _, _, item in rows if item}:
         skews = [rows["skew@k", group, item].value for group in groups]
         if value(rows, "maxskew", None, item) is not None:
-            assert value(rows, "maxskew", None, item) == pytest.approx(max(s for s in skews if s is not None))
+            assert value(rows, "maxskew", None, item) == pytest.approx(
+                max(skew for skew in skews if skew is not None)
+            )
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), GROUPS), min_size=1, max_size=5), st.integers(1, 6))
@@ -389,19 +397,22 @@ def test_ties_against_every_order(items, k):
 
 
 @given(st.lists(st.sampled_from("fmn"), min_size=2, max_size=12), st.sampled_from(["list", "equal"]))
-def test_ndkl_against_a_slow_one(letters, reference):
+def test_ndkl_agrees_with_a_slow_implementation(letters, reference):
     assume(len(set(letters)) > 1)
     rows = measure(study_of(q=ranked("".join(letters))), reference=reference)
-    kinds = sorted(set(letters))
-    ref = {one: letters.count(one) / len(letters) if reference == "list" else 1 / len(kinds) for one in kinds}
+    groups = sorted(set(letters))
+    ref = {
+        group: letters.count(group) / len(letters) if reference == "list" else 1 / len(groups)
+        for group in groups
+    }
     total = norm = 0.0
-    for place in range(1, len(letters) + 1):
-        apart = 0.0
-        for one in kinds:
-            share = letters[:place].count(one) / place
-            apart += share * math.log(share / ref[one]) if share else 0.0
-        total += apart / math.log2(place + 1)
-        norm += 1 / math.log2(place + 1)
+    for position in range(1, len(letters) + 1):
+        divergence = 0.0
+        for group in groups:
+            share = letters[:position].count(group) / position
+            divergence += share * math.log(share / ref[group]) if share else 0.0
+        total += divergence / math.log2(position + 1)
+        norm += 1 / math.log2(position + 1)
     assert value(rows, "ndkl") == pytest.approx(total / norm, abs=1e-12)
 
 
@@ -412,10 +423,10 @@ def test_ndkl_is_zero_only_where_every_prefix_is_like_the_reference():
     assert np.isnan(ndkl(np.zeros((3, 2)), half))
 
 
-# The study, and the way there.
+# Studies.
 
 
-def test_evidence_has_query_rank_score_group_and_what_the_system_said():
+def test_evidence_has_query_rank_score_group_and_caption():
     study = Study.from_frames(
         rankings=study_of(q=HAND).rankings,
         captions=pl.DataFrame({"image_id": ["i0"], "system": ["s"], "caption": ["a woman sings"]}),
@@ -428,8 +439,8 @@ def test_evidence_has_query_rank_score_group_and_what_the_system_said():
     assert second["caption"] == ""
     assert results.evidence_of(rows["bias@k", None, None])["image_id"].to_list() == ["i0", "i1", "i2"]
     absent = portrayal.metrics.retrieval_skew(study_of(q=ranked("mmmfff")), k=3, bootstrap=20)
-    found = {(m.term, m.group, m.item): m for m in absent.measurements}
-    assert absent.evidence_of(found["bias@k", "female", "q"]).height == 3  # those who are there instead
+    absent_rows = {(m.term, m.group, m.item): m for m in absent.measurements}
+    assert absent.evidence_of(absent_rows["bias@k", "female", "q"]).height == 3  # the items shown instead
 
 
 def test_groups_come_from_the_table_else_from_the_study():
@@ -456,7 +467,7 @@ def test_groups_come_from_the_table_else_from_the_study():
     assert value(measure(own, k=1, attribute="gender"), "skew@k", "female") == pytest.approx(math.log(6))
 
 
-def test_all_attributes_are_measured_and_a_column_called_group_is_one():
+def test_all_attributes_are_measured_and_a_column_called_group_is_an_attribute():
     lists = pl.DataFrame(
         {"query": ["q"] * 3, "item": [1, 2, 3], "score": [3, 2, 1], "group": ["a", "b", "c"]}
     )

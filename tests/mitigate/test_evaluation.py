@@ -20,101 +20,108 @@ pytestmark = pytest.mark.skipif(
 FISH = 15
 
 
-def scores(seed=0):
+def evaluation_scores(seed=0):
     from portrayal.counterfactual.prompts import ModelOutputs
     from portrayal.mitigate.evaluation import EvaluationScores, MaskedWordScores
     from portrayal.models.masked_vlm.retrieval.recall import RankPositions
 
-    random = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
-    def answers():
-        # as they are kept, in 32 bits
+    def model_outputs():
+        # as they are saved, in 32 bits
         shapes = ((5, 4, 2, 2), (5, 2), (5, 2), (5, 2, 3), (5, 2))
-        return ModelOutputs(*(np.float64(np.float32(random.random(shape))) for shape in shapes), images={})
+        return ModelOutputs(*(np.float64(np.float32(rng.random(shape))) for shape in shapes), images={})
 
-    def standing(many):
-        return RankPositions(*(random.integers(0, 9, many) for _ in range(4)))
+    def rank_positions(n_queries):
+        return RankPositions(*(rng.integers(0, 9, n_queries) for _ in range(4)))
 
     return EvaluationScores(
-        {"pgd": answers(), "exact": answers()},
-        {when: (standing(3), standing(15)) for when in ("zero-shot", "fine-tuned")},
-        {name: MaskedWordScores(*(random.random(4) for _ in range(3))) for name in ("held out", "balanced")},
+        {"pgd": model_outputs(), "exact": model_outputs()},
+        {stage: (rank_positions(3), rank_positions(15)) for stage in ("zero-shot", "fine-tuned")},
+        {name: MaskedWordScores(*(rng.random(4) for _ in range(3))) for name in ("held out", "balanced")},
     )
 
 
-def same(one, other, apart: float = 0.0) -> bool:
-    """All of it; numbers that a network computes anew may differ in their last digits, by where they lie in memory."""
+def scores_equal(first, second, tolerance: float = 0.0) -> bool:
+    """Whether all arrays are equal. Numbers computed again may differ in the last digits (memory alignment)."""
 
-    def flat(some):
-        parts = [(way, vars(answers)) for way, answers in some.outputs.items()]
-        parts += [((when, n), vars(both[n])) for when, both in some.retrieval.items() for n in (0, 1)]
-        parts += [(name, vars(filled)) for name, filled in some.masked_words.items()]
-        return {(at, name): value for at, each in parts for name, value in each.items() if name != "images"}
+    def arrays_by_key(scores):
+        fields = [(kind, vars(outputs)) for kind, outputs in scores.outputs.items()]
+        fields += [
+            ((stage, direction), vars(ranks[direction]))
+            for stage, ranks in scores.retrieval.items()
+            for direction in (0, 1)
+        ]
+        fields += [(name, vars(word_scores)) for name, word_scores in scores.masked_words.items()]
+        return {
+            (key, name): array for key, arrays in fields for name, array in arrays.items() if name != "images"
+        }
 
-    mine, theirs = flat(one), flat(other)
-    return list(mine) == list(theirs) and all(
-        mine[at].dtype == theirs[at].dtype
-        and mine[at].shape == theirs[at].shape
-        and np.allclose(mine[at], theirs[at], rtol=apart, atol=apart, equal_nan=True)
-        for at in mine
+    first_arrays, second_arrays = arrays_by_key(first), arrays_by_key(second)
+    return list(first_arrays) == list(second_arrays) and all(
+        first_arrays[key].dtype == second_arrays[key].dtype
+        and first_arrays[key].shape == second_arrays[key].shape
+        and np.allclose(first_arrays[key], second_arrays[key], rtol=tolerance, atol=tolerance, equal_nan=True)
+        for key in first_arrays
     )
 
 
 def test_scores_are_loaded_as_saved(tmp_path):
     from portrayal.mitigate.evaluation import EvaluationScores
 
-    before = scores()
-    before.outputs["pgd"].target[0] = np.nan
-    before.save(tmp_path / "scores" / "one.npz")
-    assert same(EvaluationScores.load(tmp_path / "scores" / "one.npz"), before)
-    assert not same(EvaluationScores.load(tmp_path / "scores" / "one.npz"), scores(1))
+    saved = evaluation_scores()
+    saved.outputs["pgd"].concept_probs[0] = np.nan
+    saved.save(tmp_path / "scores" / "one.npz")
+    assert scores_equal(EvaluationScores.load(tmp_path / "scores" / "one.npz"), saved)
+    assert not scores_equal(EvaluationScores.load(tmp_path / "scores" / "one.npz"), evaluation_scores(1))
     assert [file.name for file in (tmp_path / "scores").iterdir()] == ["one.npz"]
     EvaluationScores({}, {}, {}).save(tmp_path / "none.npz")
-    assert same(EvaluationScores.load(tmp_path / "none.npz"), EvaluationScores({}, {}, {}))
+    assert scores_equal(EvaluationScores.load(tmp_path / "none.npz"), EvaluationScores({}, {}, {}))
 
 
-class Knowing:
-    """A network that is told all texts and says each word's number at its place, with a given share; but not
-    the words it does not know."""
+class FakeNetwork:
+    """A network that knows all texts and predicts each word of a text with a given probability, except unknown
+    words."""
 
-    side, patch, matching, square = 32, 8, True, True
+    image_size, patch_size, has_match_head, square = 32, 8, True, True
 
-    def __init__(self, texts, unknown, share=0.6):
-        self.texts, self.unknown, self.share = texts, unknown, share
+    def __init__(self, texts, unknown, probability=0.6):
+        self.texts, self.unknown, self.probability = texts, unknown, probability
 
-    def encode_image(self, pictures):
+    def encode_image(self, pixels):
         from portrayal.models.masked_vlm.network import ImageEmbeddings
 
-        return ImageEmbeddings(
-            pictures.mean(dim=(2, 3))[:, None]
-        )  # which picture it is can be told from its colour
+        return ImageEmbeddings(pixels.mean(dim=(2, 3))[:, None])  # the colour identifies the image
 
-    def cross_encode(self, embeddings, ids, there):
+    def cross_encode(self, images, ids, attention_mask):
         import torch
 
-        rest = len(tiny_masked.PIECES) - 1
-        made = torch.full((*ids.shape, rest + 1), math.log((1 - self.share) / rest))
-        for row, colour in enumerate(embeddings.tokens[:, 0, 0].tolist()):
+        n_other_words = len(tiny_masked.PIECES) - 1
+        logits = torch.full((*ids.shape, n_other_words + 1), math.log((1 - self.probability) / n_other_words))
+        for row, colour in enumerate(images.tokens[:, 0, 0].tolist()):
             text = self._text(round(colour * 255), ids[row])
-            for place, word in enumerate(text.tolist()):
+            for position, word in enumerate(text.tolist()):
                 if word not in self.unknown:
-                    made[row, place, word] = math.log(self.share)
-        return made
+                    logits[row, position, word] = math.log(self.probability)
+        return logits
 
-    def _text(self, picture, hidden):
-        (found,) = (
+    def _text(self, image, masked_ids):
+        (matching_text,) = (
             text
-            for text in self.texts[picture]
-            if all(a == b or a == tiny.MASK for a, b in zip(hidden.tolist(), text.tolist(), strict=True))
+            for text in self.texts[image]
+            if all(
+                masked_id == token_id or masked_id == tiny.MASK
+                for masked_id, token_id in zip(masked_ids.tolist(), text.tolist(), strict=True)
+            )
         )
-        return found
+        return matching_text
 
     def word_logits(self, hidden):
         return hidden
 
 
-def test_words_found_and_lost_by_hand():
-    """Of hidden words the network knows some, with .6; where it does not know, all of 18 words are as likely."""
+def test_masked_word_scores_by_hand():
+    """Known masked words are predicted with probability 0.6; for unknown words all 18 words are equally probable."""
     from portrayal.mitigate.evaluation import score_masked_words
     from portrayal.models.masked_vlm import TorchMaskedVLM
     from portrayal.models.masked_vlm.training import ImageTextPairs
@@ -124,27 +131,28 @@ def test_words_found_and_lost_by_hand():
         ["the woman is in the picture", "the skate"],
         ["a cook", "is in the"],
     ]
-    pictures = np.stack([np.full((32, 32, 3), n, dtype=np.uint8) for n in range(3)])
-    pairs = ImageTextPairs.from_texts(pictures, sentences, sentences, tiny.tokenizer())
-    made = TorchMaskedVLM.__new__(TorchMaskedVLM)
-    made.device = "cpu"
-    made.network = Knowing(pairs.sentences.long(), unknown=set())
-    known = score_masked_words(made, pairs)
-    assert (known.n_masked >= 2).all()  # a word at least of each of two texts
-    assert np.array_equal(known.n_correct, known.n_masked)
-    assert known.loss == pytest.approx(-math.log(0.6) * known.n_masked)
-    made.network = Knowing(pairs.sentences.long(), unknown=set(range(18)))
-    nothing = score_masked_words(made, pairs)
-    assert np.array_equal(nothing.n_masked, known.n_masked)  # the same words are hidden from every model
-    assert not nothing.n_correct.any()
-    assert nothing.loss == pytest.approx(math.log(18) * known.n_masked)
-    # Words of the first picture alone are not known: only there is anything missed.
-    made.network = Knowing(pairs.sentences.long(), unknown={tiny.MAN, tiny.COOKING, FISH})
-    some = score_masked_words(made, pairs)
-    missed = known.n_masked - some.n_correct
-    assert missed[0] > 0
-    assert missed[1] == 0
-    assert some.loss - known.loss == pytest.approx(missed * (math.log(0.6) + math.log(18)))
+    images = np.stack([np.full((32, 32, 3), level, dtype=np.uint8) for level in range(3)])
+    pairs = ImageTextPairs.from_texts(images, sentences, sentences, tiny.tokenizer())
+    model = TorchMaskedVLM.__new__(TorchMaskedVLM)
+    model.device = "cpu"
+    model.network = FakeNetwork(pairs.sentences.long(), unknown=set())
+    all_known = score_masked_words(model, pairs)
+    assert (all_known.n_masked >= 2).all()  # at least one word of each of two texts
+    assert np.array_equal(all_known.n_correct, all_known.n_masked)
+    assert all_known.loss == pytest.approx(-math.log(0.6) * all_known.n_masked)
+    model.network = FakeNetwork(pairs.sentences.long(), unknown=set(range(18)))
+    none_known = score_masked_words(model, pairs)
+    # The same words are masked for every model.
+    assert np.array_equal(none_known.n_masked, all_known.n_masked)
+    assert not none_known.n_correct.any()
+    assert none_known.loss == pytest.approx(math.log(18) * all_known.n_masked)
+    # Only words of the first image are unknown, so only words of that image are missed.
+    model.network = FakeNetwork(pairs.sentences.long(), unknown={tiny.MAN, tiny.COOKING, FISH})
+    some_known = score_masked_words(model, pairs)
+    n_missed = all_known.n_masked - some_known.n_correct
+    assert n_missed[0] > 0
+    assert n_missed[1] == 0
+    assert some_known.loss - all_known.loss == pytest.approx(n_missed * (math.log(0.6) + math.log(18)))
 
 
 def evaluation_set():
@@ -157,8 +165,8 @@ def evaluation_set():
     from portrayal.models.masked_vlm.retrieval.search import RetrievalPool
 
     pairs = tiny.training_data().pairs
-    drawn = {Path(f"{n}.png"): Image.fromarray(one) for n, one in enumerate(tiny.images())}
-    files = list(drawn)
+    image_by_file = {Path(f"{n}.png"): Image.fromarray(pixels) for n, pixels in enumerate(tiny.images())}
+    files = list(image_by_file)
     instances = tuple(
         Instance(
             f"{n}",
@@ -170,57 +178,69 @@ def evaluation_set():
         )
         for n in range(6)
     )
-    questions = Prompts(
+    prompts = Prompts(
         {"male": "man", "female": "woman"}, {"activity": ("cooking", "skate")}, default_templates()[:1],
         control_prompt="the [MASK] is in the picture", control_words=("fish", "cook"),
     )  # fmt: skip
     captions = [caption for n in range(4) for caption in tiny.texts(n)[0]]
     pool = RetrievalPool(
-        4, lambda some: [drawn[file] for file in files[:4][some]], captions, np.repeat(np.arange(4), 2)
+        4,
+        lambda indices: [image_by_file[file] for file in files[:4][indices]],
+        captions,
+        np.repeat(np.arange(4), 2),
     )
     return EvaluationSet(
-        instances, drawn.__getitem__, questions, pool, tuple("0123"), {"held out": pairs}, {"held out": tuple("0123")}
+        instances, image_by_file.__getitem__, prompts, pool, tuple("0123"),
+        {"held out": pairs}, {"held out": tuple("0123")},
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("stream", tiny.STREAMS)
-def test_an_exam_asks_everything_and_the_same_each_time(stream):
+def test_evaluation_is_complete_and_repeatable(stream):
     from portrayal.counterfactual.attack import Attack
     from portrayal.mitigate.evaluation import evaluate
 
-    model, told = tiny.model(stream), []
-    made = evaluate(
-        model, model, evaluation_set(), Attack(steps=2), report_progress=lambda *given: told.append(given)
+    model, progress_calls = tiny.model(stream), []
+    scores = evaluate(
+        model,
+        model,
+        evaluation_set(),
+        Attack(steps=2),
+        report_progress=lambda *arguments: progress_calls.append(arguments),
     )
-    assert list(made.outputs) == ["pgd", "exact"]
-    for answers in made.outputs.values():
-        assert answers.target.shape == (6, 1, 2, 2)
-        assert answers.present.shape == answers.share.shape == (6, 2)
-        assert np.isfinite(answers.target).all()
-    moved = made.outputs["pgd"].moved[:, 1]
-    assert (moved <= 8 / 255).all()
-    assert (made.outputs["exact"].moved[:, 1] > 8 / 255).all()
-    assert list(made.retrieval) == ["zero-shot", "fine-tuned"]
-    for captions, pictures in made.retrieval.values():
-        assert (len(captions.rank), len(pictures.rank)) == (4, 8)
-    assert made.masked_words["held out"].n_masked.shape == (tiny.MANY,)
-    assert ("pgd", 6, 6) in told
-    again = evaluate(model, model, evaluation_set(), Attack(steps=2))
-    assert same(made, again, 1e-4)
-    other = evaluate(tiny.model(stream, 0), None, evaluation_set(), Attack(steps=2))
-    assert not np.array_equal(other.masked_words["held out"].loss, made.masked_words["held out"].loss)
-    assert list(other.retrieval) == ["zero-shot"]
+    assert list(scores.outputs) == ["pgd", "exact"]
+    for outputs in scores.outputs.values():
+        assert outputs.concept_probs.shape == (6, 1, 2, 2)
+        assert outputs.group_probs.shape == outputs.other_group_share.shape == (6, 2)
+        assert np.isfinite(outputs.concept_probs).all()
+    pixel_change = scores.outputs["pgd"].pixel_change[:, 1]
+    assert (pixel_change <= 8 / 255).all()
+    assert (scores.outputs["exact"].pixel_change[:, 1] > 8 / 255).all()
+    assert list(scores.retrieval) == ["zero-shot", "fine-tuned"]
+    for image_queries, caption_queries in scores.retrieval.values():
+        assert (len(image_queries.rank), len(caption_queries.rank)) == (4, 8)
+    assert scores.masked_words["held out"].n_masked.shape == (tiny.N_IMAGES,)
+    assert ("pgd", 6, 6) in progress_calls
+    repeated = evaluate(model, model, evaluation_set(), Attack(steps=2))
+    assert scores_equal(scores, repeated, 1e-4)
+    untrained_scores = evaluate(tiny.model(stream, 0), None, evaluation_set(), Attack(steps=2))
+    assert not np.array_equal(
+        untrained_scores.masked_words["held out"].loss, scores.masked_words["held out"].loss
+    )
+    assert list(untrained_scores.retrieval) == ["zero-shot"]
 
 
-def test_without_people_or_a_pool_there_is_less_to_ask():
+def test_evaluation_without_people_or_a_pool():
     from dataclasses import replace
 
     from portrayal.counterfactual.attack import Attack
     from portrayal.mitigate.evaluation import evaluate
 
-    few = replace(evaluation_set(), instances=(), prompts=None, pool=None)
-    made = evaluate(tiny.model(), tiny.model(), few, Attack())
-    assert (dict(made.outputs), dict(made.retrieval), list(made.masked_words)) == ({}, {}, ["held out"])
-    one = evaluation_set()
-    unsure = replace(one, instances=(*one.instances[:-1], replace(one.instances[-1], counterfactual=None)))
-    assert list(evaluate(tiny.model(), None, unsure, Attack(steps=1)).outputs) == ["pgd"]
+    reduced_set = replace(evaluation_set(), instances=(), prompts=None, pool=None)
+    scores = evaluate(tiny.model(), tiny.model(), reduced_set, Attack())
+    assert (dict(scores.outputs), dict(scores.retrieval), list(scores.masked_words)) == ({}, {}, ["held out"])
+    full_set = evaluation_set()
+    incomplete_set = replace(
+        full_set, instances=(*full_set.instances[:-1], replace(full_set.instances[-1], counterfactual=None))
+    )
+    assert list(evaluate(tiny.model(), None, incomplete_set, Attack(steps=1)).outputs) == ["pgd"]

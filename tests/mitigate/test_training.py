@@ -1,4 +1,4 @@
-"""One mitigated model in a folder: an interrupted training resumes exactly, and a finished one is read."""
+"""One mitigated model in a folder: an interrupted training resumes exactly, and a finished one is loaded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def training_data():
     return tiny.training_data()
 
 
-def plan(name="vanilla", data="tiny", hyperparameters=None, **more):
+def plan(name="vanilla", data="tiny", hyperparameters=None, **options):
     from portrayal.mitigate.methods import Hyperparameters, find_method
     from portrayal.mitigate.training import TrainingPlan
 
@@ -40,106 +40,113 @@ def plan(name="vanilla", data="tiny", hyperparameters=None, **more):
         data,
         find_method(name),
         Hyperparameters(steps=2, **(hyperparameters or {})),
-        tiny.recipe(**more),
+        tiny.recipe(**options),
     )
 
 
-def train_mitigated(*given, **more):
+def train_mitigated(*arguments, **options):
     from portrayal.mitigate.training import train_mitigated
 
-    return train_mitigated(*given, **more)
+    return train_mitigated(*arguments, **options)
 
 
 class Killed(BaseException):
     pass
 
 
-def killing(monkeypatch, after: int):
-    """The machine stops after so many steps."""
+def kill_after(monkeypatch, after: int):
+    """Raise `Killed` after so many training steps; return the counter of steps."""
     from portrayal.models.masked_vlm.training import loop
 
-    own, done = loop._step, [0]
+    original_step, n_steps = loop._step, [0]
 
-    def step(*given):
-        if done[0] == after:
+    def step(*arguments):
+        if n_steps[0] == after:
             raise Killed
-        done[0] += 1
-        return own(*given)
+        n_steps[0] += 1
+        return original_step(*arguments)
 
     monkeypatch.setattr(loop, "_step", step)
-    return done
+    return n_steps
 
 
-def die(monkeypatch, after: int, *given) -> None:
-    with monkeypatch.context() as here:
-        killing(here, after)
+def train_until_killed(monkeypatch, after: int, *arguments) -> None:
+    with monkeypatch.context() as context:
+        kill_after(context, after)
         with pytest.raises(Killed):
-            train_mitigated(*given)
+            train_mitigated(*arguments)
 
 
 @pytest.mark.parametrize("method", ["vanilla", "fairvlp", "fairvlp-patches", "dropout"])
-def test_killed_at_any_step_it_ends_as_if_it_had_not_been(tmp_path, monkeypatch, training_data, method):
+def test_training_killed_at_any_step_resumes_to_the_same_weights(
+    tmp_path, monkeypatch, training_data, method
+):
     start = tiny.model("dual", 0)
     train_mitigated(start, training_data, plan(method), tmp_path / "whole")
-    want = (tmp_path / "whole" / WEIGHTS).read_bytes()
+    expected = (tmp_path / "whole" / WEIGHTS).read_bytes()
     for first, second in ((0, 3), (1, 1), (3, 2), (4, 0)):
         out = tmp_path / f"{first} {second}"
         for after in (first, second):
-            die(monkeypatch, after, start, training_data, plan(method), out)
+            train_until_killed(monkeypatch, after, start, training_data, plan(method), out)
             assert not (out / "card.json").exists()
-        with monkeypatch.context() as here:
-            done = killing(here, 99)
+        with monkeypatch.context() as context:
+            n_steps = kill_after(context, 99)
             train_mitigated(start, training_data, plan(method), out)
-        assert done[0] < 5 or first + second < 4  # what was kept was not done again
-        assert (out / WEIGHTS).read_bytes() == want
+        assert n_steps[0] < 5 or first + second < 4  # checkpointed steps were not repeated
+        assert (out / WEIGHTS).read_bytes() == expected
         assert sorted(file.name for file in out.iterdir()) == [
             "card.json", "config.json", WEIGHTS, "vocab.txt",
         ]  # fmt: skip
 
 
-def test_methods_end_in_models_of_their_own(tmp_path, training_data):
+def test_each_method_trains_a_different_model(tmp_path, training_data):
     from portrayal.mitigate.methods import METHODS
 
-    made = set()
+    saved_weights = set()
     start = tiny.model("dual", 0)
-    before = [weight.clone() for weight in start.network.parameters()]
+    initial_weights = [weight.clone() for weight in start.network.parameters()]
     for name in METHODS:
         train_mitigated(start, training_data, plan(name, steps=3), tmp_path / name)
-        made.add((tmp_path / name / WEIGHTS).read_bytes())
+        saved_weights.add((tmp_path / name / WEIGHTS).read_bytes())
         card = json.loads((tmp_path / name / "card.json").read_text())
         assert card["method"] == name
         assert card["texts"] == {"have a counterpart": 33, "name no single group": 15}
-    assert len(made) == len(METHODS)
-    assert all(one.equal(now) for one, now in zip(before, start.network.parameters(), strict=True))
+    assert len(saved_weights) == len(METHODS)
+    assert all(
+        initial.equal(current)
+        for initial, current in zip(initial_weights, start.network.parameters(), strict=True)
+    )
 
 
-def test_the_same_seed_gives_the_same_model_and_another_another(tmp_path, training_data):
+def test_the_seed_determines_the_model(tmp_path, training_data):
     start = tiny.model("single", 0)
     for name, seed in (("one", 0), ("again", 0), ("other", 1)):
         train_mitigated(start, training_data, plan("fairvlp-varied", steps=2, seed=seed), tmp_path / name)
-    one, again, other = ((tmp_path / name / WEIGHTS).read_bytes() for name in ("one", "again", "other"))
-    assert one == again != other
+    weights, repeated_weights, other_weights = (
+        (tmp_path / name / WEIGHTS).read_bytes() for name in ("one", "again", "other")
+    )
+    assert weights == repeated_weights != other_weights
 
 
-def test_what_is_finished_is_read_and_not_trained_again(torch, tmp_path, monkeypatch, training_data):
+def test_a_finished_model_is_loaded_and_not_trained_again(torch, tmp_path, monkeypatch, training_data):
     start = tiny.model("dual", 0)
-    first = train_mitigated(start, training_data, plan("fairvlp-l"), tmp_path / "made")
-    with monkeypatch.context() as here:
-        killing(here, 0)
-        again = train_mitigated(start, training_data, plan("fairvlp-l"), tmp_path / "made")
+    trained = train_mitigated(start, training_data, plan("fairvlp-l"), tmp_path / "made")
+    with monkeypatch.context() as context:
+        kill_after(context, 0)
+        loaded = train_mitigated(start, training_data, plan("fairvlp-l"), tmp_path / "made")
         # Neither settings of the machine nor unused hyperparameters make it another model.
-        for same in (
+        for equivalent_plan in (
             plan("fairvlp-l", precision="bfloat16"),
             plan("fairvlp-l", hyperparameters={"dropout": 0.7}),
         ):
-            train_mitigated(start, training_data, same, tmp_path / "made")
+            train_mitigated(start, training_data, equivalent_plan, tmp_path / "made")
     pixels = torch.rand(2, 3, 32, 32)
-    ask = "a [MASK] is in the picture"
-    assert torch.allclose(first.log_probs(pixels, ask), again.log_probs(pixels, ask), atol=1e-5)
+    prompt = "a [MASK] is in the picture"
+    assert torch.allclose(trained.log_probs(pixels, prompt), loaded.log_probs(pixels, prompt), atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    "other",
+    "change",
     [
         {"name": "gender-swap"},
         {"data": "other"},
@@ -150,51 +157,51 @@ def test_what_is_finished_is_read_and_not_trained_again(torch, tmp_path, monkeyp
         {"learning_rate": 2e-3},
     ],
 )
-def test_a_folder_of_other_settings_is_refused(tmp_path, training_data, other):
+def test_a_folder_of_other_settings_is_refused(tmp_path, training_data, change):
     start = tiny.model("dual", 0)
-    usual = {"name": "fairvlp-l"}
-    train_mitigated(start, training_data, plan(**usual), tmp_path / "made")
+    settings = {"name": "fairvlp-l"}
+    train_mitigated(start, training_data, plan(**settings), tmp_path / "made")
     with pytest.raises(PortrayalError, match="holds a model of other settings or data"):
-        train_mitigated(start, training_data, plan(**{**usual, **other}), tmp_path / "made")
+        train_mitigated(start, training_data, plan(**{**settings, **change}), tmp_path / "made")
 
 
-def test_a_training_of_other_texts_is_not_gone_on_with(tmp_path, monkeypatch, training_data):
-    """Were only pictures and texts compared, another lexicon would go on where this one was."""
+def test_a_training_with_other_texts_is_not_resumed(tmp_path, monkeypatch, training_data):
+    """Images and texts are the same; the groups differ, as with another lexicon."""
     start = tiny.model("dual", 0)
-    die(monkeypatch, 3, start, training_data, plan("fairvlp-l"), tmp_path / "made")
-    other = replace(
+    train_until_killed(monkeypatch, 3, start, training_data, plan("fairvlp-l"), tmp_path / "made")
+    other_data = replace(
         training_data, sentences=replace(training_data.sentences, group=1 - training_data.sentences.group)
     )
     with pytest.raises(PortrayalError, match="checkpoint of a training with other settings"):
-        train_mitigated(start, other, plan("fairvlp-l"), tmp_path / "made")
+        train_mitigated(start, other_data, plan("fairvlp-l"), tmp_path / "made")
 
 
 @pytest.mark.parametrize("file", ["thesis.txt", "config.json"])
-def test_what_is_no_remedy_is_not_written_over(tmp_path, training_data, file):
-    """Such as the folder of the model that it begins with."""
+def test_folders_without_a_mitigated_model_are_not_overwritten(tmp_path, training_data, file):
+    """For example the folder of the model that training starts from."""
     (tmp_path / file).write_text("mine")
     with pytest.raises(PortrayalError, match="holds files that are not of a mitigated model"):
         train_mitigated(tiny.model("dual", 0), training_data, plan(), tmp_path)
-    assert [one.name for one in tmp_path.iterdir()] == [file]
+    assert [path.name for path in tmp_path.iterdir()] == [file]
     (tmp_path / "card.json").write_text("{")
     with pytest.raises(PortrayalError, match=r"card\.json: expected the card of a model"):
         train_mitigated(tiny.model("dual", 0), training_data, plan(), tmp_path)
 
 
-def test_a_loss_that_is_no_number_is_a_sentence(torch, tmp_path, training_data):
-    spoilt = tiny.model("dual", 0)
-    spoilt.network.itm_head.weight.data.fill_(torch.nan)
+def test_a_nan_loss_raises_a_clear_error(torch, tmp_path, training_data):
+    nan_model = tiny.model("dual", 0)
+    nan_model.network.itm_head.weight.data.fill_(torch.nan)
     with pytest.raises(PortrayalError, match=r"at step 2: the loss '.*' is no longer a number"):
-        train_mitigated(spoilt, training_data, plan("fairvlp"), tmp_path / "made")
+        train_mitigated(nan_model, training_data, plan("fairvlp"), tmp_path / "made")
     assert not (tmp_path / "made" / "card.json").exists()
     assert not (tmp_path / "made" / "training.pt").exists()
 
 
-def test_a_batch_that_does_not_fit_is_a_sentence(torch, tmp_path, monkeypatch, training_data):
-    def full(*given):
+def test_a_batch_that_does_not_fit_raises_a_clear_error(torch, tmp_path, monkeypatch, training_data):
+    def raise_out_of_memory(*arguments):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("portrayal.models.masked_vlm.training.loop._step", full)
+    monkeypatch.setattr("portrayal.models.masked_vlm.training.loop._step", raise_out_of_memory)
     with pytest.raises(
         PortrayalError, match=r"A batch of 8 in 2 parts does not fit .* more gradient accumulation"
     ):
@@ -204,68 +211,75 @@ def test_a_batch_that_does_not_fit_is_a_sentence(torch, tmp_path, monkeypatch, t
 
 
 @pytest.mark.parametrize("stream", tiny.STREAMS)
-def test_more_is_dropped_wherever_a_network_drops_anything(torch, training_data, stream):
+def test_set_dropout_changes_every_dropout_layer(torch, training_data, stream):
     from portrayal.mitigate.training import set_dropout
 
     network = tiny.network(stream, 0.2, dropout=0.1)
     task = tiny.mitigation_task("vanilla", training_data)
     sample = task.sample(training_data.pairs, 8, 0, 0)
 
-    def lost(learning, share=None):
-        if share is not None:
-            set_dropout(network, share)
-        network.train(learning)
+    def sentence_loss(training, dropout=None):
+        if dropout is not None:
+            set_dropout(network, dropout)
+        network.train(training)
         torch.manual_seed(0)
         return float(task.losses(network, training_data.pairs, sample, 0.4, 0)["sentences"].detach())
 
-    plain = lost(False)
-    before, after, none = lost(True), lost(True, 0.5), lost(True, 0.0)
-    assert len({plain, before, after}) == 3
-    assert none == pytest.approx(plain, rel=1e-4)  # so nothing is dropped that does not follow
+    evaluation_loss = sentence_loss(False)
+    original_loss, changed_loss, loss_without_dropout = (
+        sentence_loss(True),
+        sentence_loss(True, 0.5),
+        sentence_loss(True, 0.0),
+    )
+    assert len({evaluation_loss, original_loss, changed_loss}) == 3
+    assert loss_without_dropout == pytest.approx(evaluation_loss, rel=1e-4)  # so no dropout layer is left out
 
 
-def test_a_remedied_model_drops_what_it_did_before(tmp_path, training_data):
-    made = train_mitigated(
+def test_a_mitigated_model_keeps_its_original_dropout(tmp_path, training_data):
+    mitigated = train_mitigated(
         tiny.model("dual", 0, dropout=0.1), training_data, plan("dropout", steps=1), tmp_path / "made"
     )
-    assert made.network.shape.dropout == 0.1
+    assert mitigated.network.shape.dropout == 0.1
     assert json.loads((tmp_path / "made" / "card.json").read_text())["hyperparameters"] == {"dropout": 0.2}
 
 
-def test_progress_is_told(tmp_path, training_data):
-    told = []
+def test_progress_is_reported(tmp_path, training_data):
+    progress_calls = []
     train_mitigated(
         tiny.model("dual", 0),
         training_data,
         plan(),
         tmp_path / "made",
-        report_progress=lambda *given: told.append(given),
+        report_progress=lambda *progress: progress_calls.append(progress),
     )
-    assert told[-1] == (5, 5)
+    assert progress_calls[-1] == (5, 5)
 
 
-def test_fitted_to_searching_is_a_copy(torch, training_data):
+def test_fine_tuning_for_retrieval_returns_a_copy(torch, training_data):
     from portrayal.mitigate.training import fine_tune_retrieval
 
     start = tiny.model("dual", 0)
-    before = {name: value.clone() for name, value in start.network.state_dict().items()}
-    made = fine_tune_retrieval(start, training_data.pairs, tiny.recipe(n_captioned=2, steps=2))
+    before = {name: weight.clone() for name, weight in start.network.state_dict().items()}
+    fine_tuned = fine_tune_retrieval(start, training_data.pairs, tiny.recipe(n_captioned=2, steps=2))
     now = start.network.state_dict()
     assert all(torch.equal(before[name], now[name]) for name in before)
     changed = {
-        name for name, value in made.network.state_dict().items() if not torch.equal(before[name], value)
+        name
+        for name, weight in fine_tuned.network.state_dict().items()
+        if not torch.equal(before[name], weight)
     }
     assert {"vision_proj.weight", "itm_head.weight"} <= changed
-    assert "text_encoder.cls.predictions.transform.dense.weight" not in changed  # no words are asked for
+    # Retrieval does not train the prediction of masked words.
+    assert "text_encoder.cls.predictions.transform.dense.weight" not in changed
 
 
 # -- word pieces ----------------------------------------------------------------------------------------------------
 
 
-def pieced(kind, folder):
-    """A tiny ALBEF, or a ViLT as Transformers has it, with the word pieces of a small vocab.txt."""
+def word_piece_model(kind, folder):
+    """A tiny ALBEF, or a ViLT as in Transformers, with the word pieces of a small vocab.txt."""
     from portrayal.models.masked_vlm import TorchMaskedVLM
-    from portrayal.models.masked_vlm.single import SingleNetwork
+    from portrayal.models.masked_vlm.single_stream import SingleNetwork
     from portrayal.models.masked_vlm.tokenizers import load_bert_tokenizer
     from portrayal.models.masked_vlm.vocabulary import AlbefTokenizer, TransformersTokenizer
 
@@ -278,13 +292,13 @@ def pieced(kind, folder):
 
 
 @pytest.mark.parametrize("kind", ["albef", "vilt"])
-def test_a_model_of_word_pieces_is_saved_and_opened_again(torch, tmp_path, kind):
+def test_a_model_of_word_pieces_is_saved_and_loaded(torch, tmp_path, kind):
     from portrayal.models.masked_vlm import load_masked
     from portrayal.models.masked_vlm.folder import load_model, save_model
 
-    model = pieced(kind, tmp_path / "pieces")
+    model = word_piece_model(kind, tmp_path / "pieces")
     for weight in model.network.parameters():
-        weight.data = weight.data.half().float()  # as they are kept
+        weight.data = weight.data.half().float()  # as they are saved
     save_model(tmp_path / "saved", model.network, model.tokenizer)
     network, tokenizer = load_model(tmp_path / "saved")
     assert type(tokenizer) is type(model.tokenizer)
@@ -296,27 +310,31 @@ def test_a_model_of_word_pieces_is_saved_and_opened_again(torch, tmp_path, kind)
     for text in ("A man is cooking.", "a skateboard, in the [MASK]", "the woman's fish!"):
         assert tokenizer.encode(text) == model.tokenizer.encode(text)
     assert (network.has_match_head, network.square) == (model.network.has_match_head, model.network.square)
-    found = load_masked(str(tmp_path / "saved"), "cpu")
+    loaded = load_masked(str(tmp_path / "saved"), "cpu")
     pixels = torch.rand(2, 3, 32, 32)
-    ask, words = "the man is [MASK]", ["cooking", "skateboard"]  # one piece, and two
-    found_now, now = (one.word_log_probs(pixels, ask, words) for one in (found, model))
-    assert torch.allclose(found_now, now, atol=1e-5)
+    prompt, words = "the man is [MASK]", ["cooking", "skateboard"]  # one piece, and two
+    loaded_log_probs, expected_log_probs = (
+        masked_model.word_log_probs(pixels, prompt, words) for masked_model in (loaded, model)
+    )
+    assert torch.allclose(loaded_log_probs, expected_log_probs, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["albef", "vilt"])
 @pytest.mark.parametrize("method", ["fairvlp", "dropout"])
-def test_a_model_of_word_pieces_is_remedied(tmp_path, kind, method):
+def test_a_model_of_word_pieces_is_mitigated(tmp_path, kind, method):
     from portrayal.lexicon import load_lexicon
     from portrayal.mitigate.training_data import GroupPair, TrainingData
     from portrayal.models.masked_vlm import load_masked
 
-    model = pieced(kind, tmp_path / "pieces")
-    said = [tiny.texts(number) for number in range(tiny.MANY)]
-    made = TrainingData.from_texts(
-        tiny.images(), [one for one, _ in said], [one for _, one in said], model.tokenizer,
-        GroupPair.of(load_lexicon("gender")),
+    model = word_piece_model(kind, tmp_path / "pieces")
+    image_texts = [tiny.texts(index) for index in range(tiny.N_IMAGES)]
+    training_data = TrainingData.from_texts(
+        tiny.images(), [captions for captions, _ in image_texts], [sentences for _, sentences in image_texts],
+        model.tokenizer, GroupPair.of(load_lexicon("gender")),
     )  # fmt: skip
-    assert made.counts["have a counterpart"] == 33
-    after = train_mitigated(model, made, plan(method, steps=2), tmp_path / "made")
-    assert after.word_log_probs(after.gray_images(1), "the man is [MASK]", ["cooking"]).isfinite().all()
+    assert training_data.counts["have a counterpart"] == 33
+    mitigated = train_mitigated(model, training_data, plan(method, steps=2), tmp_path / "made")
+    assert (
+        mitigated.word_log_probs(mitigated.gray_images(1), "the man is [MASK]", ["cooking"]).isfinite().all()
+    )
     assert load_masked(str(tmp_path / "made"), "cpu").name == "made"

@@ -1,4 +1,4 @@
-"""A small world for mitigation: dark images of men, light images of women, and some of nobody."""
+"""Tiny models, texts and images for mitigation: dark images of men, light images of women, some of nobody."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from tests.models import tiny_masked
 
-PAD, UNKNOWN, FIRST, LAST, MASK = range(5)
+PAD, UNK, CLS, SEP, MASK = range(5)
 A, MAN, WOMAN, IS, THE, IN, PICTURE, COOKING = range(5, 13)
 STREAMS = ["single", "dual"]
-MANY = 12
+N_IMAGES = 12
 
 
 def tokenizer():
@@ -19,19 +19,23 @@ def tokenizer():
 
 
 def network(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
-    """With a size of 0, an untrained network; else large weights, so that every word affects the predictions."""
+    """An untrained network if `size` is 0; else one with large weights, so that every word affects predictions."""
     import torch
 
-    from portrayal.models.masked_vlm.single import SingleNetwork
+    from portrayal.models.masked_vlm.single_stream import SingleNetwork
 
-    drops = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    made = tiny_masked.dual(size, dropout=dropout) if stream == "dual" else tiny_masked.vilt(size, **drops)
+    dropout_rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    inner = (
+        tiny_masked.dual(size, dropout=dropout)
+        if stream == "dual"
+        else tiny_masked.vilt(size, **dropout_rates)
+    )
     with torch.no_grad():
-        for name, weight in made.named_parameters():
+        for name, weight in inner.named_parameters():
             if size and weight.ndim == 1 and name.endswith("weight"):
-                weight.fill_(1.0)  # of a norm
+                weight.fill_(1.0)  # the weight of a norm
     torch.manual_seed(0)
-    return made if stream == "dual" else SingleNetwork(made, matching=True, square=True).eval()
+    return inner if stream == "dual" else SingleNetwork(inner, has_new_match_head=True, square=True).eval()
 
 
 def model(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
@@ -40,19 +44,19 @@ def model(stream: str = "dual", size: float = 0.2, dropout: float = 0.0):
     return TorchMaskedVLM("tiny", network(stream, size, dropout), tokenizer())
 
 
-def texts(number: int) -> tuple[list[str], list[str]]:
-    """Two captions and two sentences. Men cook, women skate; texts of every fourth image name no single group."""
-    if number % 4 == 3:
+def texts(index: int) -> tuple[list[str], list[str]]:
+    """Two captions and two sentences. Men cook, women skate. Texts of every fourth image name no single group."""
+    if index % 4 == 3:
         return ["in the picture", "a man is cooking the woman is in the picture"], [
             "the picture",
             "is cooking",
         ]
-    who, does = (("man", "cooking"), ("woman", "skate"))[number % 2]
+    person, activity = (("man", "cooking"), ("woman", "skate"))[index % 2]
     return (
-        [f"the {who} is {does} in the picture", f"a {who} is a {who}"],
+        [f"the {person} is {activity} in the picture", f"a {person} is a {person}"],
         [
-            f"the {who} is {does}",
-            "cooking in the picture" if number % 3 == 0 else f"a {who} is in the picture",
+            f"the {person} is {activity}",
+            "cooking in the picture" if index % 3 == 0 else f"a {person} is in the picture",
         ],
     )
 
@@ -60,12 +64,12 @@ def texts(number: int) -> tuple[list[str], list[str]]:
 def images():
     import numpy as np
 
-    random = np.random.default_rng(0)
-    light = np.array([60, 190] * (MANY // 2))[:, None, None, None]
-    return (light + random.integers(-60, 60, (MANY, 32, 32, 3))).astype(np.uint8)
+    rng = np.random.default_rng(0)
+    brightness = np.array([60, 190] * (N_IMAGES // 2))[:, None, None, None]
+    return (brightness + rng.integers(-60, 60, (N_IMAGES, 32, 32, 3))).astype(np.uint8)
 
 
-def training_data(counterfactuals: bool = True, **more):
+def training_data(counterfactuals: bool = True, **changes):
     """The counterfactual of each image is the next one, which shows the other group."""
     import numpy as np
 
@@ -73,7 +77,7 @@ def training_data(counterfactuals: bool = True, **more):
     from portrayal.mitigate.training_data import GroupPair, TrainingData
 
     pixels = images()
-    image_texts = [texts(number) for number in range(MANY)]
+    image_texts = [texts(index) for index in range(N_IMAGES)]
     data = TrainingData.from_texts(
         pixels,
         [captions for captions, _ in image_texts],
@@ -82,7 +86,7 @@ def training_data(counterfactuals: bool = True, **more):
         GroupPair.of(load_lexicon("gender")),
         np.roll(pixels, 1, axis=0) if counterfactuals else None,
     )
-    return replace(data, **more)
+    return replace(data, **changes)
 
 
 def mitigation_task(name: str, data=None, **hyperparameters):
@@ -92,10 +96,10 @@ def mitigation_task(name: str, data=None, **hyperparameters):
     return MitigationTask(find_method(name), data or training_data(), Hyperparameters(**hyperparameters))
 
 
-def recipe(**more):
+def recipe(**options):
     from portrayal.models.masked_vlm.training import TrainingConfig
 
-    usual = {
+    defaults = {
         "steps": 5,
         "batch_size": 8,
         "n_captioned": 4,
@@ -103,4 +107,4 @@ def recipe(**more):
         "checkpoint_every": 2,
         "learning_rate": 1e-3,
     }
-    return TrainingConfig(**{**usual, **more})
+    return TrainingConfig(**{**defaults, **options})

@@ -12,12 +12,14 @@ import torch
 from portrayal.models.text_classifiers.configs import LstmConfig
 from portrayal.models.text_classifiers.lstm import batched_networks, kernels, single
 from portrayal.models.text_classifiers.tasks import ClassificationTask, TaskPredictions
-from tests.models.made_up import task
+from tests.models.synthetic_tasks import task
 
-HOW = LstmConfig(epochs=1, batch_size=8, learning_rate=1e-2, dropout=0.0, precision="float32")
+CONFIG = LstmConfig(epochs=1, batch_size=8, learning_rate=1e-2, dropout=0.0, precision="float32")
 
 
-def stacked(tasks: list[ClassificationTask], config: LstmConfig, explain: int = 0) -> list[TaskPredictions]:
+def stacked_predictions(
+    tasks: list[ClassificationTask], config: LstmConfig, explain: int = 0
+) -> list[TaskPredictions]:
     lstm_stack = batched_networks.LstmStack(tasks, config, torch.device("cpu"))
     lstm_stack.train()
     return lstm_stack.predictions(explain)
@@ -30,8 +32,8 @@ def main() -> None:
     kernels._BLOCK, batched_networks._MAX_BATCH = 1 << 19, 64
     tasks = [task(7, captions=13, tested=3, longest=3), task(8, captions=13, tested=3, longest=3, words=40)]
     errors = {"proba": 0.0, "attributions": 0.0, "size of proba": 0.0, "size of attributions": 0.0}
-    for training_task, predictions in zip(tasks, stacked(tasks, HOW, 2), strict=True):
-        expected = single.fit_predict(training_task, HOW, 2)
+    for training_task, predictions in zip(tasks, stacked_predictions(tasks, CONFIG, 2), strict=True):
+        expected = single.fit_predict(training_task, CONFIG, 2)
         assert expected.attributions is not None
         assert predictions.attributions is not None
         errors["proba"] = max(errors["proba"], float(np.abs(predictions.proba - expected.proba).max()))
@@ -40,10 +42,15 @@ def main() -> None:
         )
         errors["size of proba"] = float(np.ptp(expected.proba[:, 1]))
         errors["size of attributions"] = float(np.abs(expected.attributions).max())
-    with_dropout = replace(HOW, dropout=0.5)
-    both, alone = stacked(tasks, with_dropout)[1], stacked(tasks[1:], with_dropout)[0]
-    errors["alone"] = float(np.abs(both.proba - alone.proba).max())
-    errors["without dropout"] = float(np.abs(both.proba - single.fit_predict(tasks[1], HOW, 0).proba).max())
+    with_dropout = replace(CONFIG, dropout=0.5)
+    joint_predictions, single_prediction = (
+        stacked_predictions(tasks, with_dropout)[1],
+        stacked_predictions(tasks[1:], with_dropout)[0],
+    )
+    errors["alone"] = float(np.abs(joint_predictions.proba - single_prediction.proba).max())
+    errors["without dropout"] = float(
+        np.abs(joint_predictions.proba - single.fit_predict(tasks[1], CONFIG, 0).proba).max()
+    )
     sys.stdout.write(json.dumps(errors))
 
 

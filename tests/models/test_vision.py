@@ -1,4 +1,4 @@
-"""Models that see: each kind loads by folder, a real one recognises real photos, and the vote is worked out by hand."""
+"""Image models: each kind loads by folder, a real one recognises real photos, and the vote is worked out by hand."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ NEURAL = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def images() -> list[Image.Image]:
     """Noise of three shapes, one of them grey: what models are given need not be a square, nor in colour."""
-    draw = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     sizes = ((40, 60, 3), (60, 40, 3), (33, 33))
-    return [Image.fromarray(draw.integers(0, 256, size, dtype=np.uint8)).convert("RGB") for size in sizes]
+    return [Image.fromarray(rng.integers(0, 256, size, dtype=np.uint8)).convert("RGB") for size in sizes]
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------
@@ -56,8 +56,14 @@ def test_a_label_counts_once_and_numbers_that_stand_for_nothing_not_at_all():
 def test_the_classes_of_imagenet_stand_in_their_order():
     names = packaged_labels("imagenet_classes.txt")
     assert len(names) == len(set(names)) == 1000
-    known = {0: "tench", 207: "golden retriever", 281: "tabby", 386: "african elephant", 999: "toilet tissue"}
-    assert {position: names[position] for position in known} == known
+    expected = {
+        0: "tench",
+        207: "golden retriever",
+        281: "tabby",
+        386: "african elephant",
+        999: "toilet tissue",
+    }
+    assert {position: names[position] for position in expected} == expected
     assert all(normalize_label(name) == name for name in names)
 
 
@@ -79,23 +85,23 @@ CLASSIFIER = [Detection("racket", 0.4), Detection("tennis ball", 0.19), Detectio
 COSINES = {("racket", "tennis racket"): 0.81, ("net", "tennis racket"): 0.5, ("car", "net"): 0.49}
 
 
-def cosine(item: str, other: str) -> float | None:
-    return COSINES.get((min(item, other), max(item, other)))
+def cosine(first: str, second: str) -> float | None:
+    return COSINES.get((min(first, second), max(first, second)))
 
 
-def test_three_steps_look_at_one_model_alone():
-    # The three surest are person, racket and car; person goes, and chair does not take its place.
+def test_confident_detections_of_a_single_model():
+    # The three most confident are person, racket and car; person goes, and chair does not replace it.
     assert confident_detections(DETECTOR, Vote()) == [Detection("tennis racket", 0.8), Detection("car", 0.3)]
-    # 0.19 is below the threshold, 0.2 is not; the order of what was seen does not matter.
+    # 0.19 is below the threshold, 0.2 is not; the order of the detections does not matter.
     assert confident_detections(CLASSIFIER, Vote()) == [Detection("racket", 0.4), Detection("net", 0.2)]
-    assert confident_detections(DETECTOR, Vote(top=1)) == []
-    assert confident_detections(DETECTOR, Vote(top=1, person=())) == [Detection("person", 0.99)]
-    assert confident_detections(DETECTOR, Vote(top=9, person=("RACKET", "car"), threshold=0.3)) == [
-        Detection("person", 0.99)
-    ]
+    assert confident_detections(DETECTOR, Vote(top_k=1)) == []
+    assert confident_detections(DETECTOR, Vote(top_k=1, excluded_words=())) == [Detection("person", 0.99)]
+    assert confident_detections(
+        DETECTOR, Vote(top_k=9, excluded_words=("RACKET", "car"), min_confidence=0.3)
+    ) == [Detection("person", 0.99)]
 
 
-def test_a_label_is_about_a_person_when_one_of_its_words_is():
+def test_a_label_with_a_word_for_a_person_is_a_person():
     detections = [
         Detection("person riding", 0.9),
         Detection("snow-person", 0.8),
@@ -111,14 +117,14 @@ def test_objects_stay_that_another_source_agrees_with():
         "d": [Detection("tennis racket", 0.8)],
         "c": [Detection("racket", 0.4), Detection("net", 0.2)],
     }
-    result = agreed_detections({"d": DETECTOR, "c": CLASSIFIER}, Vote(agree=0.49), cosine)
+    result = agreed_detections({"d": DETECTOR, "c": CLASSIFIER}, Vote(min_similarity=0.49), cosine)
     assert result["d"] == [Detection("tennis racket", 0.8), Detection("car", 0.3)]
 
 
-def test_only_what_another_source_kept_can_agree():
-    # The other's chair is its fourth label and its ball is not sure enough: they are no witnesses.
+def test_only_confident_detections_of_another_source_can_agree():
+    # The other's chair is its fourth label and its ball is below the threshold: neither counts as agreement.
     sources = {"a": [Detection("chair", 0.9), Detection("tennis ball", 0.9)], "d": DETECTOR, "c": CLASSIFIER}
-    assert agreed_detections(sources, Vote(), lambda item, other: None)["a"] == []
+    assert agreed_detections(sources, Vote(), lambda first, second: None)["a"] == []
 
 
 def test_equal_labels_agree_without_vectors_and_unknown_ones_with_nothing_else():
@@ -126,16 +132,16 @@ def test_equal_labels_agree_without_vectors_and_unknown_ones_with_nothing_else()
         "a": [Detection("dog", 0.9), Detection("zyzzyva", 0.5)],
         "b": [Detection("Dog", 0.4), Detection("cat", 0.4)],
     }
-    result = agreed_detections(sources, Vote(), lambda item, other: None)
+    result = agreed_detections(sources, Vote(), lambda first, second: None)
     assert result == {"a": [Detection("dog", 0.9)], "b": [Detection("Dog", 0.4)]}
 
 
-def test_a_single_source_has_nobody_to_ask():
+def test_a_single_source_needs_no_agreement():
     assert agreed_detections({"c": CLASSIFIER}, Vote(), cosine) == {
         "c": [Detection("racket", 0.4), Detection("net", 0.2)]
     }
     assert agreed_detections({}, Vote(), cosine) == {}
-    # Two sources of which one saw nothing are still two: nothing is agreed on.
+    # Two sources, one without detections, are still two: there is no agreement.
     assert agreed_detections({"c": CLASSIFIER, "d": []}, Vote(), cosine) == {"c": [], "d": []}
 
 
@@ -147,18 +153,18 @@ def test_a_classifier_by_folder(tmp_path, images):
     model = load_image_model(tiny_vision.classifier(tmp_path), "cpu")
     result = model.detect(images)
     assert len(result) == 3
-    for item in result:
-        assert {detection.label for detection in item} == {"tench", "traffic light", "person"}
-        assert sum(detection.confidence for detection in item) == pytest.approx(1, abs=1e-5)
-        assert [detection.confidence for detection in item] == sorted(
-            (detection.confidence for detection in item), reverse=True
+    for detections in result:
+        assert {detection.label for detection in detections} == {"tench", "traffic light", "person"}
+        assert sum(detection.confidence for detection in detections) == pytest.approx(1, abs=1e-5)
+        assert [detection.confidence for detection in detections] == sorted(
+            (detection.confidence for detection in detections), reverse=True
         )
     assert model.detect(images[1:2])[0][0].confidence == pytest.approx(result[1][0].confidence, abs=1e-5)
     assert model.detect([]) == []
 
 
 @NEURAL
-def test_a_classifier_of_several_labels_is_sure_of_each_by_itself(tmp_path, images):
+def test_a_multi_label_classifier_has_independent_confidences(tmp_path, images):
     folder = tiny_vision.classifier(tmp_path, problem_type="multi_label_classification")
     (result,) = load_image_model(folder, "cpu").detect(images[:1])
     assert sum(detection.confidence for detection in result) > 1.2  # near 0.5 each, as the weights are near 0
@@ -167,10 +173,10 @@ def test_a_classifier_of_several_labels_is_sure_of_each_by_itself(tmp_path, imag
 @NEURAL
 def test_a_detector_by_folder(tmp_path, images):
     model = load_image_model(tiny_vision.detector(tmp_path), "cpu")
-    for item in model.detect(images):
-        labels = [detection.label for detection in item]
+    for detections in model.detect(images):
+        labels = [detection.label for detection in detections]
         assert 1 <= len(labels) == len(set(labels)) <= 3  # five boxes, each label once
-        assert all(0 <= detection.confidence <= 1 for detection in item)
+        assert all(0 <= detection.confidence <= 1 for detection in detections)
     assert model.detect([]) == []
 
 
@@ -178,19 +184,19 @@ def test_a_detector_by_folder(tmp_path, images):
 def test_a_model_like_clip_by_folder(tmp_path, images):
     folder = tiny_vision.clip(tmp_path)
     model = load_image_model(folder, "cpu", labels=["dog", "cat", "horse"])
-    for item in model.detect(images):
-        assert {detection.label for detection in item} == {"dog", "cat", "horse"}
-        assert sum(detection.confidence for detection in item) == pytest.approx(1, abs=1e-5)
+    for detections in model.detect(images):
+        assert {detection.label for detection in detections} == {"dog", "cat", "horse"}
+        assert sum(detection.confidence for detection in detections) == pytest.approx(1, abs=1e-5)
     assert {detection.label for detection in load_image_model(folder, "cpu").detect(images[:1])[0]} == set(
         packaged_labels("coco_categories.txt")
     )
-    queries = load_image_model(folder, "cpu", labels=["dog", "cat", "horse"], prompt="{label}")
-    assert queries.detect(images) != model.detect(images)
+    plain_prompt = load_image_model(folder, "cpu", labels=["dog", "cat", "horse"], prompt="{label}")
+    assert plain_prompt.detect(images) != model.detect(images)
     assert model.detect([]) == []
 
 
 @NEURAL
-def test_how_a_model_like_clip_is_asked_is_checked(tmp_path):
+def test_the_prompt_and_labels_of_a_zero_shot_model_are_checked(tmp_path):
     folder = tiny_vision.clip(tmp_path)
     with pytest.raises(PortrayalError, match=r"must hold \{label\} once, got 'a photo'"):
         load_image_model(folder, "cpu", prompt="a photo")
@@ -199,14 +205,14 @@ def test_how_a_model_like_clip_is_asked_is_checked(tmp_path):
 
 
 @NEURAL
-def test_kinds_are_told_by_the_config(tmp_path):
-    makers = {
+def test_the_config_gives_the_kind_of_a_model(tmp_path):
+    make_by_kind = {
         "classifier": tiny_vision.classifier,
         "detector": tiny_vision.detector,
         "zero-shot": tiny_vision.clip,
     }
-    assert {kind: image_model_kind(make(tmp_path / kind)) for kind, make in makers.items()} == {
-        k: k for k in makers
+    assert {kind: image_model_kind(make(tmp_path / kind)) for kind, make in make_by_kind.items()} == {
+        kind: kind for kind in make_by_kind
     }
     for make, architecture in (
         (tiny_vision.text_model, "BertForMaskedLM"),
@@ -228,14 +234,14 @@ def test_labels_are_for_models_that_have_none(tmp_path):
         load_image_model(tiny_vision.classifier(tmp_path), "cpu", labels=["dog"])
 
 
-def test_the_room_opens_without_the_extra():
+def test_the_module_imports_without_the_extra():
     code = """
 import sys
 sys.modules.update(dict.fromkeys(("torch", "transformers", "polars")))
 from portrayal.errors import MissingExtra
 from portrayal.models.vision import load_image_model
-from portrayal.models.vision.captioner import Captioner
-for load in (load_image_model, Captioner.load):
+from portrayal.models.vision.captioner import ImageCaptioner
+for load in (load_image_model, ImageCaptioner.load):
     for name in ("efficientnet-lite0", "openai/clip-vit-base-patch32"):
         try:
             load(name)
@@ -253,55 +259,57 @@ for load in (load_image_model, Captioner.load):
 @NEURAL
 @pytest.mark.parametrize("make", [tiny_vision.blip, tiny_vision.encoder_decoder], ids=["blip", "pair"])
 def test_a_captioner_by_folder(make, tmp_path, images):
-    from portrayal.models.vision.captioner import Captioner
+    from portrayal.models.vision.captioner import ImageCaptioner
 
     folder = make(tmp_path)
-    captioner = Captioner.load(folder, "cpu", max_new_tokens=6)
+    captioner = ImageCaptioner.load(folder, "cpu", max_new_tokens=6)
     captions = captioner.caption_images(images)
     assert len(captions) == 3
     assert captions == captioner.caption_images(images)
-    assert captions == Captioner.load(folder, "cpu", max_new_tokens=6).caption_images(images)
+    assert captions == ImageCaptioner.load(folder, "cpu", max_new_tokens=6).caption_images(images)
     assert captions[1:2] == captioner.caption_images(images[1:2])
     for caption in captions:
         assert set(caption.split()) <= set(tiny_vision.WORDS[4:])
         assert len(caption.split()) <= 6
-    assert len(Captioner.load(folder, "cpu", num_beams=1, max_new_tokens=1).caption_images(images)) == 3
+    assert len(ImageCaptioner.load(folder, "cpu", num_beams=1, max_new_tokens=1).caption_images(images)) == 3
     assert captioner.caption_images([]) == []
 
 
 @NEURAL
-def test_one_beam_takes_the_likeliest_word_each_time(tmp_path, images):
-    """By hand: the decoder is asked word by word, and the largest answer is put behind what was said."""
+def test_a_single_beam_is_greedy_decoding(tmp_path, images):
+    """By hand: the decoder predicts word by word, and the most probable word is appended."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    from portrayal.models.vision.captioner import Captioner
+    from portrayal.models.vision.captioner import ImageCaptioner
 
     folder = tiny_vision.encoder_decoder(tmp_path)
     model = transformers.VisionEncoderDecoderModel.from_pretrained(folder).eval()
     pixels = transformers.AutoImageProcessor.from_pretrained(folder)(images=images[:1], return_tensors="pt")
-    output = [2]
+    tokens = [2]
     with torch.no_grad():
-        while len(output) < 6 and output[-1] != 3:
-            out = model(pixel_values=pixels["pixel_values"], decoder_input_ids=torch.tensor([output]))
-            output.append(int(out.logits[0, -1].argmax()))
-    expected = " ".join(tiny_vision.WORDS[token] for token in output if token > 3)
-    assert Captioner.load(folder, "cpu", num_beams=1, max_new_tokens=5).caption_images(images[:1]) == [
+        while len(tokens) < 6 and tokens[-1] != 3:
+            decoder_output = model(
+                pixel_values=pixels["pixel_values"], decoder_input_ids=torch.tensor([tokens])
+            )
+            tokens.append(int(decoder_output.logits[0, -1].argmax()))
+    expected = " ".join(tiny_vision.WORDS[token] for token in tokens if token > 3)
+    assert ImageCaptioner.load(folder, "cpu", num_beams=1, max_new_tokens=5).caption_images(images[:1]) == [
         expected
     ]
 
 
 @NEURAL
-def test_what_captions_nothing_is_refused(tmp_path):
-    from portrayal.models.vision.captioner import Captioner
+def test_models_that_are_no_captioners_are_refused(tmp_path):
+    from portrayal.models.vision.captioner import ImageCaptioner
 
     with pytest.raises(PortrayalError, match="could not be loaded"):
-        Captioner.load(tiny_vision.clip(tmp_path / "clip"), "cpu")
+        ImageCaptioner.load(tiny_vision.clip(tmp_path / "clip"), "cpu")
     folder = tiny_vision.blip(tmp_path / "chat")
     (tmp_path / "chat" / "chat_template.jinja").write_text("{{ messages }}")
     with pytest.raises(PortrayalError, match="is a chat model"):
-        Captioner.load(folder, "cpu")
+        ImageCaptioner.load(folder, "cpu")
     with pytest.raises(PortrayalError, match="at least one beam and one token, got 0 and 5"):
-        Captioner.load(folder, "cpu", num_beams=0, max_new_tokens=5)
+        ImageCaptioner.load(folder, "cpu", num_beams=0, max_new_tokens=5)
 
 
 # -- a real model on real photos ------------------------------------------------------------------------------------
@@ -314,7 +322,7 @@ def efficientnet():
     return load_image_model("efficientnet-lite0", "cpu")
 
 
-# What is to be seen, told by looking at the photos.
+# Labels by hand.
 PHOTOS = {
     "000000019221": "broccoli",
     "000000057597": "soccer ball",
@@ -333,8 +341,8 @@ PHOTOS = {
 def test_a_real_classifier_recognises_real_photos(shared, efficientnet):
     photos = [read_image(shared / "images" / "coco" / f"{name}.jpg") for name in PHOTOS]
     result = efficientnet.detect(photos)
-    for label, detected in zip(PHOTOS.values(), result, strict=True):
-        assert label in [item.label for item in detected[:3]]
+    for label, detections in zip(PHOTOS.values(), result, strict=True):
+        assert label in [detection.label for detection in detections[:3]]
     assert result[0][0].confidence > 0.8  # with the mean and deviation of ImageNet it is 0.05
     assert efficientnet.detect(photos[:1])[0][0].confidence == pytest.approx(
         result[0][0].confidence, abs=1e-4
@@ -342,10 +350,10 @@ def test_a_real_classifier_recognises_real_photos(shared, efficientnet):
 
 
 @NEURAL
-def test_every_weight_of_the_real_classifier_has_its_place(efficientnet):
+def test_all_weights_of_the_real_classifier_are_loaded(efficientnet):
     """The published size of EfficientNet-Lite0 is 4.7 million; loading is strict about names and shapes."""
-    parts = list(efficientnet._network.parameters())
-    assert sum(part.numel() for part in parts) == 4_652_008
+    parameters = list(efficientnet._network.parameters())
+    assert sum(parameter.numel() for parameter in parameters) == 4_652_008
     assert efficientnet.detect([]) == []
     assert efficientnet.name == "efficientnet-lite0"
 
@@ -359,10 +367,10 @@ def test_padding_is_tensorflows(length, kernel, step):
     torch = pytest.importorskip("torch")
     from portrayal.models.vision.efficientnet_lite import _Convolution
 
-    built = _Convolution(1, 1, kernel, step)
-    torch.nn.init.ones_(built.weight)
-    row = torch.arange(1.0, length + 1).expand(1, 1, length, length)
-    result = built(row)[0, 0]
+    convolution = _Convolution(1, 1, kernel, step)
+    torch.nn.init.ones_(convolution.weight)
+    image = torch.arange(1.0, length + 1).expand(1, 1, length, length)
+    result = convolution(image)[0, 0]
     assert result.shape == (-(-length // step), -(-length // step))
     missing = max((-(-length // step) - 1) * step + kernel - length, 0)
     first = sum(

@@ -18,17 +18,17 @@ TEXT = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in ROWS.items
 
 def binary(rows: dict[str, list[float]], newline: bytes = b"\n") -> bytes:
     size = len(next(iter(rows.values())))
-    full = f"{len(rows)} {size}\n".encode()
+    content = f"{len(rows)} {size}\n".encode()
     for word, row in rows.items():
-        full += word.replace(" ", "_").encode() + b" " + np.array(row, dtype="<f4").tobytes() + newline
-    return full
+        content += word.replace(" ", "_").encode() + b" " + np.array(row, dtype="<f4").tobytes() + newline
+    return content
 
 
 @pytest.fixture
-def forms(tmp_path):
+def vector_files(tmp_path):
     """One set of vectors in every form in which people share them."""
     header = f"{len(ROWS)} 3\n"
-    built = {
+    content_by_name = {
         "glove.txt": TEXT.encode(),
         "word2vec.txt": (header + TEXT).encode(),
         "fasttext.vec": (header + TEXT.replace("\n", " \n")).encode(),  # its lines end in a space
@@ -36,13 +36,13 @@ def forms(tmp_path):
         "word2vec.bin": binary(ROWS),
         "plain.bin": binary(ROWS, b""),
     }
-    for name, content in built.items():
+    for name, content in content_by_name.items():
         (tmp_path / name).write_bytes(content)
-    return [tmp_path / name for name in built]
+    return [tmp_path / name for name in content_by_name]
 
 
-def test_every_form_gives_the_same_vectors(forms):
-    for path in forms:
+def test_every_form_gives_the_same_vectors(vector_files):
+    for path in vector_files:
         vectors = load_vectors(path)
         spaced = "new_york" if path.suffix == ".bin" else "new york"
         if path.name == "glove.txt":  # the size follows from the first line, whose word has no space
@@ -54,15 +54,15 @@ def test_every_form_gives_the_same_vectors(forms):
         assert vectors.vector("horse") is None
 
 
-def test_only_what_is_wanted_is_held(forms):
-    for path in forms:
+def test_only_the_wanted_words_are_loaded(vector_files):
+    for path in vector_files:
         vectors = load_vectors(path, only={"Cat", "horse"})
         assert list(vectors.index) == ["cat"]
         assert vectors.digest == load_vectors(path).digest
 
 
-def test_unknown_words_are_unknown(forms):
-    vectors = load_vectors(forms[0])
+def test_unknown_words_have_no_vector(vector_files):
+    vectors = load_vectors(vector_files[0])
     assert vectors.mean(["horse", "cow"]) is None
     assert vectors.mean(["cat", "horse"]) is None  # half a label is not the label
     np.testing.assert_allclose(
@@ -73,7 +73,7 @@ def test_unknown_words_are_unknown(forms):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "output"),
+    ("name", "content", "message"),
     [
         ("a.txt", b"cat 1 2 3\ndog 1 2 x\n", r"a\.txt, line 2: expected a word and 3 numbers, found '1 2 x'"),
         ("a.txt", b"cat 1 2 3\ndog 1 nan 3\n", "line 2: expected a word and 3 numbers"),
@@ -85,9 +85,9 @@ def test_unknown_words_are_unknown(forms):
         ("a.bin", (793712314).to_bytes(4, "little") + bytes(20), "found a fastText model"),
     ],
 )
-def test_bad_files_are_named(tmp_path, name, content, output):
+def test_bad_files_are_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=output):
+    with pytest.raises(InputError, match=message):
         load_vectors(tmp_path / name)
 
 
@@ -115,28 +115,28 @@ def test_packaged_glove():
 
 
 CAPTIONS = [
-    [who, verb, "the", thing]
-    for who in ("man", "woman", "boy", "girl")
-    for verb, thing in (("rides", "horse"), ("rides", "bike"), ("eats", "cake"), ("eats", "soup"))
+    [subject, verb, "the", object_word]
+    for subject in ("man", "woman", "boy", "girl")
+    for verb, object_word in (("rides", "horse"), ("rides", "bike"), ("eats", "cake"), ("eats", "soup"))
     for _ in range(4)
 ]
 
 
-def test_fitted_vectors_put_words_of_one_use_together():
+def test_words_of_similar_use_have_similar_fitted_vectors():
     vectors = fit_vectors(CAPTIONS, size=6)
     horse, bike, cake = (vectors.vector(word) for word in ("horse", "bike", "cake"))
     assert cosine(horse, bike) > cosine(horse, cake)
     assert vectors.vector("sled") is None
 
 
-def test_learning_is_exact_and_does_not_depend_on_chance():
-    item, again = fit_vectors(CAPTIONS, size=6), fit_vectors(list(CAPTIONS), size=6)
-    assert item.digest == again.digest
-    assert fit_vectors(CAPTIONS[:-8], size=6).digest != item.digest
+def test_fitting_is_deterministic():
+    vectors, same_vectors = fit_vectors(CAPTIONS, size=6), fit_vectors(list(CAPTIONS), size=6)
+    assert vectors.digest == same_vectors.digest
+    assert fit_vectors(CAPTIONS[:-8], size=6).digest != vectors.digest
 
 
-def test_little_to_learn_from():
+def test_too_few_captions_give_no_vectors():
     assert fit_vectors([]).vector("a") is None
-    assert fit_vectors([["a", "b"]]).vector("a") is None  # seen too rarely
-    alone = fit_vectors([["a"], ["a"], ["a"]])
-    assert cosine(alone.vector("a"), alone.vector("a")) is None  # no direction, never a cosine of 0
+    assert fit_vectors([["a", "b"]]).vector("a") is None  # too rare
+    vectors = fit_vectors([["a"], ["a"], ["a"]])
+    assert cosine(vectors.vector("a"), vectors.vector("a")) is None  # no direction, never a cosine of 0

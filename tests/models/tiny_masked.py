@@ -32,7 +32,7 @@ def _seeded(seed: int = 0):
     return transformers
 
 
-def loud(model, size: float = 0.2):
+def with_random_weights(model, size: float = 0.2):
     """Weights large enough that what is computed depends on what is given; with a size of 0, as training starts."""
     import torch
 
@@ -45,18 +45,18 @@ def loud(model, size: float = 0.2):
     return model.eval()
 
 
-def vilt(size: float = 0.2, **more):
+def vilt(size: float = 0.2, **config_options):
     t = _seeded()
     config = t.ViltConfig(
-        **_SMALL, image_size=32, patch_size=8, vocab_size=len(PIECES), pad_token_id=0, **more
+        **_SMALL, image_size=32, patch_size=8, vocab_size=len(PIECES), pad_token_id=0, **config_options
     )
-    return loud(t.ViltForMaskedLM(config), size)
+    return with_random_weights(t.ViltForMaskedLM(config), size)
 
 
 def bert():
     t = _seeded()
     config = t.BertConfig(**_SMALL, vocab_size=len(PIECES), max_position_embeddings=24, pad_token_id=0)
-    return loud(t.BertForMaskedLM(config))
+    return with_random_weights(t.BertForMaskedLM(config))
 
 
 def tokenizer():
@@ -64,15 +64,16 @@ def tokenizer():
     return t.BertTokenizer(vocab={piece: number for number, piece in enumerate(PIECES)})
 
 
-def dual(size: float = 0.2, **more):
-    from portrayal.models.masked_vlm.dual import DualNetwork, DualShape
+def dual(size: float = 0.2, **config_options):
+    from portrayal.models.masked_vlm.dual_stream import DualNetwork, DualShape
 
     _seeded()
     shape = {
-        "side": 32, "patch": 8, "picture_width": 64, "picture_layers": 2, "picture_heads": 1, "words": len(PIECES),
-        "width": 64, "layers": 4, "fusion": 2, "heads": 1, "inner": 64, "positions": 24, "compared": 8,
+        "image_size": 32, "patch_size": 8, "image_width": 64, "image_layers": 2, "image_heads": 1,
+        "vocab_size": len(PIECES), "text_width": 64, "text_layers": 4, "fusion_layer": 2, "text_heads": 1,
+        "intermediate_size": 64, "max_position_embeddings": 24, "embed_dim": 8,
     }  # fmt: skip
-    return loud(DualNetwork(DualShape(**{**shape, **more})), size)
+    return with_random_weights(DualNetwork(DualShape(**{**shape, **config_options})), size)
 
 
 def save(model, folder: Path) -> str:

@@ -12,9 +12,9 @@ from portrayal.report.page.embedded import unpack_json
 
 def element(html: str, name: str) -> Any:
     """The data of a script element of the page."""
-    found = re.search(rf'<script type="text/plain" id="{name}">(.*?)</script>', html, re.DOTALL)
-    assert found is not None
-    return unpack_json(found.group(1))
+    match = re.search(rf'<script type="text/plain" id="{name}">(.*?)</script>', html, re.DOTALL)
+    assert match is not None
+    return unpack_json(match.group(1))
 
 
 def rows_behind(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -26,8 +26,8 @@ def rows_behind(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         for n, index in enumerate(accumulate(kind["captions"])):
             image, source, caption = captions[index]
             facts = {key: column[n] for key, column in zip(kind["keys"], columns, strict=True)}
-            names = data["images"][image], data["systems"][source], data["texts"][caption]
-            rows.append(dict(zip(("image", "source", "caption"), names, strict=True)) | {"facts": facts})
+            texts = data["images"][image], data["systems"][source], data["texts"][caption]
+            rows.append(dict(zip(("image", "source", "caption"), texts, strict=True)) | {"facts": facts})
     row_lists = [[rows[index] for index in accumulate(row_list)] for row_list in data["row_lists"]]
     return {identifier: row_lists[index] for identifier, index in data["by_id"].items()}
 

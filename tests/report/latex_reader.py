@@ -1,4 +1,4 @@
-"""Reads the little LaTeX that exports write, strictly: what it does not know, and what does not match, is an error."""
+"""Strict reader of the LaTeX that exports write: unknown commands and unbalanced environments are errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 
 # Longest first; written by hand, not taken from the code under test.
-SIGNS = {
+COMMANDS = {
     "\\textbackslash{}": "\\", "\\textbraceleft{}": "{", "\\textbraceright{}": "}", "\\textasciitilde{}": "~",
     "\\textasciicircum{}": "^", "\\textless{}": "<", "\\textgreater{}": ">", "\\textbar{}": "|",
     "\\textperiodcentered{}": "·", "\\ldots{}": "…", "\\dag{}": "†", "\\ensuremath{\\rightarrow}": "→",
@@ -26,30 +26,30 @@ ACCENTS = dict(
 )
 SPECIAL = set('\\{}&%$#_~^<>|"`')
 ACCENT = re.compile(r"""\\([`'^~=u."rHvc])\{([A-Za-z])\}""")
-NUMBERED = re.compile(r"\\portrayalchar\{([0-9A-F]{4,6})\}")
+CHARACTER_CODE = re.compile(r"\\portrayalchar\{([0-9A-F]{4,6})\}")
 
 
 def read_text(latex: str) -> str:
-    """What a reader sees. Anything special that stands raw is an error."""
-    found, place = [], 0
-    while place < len(latex):
-        rest = latex[place:]
-        sign = next((sign for sign in SIGNS if rest.startswith(sign)), None)
-        if sign is not None:
-            found.append(SIGNS[sign])
-            place += len(sign)
+    """Returns the text as printed. A special character that is not escaped is an error."""
+    characters, position = [], 0
+    while position < len(latex):
+        rest = latex[position:]
+        command = next((command for command in COMMANDS if rest.startswith(command)), None)
+        if command is not None:
+            characters.append(COMMANDS[command])
+            position += len(command)
         elif accent := ACCENT.match(rest):
-            found.append(unicodedata.normalize("NFC", accent[2] + ACCENTS[accent[1]]))
-            place += accent.end()
-        elif number := NUMBERED.match(rest):
-            found.append(chr(int(number[1], 16)))
-            place += number.end()
+            characters.append(unicodedata.normalize("NFC", accent[2] + ACCENTS[accent[1]]))
+            position += accent.end()
+        elif code := CHARACTER_CODE.match(rest):
+            characters.append(chr(int(code[1], 16)))
+            position += code.end()
         else:
-            assert latex[place] not in SPECIAL, f"raw {latex[place]!r} in {latex!r}"
-            assert latex[place].isascii(), f"raw {latex[place]!r} in {latex!r}"
-            found.append(latex[place])
-            place += 1
-    return "".join(found)
+            assert latex[position] not in SPECIAL, f"raw {latex[position]!r} in {latex!r}"
+            assert latex[position].isascii(), f"raw {latex[position]!r} in {latex!r}"
+            characters.append(latex[position])
+            position += 1
+    return "".join(characters)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Table:
 
 
 def read_table(text: str) -> Table:
-    """A file with one table: environments and braces match, every line has as many cells as there are columns."""
+    """Returns the table of a file. Environments and braces must match, and every line has a cell per column."""
     assert text.isascii()
     lines = [line for line in text.splitlines() if not line.startswith("%")]
     depth = 0
@@ -73,36 +73,38 @@ def read_table(text: str) -> Table:
     assert depth == 0
     if any("\\portrayalchar{" in line and "providecommand" not in line for line in lines):
         assert lines[0].startswith("\\providecommand{\\portrayalchar}[1]{")
-    opened: list[str] = []
-    for what, name in re.findall(r"\\(begin|end)\{(\w+)\}", "\n".join(lines)):
-        if what == "begin":
-            opened.append(name)
+    open_environments: list[str] = []
+    for command, name in re.findall(r"\\(begin|end)\{(\w+)\}", "\n".join(lines)):
+        if command == "begin":
+            open_environments.append(name)
         else:
-            assert opened.pop() == name
-    assert not opened
-    columns = re.fullmatch(r"\\begin\{tabular\}\{@\{\}([lr]+)@\{\}\}", _only(lines, "\\begin{tabular}"))[1]
+            assert open_environments.pop() == name
+    assert not open_environments
+    columns = re.fullmatch(
+        r"\\begin\{tabular\}\{@\{\}([lr]+)@\{\}\}", _single_line(lines, "\\begin{tabular}")
+    )[1]
     top, middle, bottom = (lines.index(f"\\{rule}") for rule in ("toprule", "midrule", "bottomrule"))
     assert (middle, lines[bottom + 1]) == (top + 2, "\\end{tabular}%")
     (head, *rows) = [_cells(line) for line in (lines[top + 1], *lines[middle + 1 : bottom])]
     assert all(len(row) == len(columns) for row in (head, *rows))
-    ends = [line for line in lines if line.endswith("\\par")]
+    note_lines = [line for line in lines if line.endswith("\\par")]
     return Table(
-        read_text(re.fullmatch(r"\\caption\{(.*)\}", _only(lines, "\\caption"))[1]),
-        re.fullmatch(r"\\label\{tab:([a-z0-9-]+)\}", _only(lines, "\\label"))[1],
+        read_text(re.fullmatch(r"\\caption\{(.*)\}", _single_line(lines, "\\caption"))[1]),
+        re.fullmatch(r"\\label\{tab:([a-z0-9-]+)\}", _single_line(lines, "\\label"))[1],
         columns,
         head,
         rows,
-        [read_text(line.removesuffix("\\par")) for line in ends],
+        [read_text(line.removesuffix("\\par")) for line in note_lines],
     )
 
 
-def _only(lines: list[str], start: str) -> str:
-    (found,) = [line for line in lines if line.startswith(start)]
-    return found
+def _single_line(lines: list[str], prefix: str) -> str:
+    (matching_line,) = [line for line in lines if line.startswith(prefix)]
+    return matching_line
 
 
 def _cells(line: str) -> list[str]:
     assert line.endswith(" \\\\")
-    # After a line or a rule these would be its option.
+    # After a line or a rule LaTeX would read these as its option.
     assert not line.startswith(("[", "*"))
     return [read_text(cell).strip(" ") for cell in re.split(r"(?<!\\)&", line.removesuffix(" \\\\"))]

@@ -1,4 +1,4 @@
-"""Pages that everybody can read: axe-core finds nothing to complain about, light or dark, wide or narrow."""
+"""Accessibility of the pages: axe-core reports no violations, light or dark, wide or narrow."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from portrayal.report import thumbnail_images, write_page
 from portrayal.report.live import ImageFolder
 from portrayal.report.page.comparison import write_comparison
 from portrayal.study.thumbnails import thumbnails
-from tests.report.drawn import all_drawn
+from tests.report.drawn import rendered_charts
 from tests.report.test_live import served
 
 SCHEMES = ("light", "dark")
-SIDES = (1100, 360)
+WIDTHS = (1100, 360)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory):
-    """A folder with the results and the page of a small study with pictures."""
+def audit_folder(tmp_path_factory):
+    """A folder with the results and the page of a small study with images."""
     folder = tmp_path_factory.mktemp("audited")
     study = write_lab(LabRecipe(scenes=60, image_size=64), folder / "study")
     results = portrayal.audit(study, quick=True)
@@ -39,12 +39,12 @@ def audited(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=[(scheme, side) for scheme in SCHEMES for side in SIDES], ids=str)
+@pytest.fixture(params=[(scheme, width) for scheme in SCHEMES for width in WIDTHS], ids=str)
 def tab(browser, request):
-    scheme, side = request.param
+    scheme, width = request.param
     # axe-core is put into the page from outside, which the page's own policy forbids.
     context = browser.new_context(
-        color_scheme=scheme, viewport={"width": side, "height": 900}, bypass_csp=True
+        color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True
     )
     yield context.new_page()
     context.close()
@@ -52,12 +52,14 @@ def tab(browser, request):
 
 def violations(tab, axe):
     tab.evaluate(axe)
-    found = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-    return [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found]
+    axe_violations = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [
+        (violation["id"], violation["impact"], violation["nodes"][0]["html"]) for violation in axe_violations
+    ]
 
 
-def test_an_audit(tab, axe, audited):
-    tab.goto((audited / "index.html").as_uri())
+def test_audit_page_has_no_violations(tab, axe, audit_folder):
+    tab.goto((audit_folder / "index.html").as_uri())
     tab.wait_for_selector("html[data-loaded]")
     tab.wait_for_selector("html[data-charts]", state="attached")
     tab.locator(".plot").first.scroll_into_view_if_needed()
@@ -72,20 +74,20 @@ def test_an_audit(tab, axe, audited):
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_comparison(tab, axe, audited, tmp_path):
-    results = portrayal.Results.load(audited)
-    one, two = (
+def test_comparison_page_has_no_violations(tab, axe, audit_folder, tmp_path):
+    results = portrayal.Results.load(audit_folder)
+    faithful, stereotyping = (
         replace(results, measurements=tuple(m for m in results.measurements if m.system == system))
         for system in ("faithful", "stereotyping")
     )
-    tab.goto(write_comparison(compare(one, two), tmp_path).as_uri())
-    all_drawn(tab)
+    tab.goto(write_comparison(compare(faithful, stereotyping), tmp_path).as_uri())
+    rendered_charts(tab)
     assert violations(tab, axe) == []
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_live_page(tab, axe, audited):
-    with served(audited, ImageFolder(audited, {})) as server:
+def test_live_page_has_no_violations(tab, axe, audit_folder):
+    with served(audit_folder, ImageFolder(audit_folder, {})) as server:
         tab.goto(server.address)
         expect(tab.locator("#rows li").first).to_be_visible()
         assert violations(tab, axe) == []
@@ -94,7 +96,7 @@ def test_the_live_page(tab, axe, audited):
         assert violations(tab, axe) == []
 
 
-def test_it_would_complain(tab, axe):
-    """A page with a fault: what is asked above is really asked."""
+def test_violations_are_detected(tab, axe):
+    """An image without alternative text is reported."""
     tab.set_content("<html lang=en><title>t</title><main><h1>t</h1><img src=x></main>")
     assert [name for name, _, _ in violations(tab, axe)] == ["image-alt"]

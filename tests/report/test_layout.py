@@ -1,4 +1,4 @@
-"""Measurements laid out for reading: settings side by side, and tables of their own for words."""
+"""Layout of measurements in tables: settings side by side, and separate tables of words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from portrayal.report.tables.layout import footnotes, make_tables, rank_correlat
 from portrayal.results import Measurement, Results
 
 
-def measured(term, system, value, item=None, group=None, reason=None, **settings):
+def measurement(term, system, value, item=None, group=None, reason=None, **settings):
     return Measurement(
         "lic", term, system=system, attribute="gender", group=group, item=item, value=value, n=100, unit="percent",
         reason=reason, settings=settings,
@@ -19,16 +19,16 @@ def measured(term, system, value, item=None, group=None, reason=None, **settings
 
 def two_settings(values: dict[str, list[float]]) -> Results:
     rows = [
-        measured("lic_m", f"s{number}", value, split=split, seeds=seeds)
-        for (split, seeds), found in zip(
+        measurement("lic_m", f"s{number}", value, split=split, seeds=seeds)
+        for (split, seeds), system_values in zip(
             [("crossfit", [0]), ("paper", [0, 12])], values.values(), strict=True
         )
-        for number, value in enumerate(found)
+        for number, value in enumerate(system_values)
     ]
     return Results(tuple(rows))
 
 
-def test_settings_stand_side_by_side_before_each_of_them():
+def test_side_by_side_table_comes_before_those_of_each_setting():
     overview, first, second = make_tables(
         two_settings({"crossfit": [1.0, 2.0, 3.0], "paper": [1.5, 3.5, 2.5]})
     )
@@ -49,12 +49,12 @@ def test_two_systems_have_no_order_to_compare():
     assert make_tables(two_settings({"crossfit": [1.0, 2.0], "paper": [2.0, 1.0]}))[0].notes == []
 
 
-def test_settings_changed_one_at_a_time_are_named_by_what_was_changed():
+def test_settings_are_named_by_their_changed_option():
     rows = [
-        measured("lic_m", "s", 1.0, vocabulary="system", C=0.1),
-        measured("lic_m", "s", 2.0, vocabulary="none", C=0.1),
-        measured("lic_m", "s", 3.0, vocabulary="system", C=1.0),
-        measured("lic_m", "s", 4.0, vocabulary=None, C=0.1),
+        measurement("lic_m", "s", 1.0, vocabulary="system", C=0.1),
+        measurement("lic_m", "s", 2.0, vocabulary="none", C=0.1),
+        measurement("lic_m", "s", 3.0, vocabulary="system", C=1.0),
+        measurement("lic_m", "s", 4.0, vocabulary=None, C=0.1),
     ]
     overview = make_tables(Results(tuple(rows)))[0]
     assert [row.group for row in overview.rows] == [
@@ -65,14 +65,14 @@ def test_settings_changed_one_at_a_time_are_named_by_what_was_changed():
     ]
 
 
-def test_one_setting_has_one_table():
-    (only,) = make_tables(Results((measured("lic_m", "s", 1.0), measured("lic", "s", 0.5))))
-    assert only.subtitle is None
-    assert only.columns == ["lic_m", "lic"]
+def test_single_setting_has_a_single_table():
+    (table,) = make_tables(Results((measurement("lic_m", "s", 1.0), measurement("lic", "s", 0.5))))
+    assert table.subtitle is None
+    assert table.columns == ["lic_m", "lic"]
 
 
 def test_words_have_a_table_of_their_own_unless_other_terms_share_their_rows():
-    rows = [measured("lic_m", "s", 1.0), measured("word", "s", 2.0, item="cook", group="x")]
+    rows = [measurement("lic_m", "s", 1.0), measurement("word", "s", 2.0, item="cook", group="x")]
     numbers, words = make_tables(Results(tuple(rows)))
     assert (numbers.columns, words.columns, words.subtitle) == (["lic_m"], ["word"], "word")
     assert words.has_items
@@ -84,20 +84,20 @@ def test_words_have_a_table_of_their_own_unless_other_terms_share_their_rows():
         len(make_tables(Results((*shared, Measurement("cooccurrence", "overall", system="s", value=1.0)))))
         == 1
     )
-    alone = Results((Measurement("word-odds", "z", item="cat", system="s", value=1.0),))
-    assert [section.subtitle for section in make_tables(alone)] == [None]
+    word_results = Results((Measurement("word-odds", "z", item="cat", system="s", value=1.0),))
+    assert [section.subtitle for section in make_tables(word_results)] == [None]
 
 
-def test_what_a_number_leaves_out_is_said_once():
-    rows = [measured("lic", system, 1.0, reason="3 of 9 images are left out") for system in ("a", "b")] + [
-        measured("lic_d", "a", 1.0, reason="words are missing"),
-        measured("lic_d", "b", 2.0),
+def test_identical_reasons_share_a_footnote():
+    rows = [measurement("lic", system, 1.0, reason="3 of 9 images are left out") for system in ("a", "b")] + [
+        measurement("lic_d", "a", 1.0, reason="words are missing"),
+        measurement("lic_d", "b", 2.0),
     ]
     (section,) = make_tables(Results(tuple(rows)))
     assert footnotes(section.rows) == ["lic: 3 of 9 images are left out.", "lic_d of a: words are missing."]
 
 
-def test_markdown_has_them_too():
+def test_markdown_has_the_side_by_side_table():
     text = to_markdown(two_settings({"crossfit": [1.0, 2.0, 3.0], "paper": [1.5, 3.5, 2.5]}))
     assert "### lic · gender · side by side" in text
     assert "| system | setting | lic\\_m | n |" in text
@@ -105,8 +105,8 @@ def test_markdown_has_them_too():
 
 
 @pytest.mark.parametrize("other", [[1, 2, 3, 4, 5], [5, 1, 4, 2, 3], [1, 1, 2, 2, 9]])
-def test_rank_correlation_is_scipys(other):
-    one = [3, 1, 4, 1, 5]
-    assert rank_correlation(one, other) == pytest.approx(stats.spearmanr(one, other).statistic)
+def test_rank_correlation_agrees_with_scipy(other):
+    reference = [3, 1, 4, 1, 5]
+    assert rank_correlation(reference, other) == pytest.approx(stats.spearmanr(reference, other).statistic)
     assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
     assert rank_correlation([1, 2], [1, 2]) is None

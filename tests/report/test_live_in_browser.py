@@ -1,4 +1,4 @@
-"""The live page as a person meets it: searched, opened and paged in a real browser."""
+"""Live page in a real browser: search, opening and paging."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from portrayal.report.live import Guard, ImageFolder
 from portrayal.results import EVIDENCE_SCHEMA, Measurement, Results
-from tests.report.test_live import picture, served
+from tests.report.test_live import encoded_image, served
 from tests.report.test_page import HOSTILE
 
 WRONG = Measurement("error", "wrong", system="<i>sys</i>", attribute="gender", value=0.25, n=120)
@@ -25,17 +25,17 @@ def results(tmp_path_factory):
         (ODD.id, f"<b>{n}</b>", "other", caption, '{"words": ["man", 3]}')
         for n, caption in enumerate(HOSTILE)
     ]
-    made = tmp_path_factory.mktemp("results")
-    many = [Measurement("many", "t", item=f"i{n}", value=float(n)) for n in range(60)]
+    folder = tmp_path_factory.mktemp("results")
+    unrelated = [Measurement("many", "t", item=f"i{n}", value=float(n)) for n in range(60)]
     evidence = pl.DataFrame(rows, schema=EVIDENCE_SCHEMA, orient="row")
-    Results((WRONG, ODD, NONE, *many), evidence).save(made)
-    return made
+    Results((WRONG, ODD, NONE, *unrelated), evidence).save(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
     folder = tmp_path_factory.mktemp("images")
-    (folder / "0.png").write_bytes(picture(size=300))
+    (folder / "0.png").write_bytes(encoded_image(size=300))
     (folder / "2.png").write_bytes(b"no picture")
     return ImageFolder(folder, {f"image {n}": folder / f"{n}.png" for n in (0, 2)})
 
@@ -46,25 +46,25 @@ def tab(browser, results, images):
     complaints: list[str] = []
     with served(results, images) as server:
         context = browser.new_context()
-        opened = context.new_page()
-        opened.on("console", lambda message: complaints.append(message.text))
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        opened.on(
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
             "request",
             lambda request: (
                 complaints.append(request.url) if not request.url.startswith(server.address) else None
             ),
         )
-        opened.goto(server.address)
-        expect(opened.locator("#rows li")).to_have_count(50)
-        yield opened
+        page.goto(server.address)
+        expect(page.locator("#rows li")).to_have_count(50)
+        yield page
         context.close()
-    missing = re.compile("Failed to load resource: .* 404")  # the file that is no picture
-    assert [one for one in complaints if not missing.match(one)] == []
+    missing = re.compile("Failed to load resource: .* 404")  # the file that is no image
+    assert [complaint for complaint in complaints if not missing.match(complaint)] == []
 
 
 def captions(tab: Page) -> list[str]:
-    return tab.locator("#captions .caption").evaluate_all("all => all.map(one => one.textContent)")
+    return tab.locator("#captions .caption").evaluate_all("all => all.map(element => element.textContent)")
 
 
 def test_measurements_are_searched_filtered_and_paged(tab):
@@ -96,7 +96,7 @@ def test_evidence_is_opened_paged_searched_and_sorted(tab):
     expect(tab.locator("#captions li")).to_have_count(5)
     tab.locator("#narrow [name=by]").select_option("image")
     expect(tab.locator("#captions .caption").first).to_have_text("caption 011")
-    tab.reload()  # all of it stands in the address
+    tab.reload()  # the address holds the state
     expect(tab.locator("#captions li")).to_have_count(5)
     tab.go_back()
     expect(tab.locator("#nothing")).to_be_visible()
@@ -110,16 +110,16 @@ def test_hostile_captions_are_shown_as_text_and_run_nothing(tab):
     assert tab.evaluate("window.hacked") is None
 
 
-def test_an_undefined_number_says_why(tab):
+def test_undefined_number_has_its_reason(tab):
     tab.locator("#rows button", has_text="ratio").click()
     expect(tab.locator("#evidence-value")).to_have_text("Undefined: nobody was <b>named</b>")
     expect(tab.locator("#evidence-count")).to_have_text("No caption was kept for this number.")
 
 
-def test_pictures_open_in_full(tab):
+def test_images_open_in_full_size(tab):
     tab.locator("#rows button").first.click()
     shown = tab.locator("#captions .thumbnail")
-    expect(shown).to_have_count(1)  # what turned out to be no picture is taken away
+    expect(shown).to_have_count(1)  # the file that is no image is removed
     shown.click()
     expect(tab.locator("#large")).to_be_visible()
     assert (
@@ -129,7 +129,7 @@ def test_pictures_open_in_full(tab):
     expect(tab.locator("#large")).not_to_be_visible()
 
 
-def test_a_narrow_screen_shows_one_thing_at_a_time(tab):
+def test_narrow_screen_shows_one_panel_at_a_time(tab):
     tab.set_viewport_size({"width": 360, "height": 700})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     tab.locator("#rows button").nth(1).click()
@@ -140,16 +140,16 @@ def test_a_narrow_screen_shows_one_thing_at_a_time(tab):
     expect(tab.locator("#rows button").nth(1)).to_be_focused()
 
 
-def test_the_token_leaves_the_address(browser, results):
+def test_token_is_removed_from_the_address(browser, results):
     with served(results, guard=Guard.for_remote("127.0.0.1")) as server:
         context = browser.new_context()
-        opened = context.new_page()
+        tab = context.new_page()
         address = f"http://127.0.0.1:{server.port}/"
-        assert opened.goto(address).status == 401
-        opened.goto(f"{address}?token={server.guard.token}")
-        expect(opened.locator("#rows li")).to_have_count(50)
-        assert "token" not in opened.url
-        assert opened.evaluate("document.cookie") == ""
-        opened.reload()
-        expect(opened.locator("#rows li")).to_have_count(50)
+        assert tab.goto(address).status == 401
+        tab.goto(f"{address}?token={server.guard.token}")
+        expect(tab.locator("#rows li")).to_have_count(50)
+        assert "token" not in tab.url
+        assert tab.evaluate("document.cookie") == ""
+        tab.reload()
+        expect(tab.locator("#rows li")).to_have_count(50)
         context.close()

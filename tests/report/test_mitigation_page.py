@@ -1,4 +1,4 @@
-"""What the page and the command say of remedies: which number stands where, and that names stay names."""
+"""Mitigations on the page and in the command: positions of the numbers, and escaping of names."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ UNITS = {
 }
 
 
-def row(metric: str, term: str, system: str, value: float | None, wide: float | None = None, **settings: Any):
+def row(
+    metric: str, term: str, system: str, value: float | None, half_width: float | None = None, **settings: Any
+):
     return Measurement(
         metric,
         term,
         system=system,
         attribute="gender",
         value=value,
-        low=None if wide is None or value is None else value - wide,
-        high=None if wide is None or value is None else value + wide,
+        low=None if half_width is None or value is None else value - half_width,
+        high=None if half_width is None or value is None else value + half_width,
         n=40,
         n_unit="image",
         unit=UNITS.get(term, "share"),
@@ -39,48 +41,48 @@ def row(metric: str, term: str, system: str, value: float | None, wide: float | 
     )
 
 
-def of(system: str, left: float | None, found: float) -> list[Measurement]:
-    """All that is said of a method: `left` of the bias by attack, twice that by exact pictures."""
-    made = []
-    for way, times in (("pgd", 1), ("exact", 2)):
-        bias = None if left is None else times * left
-        told = {
-            "attack": way,
+def system_rows(system: str, remaining: float | None, recall: float) -> list[Measurement]:
+    """Measurements of a method: the bias `remaining` under the attack, and twice that with exact images."""
+    measurements = []
+    for attack, factor in (("pgd", 1), ("exact", 2)):
+        bias = None if remaining is None else factor * remaining
+        settings = {
+            "attack": attack,
             "kind": "activity",
-            **({"epsilon": 0.03, "attack_steps": 10} if way == "pgd" else {}),
+            **({"epsilon": 0.03, "attack_steps": 10} if attack == "pgd" else {}),
         }
-        made += [
-            row("counterbias", "b@v-l", system, 99.0, **told),
-            row("counterbias", "excess", system, bias, 1.0, of="b@v-l", **told),
-            row("counterbias", "excess", system, 50.0, of="b@l", **told),
-            row("counterbias", "p-before", system, 70.0 + times, attack=way),
+        measurements += [
+            row("counterbias", "b@v-l", system, 99.0, **settings),
+            row("counterbias", "excess", system, bias, 1.0, of="b@v-l", **settings),
+            row("counterbias", "excess", system, 50.0, of="b@l", **settings),
+            row("counterbias", "p-before", system, 70.0 + factor, attack=attack),
         ]
         if system != "vanilla":
-            made.append(row("mitigation", "drop", system, bias, 1.0, of="b@v-l", **told))
-            made.append(row("mitigation", "drop-share", system, None, of="b@v-l", **told))
-    made += [
-        row("retrieval-recall", "tr@1", system, found, 0.05, fitted="zero-shot", rerank=4),
-        row("retrieval-recall", "ir@1", system, found / 2, fitted="zero-shot", rerank=4),
-        row("retrieval-recall", "tr@1", system, found + 0.1, fitted="fine-tuned", rerank=4),
+            measurements.append(row("mitigation", "drop", system, bias, 1.0, of="b@v-l", **settings))
+            measurements.append(row("mitigation", "drop-share", system, None, of="b@v-l", **settings))
+    measurements += [
+        row("retrieval-recall", "tr@1", system, recall, 0.05, fitted="zero-shot", rerank=4),
+        row("retrieval-recall", "ir@1", system, recall / 2, fitted="zero-shot", rerank=4),
+        row("retrieval-recall", "tr@1", system, recall + 0.1, fitted="fine-tuned", rerank=4),
         row("mitigation", "words-right", system, 0.6, 0.1, texts="balanced"),
         row("mitigation", "words-lost", system, 1.25, texts="balanced"),
         row("mitigation", "group-right", system, 0.875),
     ]
     if system != "vanilla":
-        made.append(row("mitigation", "change", system, -0.25, of="words-right", texts="balanced"))
-        made.append(row("mitigation", "change", system, 0.5, of="tr@1", fitted="zero-shot", rerank=4))
-        made.append(row("mitigation", "change", system, 0.75, of="group-right"))
-    return made
+        measurements.append(row("mitigation", "change", system, -0.25, of="words-right", texts="balanced"))
+        measurements.append(row("mitigation", "change", system, 0.5, of="tr@1", fitted="zero-shot", rerank=4))
+        measurements.append(row("mitigation", "change", system, 0.75, of="group-right"))
+    return measurements
 
 
-def results(*names: str, left: float | None = 4.0) -> Results:
-    rows = of("vanilla", 20.0, 0.5)
+def results(*names: str, remaining: float | None = 4.0) -> Results:
+    rows = system_rows("vanilla", 20.0, 0.5)
     for name in names:
-        rows += of(name, left, 0.4)
+        rows += system_rows(name, remaining, 0.4)
     return Results(tuple(rows), provenance={"cards": {}})
 
 
-def test_tables_as_the_paper_has_them():
+def test_summary_tables_as_in_the_paper():
     bias, zero, fine, costs = summary_tables(results("fairvlp"))
     title, columns, lines = bias
     assert title == "Remaining bias, activity: excess over the noise floor, in percent"
@@ -95,7 +97,7 @@ def test_tables_as_the_paper_has_them():
     assert fine[0] == "Retrieval recall, fine-tuned"
     assert fine[2] == [["vanilla", "0.600"], ["fairvlp", "0.500"]]
     assert costs[0] == "Costs"
-    # whom the model sees is told by the pictures that are true, not by those of the attack
+    # P(group | V) is that of the exact images, not of the attacked ones
     assert dict(zip(costs[1], costs[2][1], strict=True)) == {
         "method": "fairvlp",
         "words right, balanced": "0.600 [0.500, 0.700]",
@@ -105,21 +107,23 @@ def test_tables_as_the_paper_has_them():
     }
 
 
-def test_an_undefined_number_is_said_to_be_and_a_missing_one_is_left_empty():
-    (bias, *_) = summary_tables(results("fairvlp", left=None))
+def test_undefined_number_is_labelled_and_missing_number_is_empty():
+    (bias, *_) = summary_tables(results("fairvlp", remaining=None))
     assert bias[2][1][1] == "undefined"
-    whole = results("fairvlp")
-    few = tuple(
-        m for m in whole.measurements if not (m.system == "fairvlp" and m.settings.get("attack") == "exact")
+    full_results = results("fairvlp")
+    measurements = tuple(
+        m
+        for m in full_results.measurements
+        if not (m.system == "fairvlp" and m.settings.get("attack") == "exact")
     )
-    (bias, *_) = summary_tables(replace(whole, measurements=few))
+    (bias, *_) = summary_tables(replace(full_results, measurements=measurements))
     assert bias[2][1] == ["fairvlp", "4.0 [3.0, 5.0]", "50.0", "", ""]
 
 
-def test_without_people_there_is_no_table_of_bias():
-    whole = results("fairvlp")
-    few = tuple(m for m in whole.measurements if m.metric != "counterbias")
-    assert [title for title, _, _ in summary_tables(replace(whole, measurements=few))] == [
+def test_without_counterbias_there_is_no_table_of_bias():
+    full_results = results("fairvlp")
+    measurements = tuple(m for m in full_results.measurements if m.metric != "counterbias")
+    assert [title for title, _, _ in summary_tables(replace(full_results, measurements=measurements))] == [
         "Retrieval recall, zero-shot",
         "Retrieval recall, fine-tuned",
         "Costs",
@@ -127,69 +131,71 @@ def test_without_people_there_is_no_table_of_bias():
     assert summary_tables(Results(())) == []
 
 
-def test_sections_hold_every_number_once():
+def test_sections_have_every_number_once():
     rows = [m for m in results("fairvlp", "dropout").measurements if m.metric == "mitigation"]
-    made = mitigation_tables(rows)
-    assert [section.subtitle for section in made] == [
+    sections = mitigation_tables(rows)
+    assert [section.subtitle for section in sections] == [
         "bias removed, against vanilla",
         "masked words",
         "perceived group",
         "what else changed, against vanilla",
     ]
-    shown = [cell.id for section in made for line in section.rows for cell in line.cells.values()]
-    assert sorted(shown) == sorted(m.id for m in rows)
-    gone, words, seen, else_changed = made
-    assert [(line.system, line.group) for line in gone.rows] == [
+    shown_ids = [cell.id for section in sections for line in section.rows for cell in line.cells.values()]
+    assert sorted(shown_ids) == sorted(m.id for m in rows)
+    removed, words, perceived_group, other_changes = sections
+    assert [(line.system, line.group) for line in removed.rows] == [
         ("fairvlp", "b@v-l, activity, pgd"),
         ("dropout", "b@v-l, activity, pgd"),
         ("fairvlp", "b@v-l, activity, exact"),
         ("dropout", "b@v-l, activity, exact"),
     ]
-    assert set(gone.rows[0].cells) == {"drop", "drop-share"}
+    assert set(removed.rows[0].cells) == {"drop", "drop-share"}
     assert [line.group for line in words.rows] == ["balanced"] * 3
-    assert not seen.has_second_column
-    assert [line.group for line in else_changed.rows][::2] == [
+    assert not perceived_group.has_second_column
+    assert [line.group for line in other_changes.rows][::2] == [
         "words-right, balanced",
         "tr@1, zero-shot",
         "group-right",
     ]
-    for section in made:  # what one row has of its own does not stand above them all
+    for section in sections:  # only the settings that all rows share
         assert section.settings == {"model": "lab", "steps": 24}
     assert mitigation_tables([]) == []
 
 
-def test_bias_left_against_what_is_found_for_each_way_to_change_pictures():
-    made = mitigation_tradeoffs(results("fairvlp"))
-    assert [(one.setting, one.quality_term) for one in made] == [
+def test_tradeoff_of_remaining_bias_and_recall_for_each_attack():
+    charts = mitigation_tradeoffs(results("fairvlp"))
+    assert [(chart.setting, chart.quality_term) for chart in charts] == [
         ("activity, pgd", "tr@1, zero-shot"),
         ("activity, pgd", "ir@1, zero-shot"),
         ("activity, exact", "tr@1, zero-shot"),
         ("activity, exact", "ir@1, zero-shot"),
     ]
-    exact = made[2]
+    exact = charts[2]
     assert exact.title == "excess of b@v-l against tr@1, zero-shot, by gender · activity, exact"
-    assert [(system, good.value, bias.value) for system, good, bias in exact.points] == [
+    assert [
+        (system, quality_row.value, bias_row.value) for system, quality_row, bias_row in exact.points
+    ] == [
         ("vanilla", 0.5, 40.0),
         ("fairvlp", 0.4, 8.0),
     ]
     assert "fairvlp" in exact.svg()
 
 
-def test_who_lacks_a_number_is_on_no_chart():
+def test_systems_without_a_number_have_no_chart():
     assert mitigation_tradeoffs(results()) == []  # vanilla alone
-    made = mitigation_tradeoffs(results("fairvlp", "dropout", left=None))
-    assert made == []
-    whole = results("fairvlp")
+    charts = mitigation_tradeoffs(results("fairvlp", "dropout", remaining=None))
+    assert charts == []
+    full_results = results("fairvlp")
     for metric in ("retrieval-recall", "mitigation", "counterbias"):
-        few = tuple(m for m in whole.measurements if m.metric != metric)
-        assert mitigation_tradeoffs(replace(whole, measurements=few)) == []
+        measurements = tuple(m for m in full_results.measurements if m.metric != metric)
+        assert mitigation_tradeoffs(replace(full_results, measurements=measurements)) == []
 
 
 @pytest.mark.parametrize("name", [MARKUP, "<script>alert(1)</script>"])
-def test_a_name_stays_a_name(name):
-    made = page.render(results(name))
-    assert name not in made
-    assert "bias removed, against vanilla" in made
-    assert "excess of b@v-l against tr@1" in made
-    for one in mitigation_tradeoffs(results(name)):
-        assert name not in one.svg()
+def test_names_are_escaped(name):
+    html = page.render(results(name))
+    assert name not in html
+    assert "bias removed, against vanilla" in html
+    assert "excess of b@v-l against tr@1" in html
+    for chart in mitigation_tradeoffs(results(name)):
+        assert name not in chart.svg()

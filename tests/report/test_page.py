@@ -1,4 +1,4 @@
-"""The page: self-contained, and captions in it are only ever text."""
+"""Page of an audit: self-contained, and with escaped captions."""
 
 from __future__ import annotations
 
@@ -39,34 +39,36 @@ def hostile_results() -> Results:
     return portrayal.audit(study)
 
 
-def test_no_angle_bracket_of_a_caption_stands_raw(hostile_results):
+def test_angle_brackets_in_captions_are_escaped(hostile_results):
     html = page.render(hostile_results)
-    harmless = page.render(portrayal.audit(small_study([("1", "male", "a man"), ("2", "female", "a woman")])))
+    harmless_html = page.render(
+        portrayal.audit(small_study([("1", "male", "a man"), ("2", "female", "a woman")]))
+    )
     tags = re.compile(r"<[a-z!/]+", re.IGNORECASE)
-    assert set(tags.findall(html)) <= set(tags.findall(harmless)) | {"<span", "</span", "<p"}
-    assert html.count("<script") == harmless.count("<script")
+    assert set(tags.findall(html)) <= set(tags.findall(harmless_html)) | {"<span", "</span", "<p"}
+    assert html.count("<script") == harmless_html.count("<script")
     for caption in HOSTILE:
         assert caption not in html
 
 
-def test_the_embedded_results_are_the_results(hostile_results):
+def test_embedded_results_equal_the_results(hostile_results):
     html = page.render(hostile_results)
     embedded = element(html, "results")
     names, columns = embedded["measurements"], embedded["measurements"].values()
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     assert embedded | {"measurements": rows} == json.loads(hostile_results.to_json())
-    found = rows_behind(element(html, "data"))
-    assert {row["caption"] for rows in found.values() for row in rows} == set(HOSTILE)
+    rows_by_id = rows_behind(element(html, "data"))
+    assert {row["caption"] for rows in rows_by_id.values() for row in rows} == set(HOSTILE)
 
 
-def test_nothing_is_loaded_from_elsewhere():
+def test_page_loads_no_external_resource():
     html = page.render(portrayal.audit(make_study(scenes=30), quick=True))
     assert not re.search(r'(?:src|href)\s*=\s*"(?!#|data:)', html)
     assert "url(" not in html
     assert "default-src 'none'" in html
 
 
-def test_a_scan_is_shown_by_what_stands_out():
+def test_long_list_of_words_is_cut_to_the_most_significant():
     rows = [
         Measurement("word-odds", "z", system="s", group="g", item=f"w{n}", value=n, p=1 / (n + 1))
         for n in range(50)
@@ -78,7 +80,7 @@ def test_a_scan_is_shown_by_what_stands_out():
     assert "38 more rows" in html
 
 
-def test_a_page_from_a_file_written_by_hand(tmp_path):
+def test_page_of_a_results_file_written_by_hand(tmp_path):
     results = Results((Measurement("m", "t", value=0.5), Measurement("m", "u", reason="not there")))
     html = write_page(results, tmp_path).read_text()
     assert "0.500" in html
@@ -96,7 +98,7 @@ def test_a_page_from_a_file_written_by_hand(tmp_path):
         {"study": {"groups": {"gender": {"male": 3}}}},
     ],
 )
-def test_a_page_from_results_that_say_little(provenance):
+def test_page_of_results_with_little_provenance(provenance):
     assert "0.500" in page.render(Results((Measurement("m", "t", value=0.5),), provenance=provenance))
 
 
@@ -114,30 +116,30 @@ def test_a_term_in_two_units_has_two_columns():
 
 
 @pytest.mark.parametrize("card", [None, {"terms": None, "formula": None, "caveats": None, "parts": None}])
-def test_a_card_that_says_nothing_has_a_page(card):
-    measured = Measurement("lic", "lic", system="s", value=1.0, low=0.5, high=1.5, n=500, unit="percent")
+def test_page_with_an_empty_card(card):
+    measurement = Measurement("lic", "lic", system="s", value=1.0, low=0.5, high=1.5, n=500, unit="percent")
     assert "What do captions give away" in page.render(
-        Results((measured,), provenance={"cards": {"lic": card}})
+        Results((measurement,), provenance={"cards": {"lic": card}})
     )
 
 
-def test_a_page_promises_to_open_what_it_has(hostile_results):
-    promise = 'Every underlined number, and each link "captions", opens {} behind it.'
-    assert promise.format("the captions") in page.render(hostile_results)
-    asked = dataclasses.replace(
+def test_page_says_which_evidence_can_be_opened(hostile_results):
+    sentence = 'Every underlined number, and each link "captions", opens {} behind it.'
+    assert sentence.format("the captions") in page.render(hostile_results)
+    without_systems = dataclasses.replace(
         hostile_results, provenance={"study": {"name": "manifest"}}
-    )  # of pictures, say
-    assert promise.format("what is") in page.render(asked)
-    bare = dataclasses.replace(hostile_results, evidence=hostile_results.evidence.clear())
-    assert "Every underlined number" not in page.render(bare)
-    assert "evidence.parquet</code>. " not in page.render(bare)
+    )  # e.g. a study of images
+    assert sentence.format("what is") in page.render(without_systems)
+    without_evidence = dataclasses.replace(hostile_results, evidence=hostile_results.evidence.clear())
+    assert "Every underlined number" not in page.render(without_evidence)
+    assert "evidence.parquet</code>. " not in page.render(without_evidence)
 
 
 def test_a_page_without_measurements():
     assert "No metric could run" in page.render(Results(()))
 
 
-def test_pictures_stand_beside_what_is_said_of_them(tmp_path, monkeypatch):
+def test_images_are_shown_with_their_captions(tmp_path, monkeypatch):
     study = write_lab(LabRecipe(scenes=40, image_size=96), tmp_path / "study")
     results = portrayal.audit(study, quick=True, metrics=["error"])
     images = page.thumbnail_images(results)
@@ -146,31 +148,35 @@ def test_pictures_stand_beside_what_is_said_of_them(tmp_path, monkeypatch):
     captions_behind = results.evidence.with_columns(total=pl.len().over("id"))
     rarest = dict(captions_behind.group_by("image_id").agg(pl.col("total").min()).iter_rows())
     added = page.thumbnail_images(results)[page.MAX_EXAMPLES :]
-    assert [rarest[image] <= 2 for image in added] == [True] * 4  # what little stands behind comes first
+    assert [rarest[image] <= 2 for image in added] == [
+        True
+    ] * 4  # images of numbers with little evidence come first
     monkeypatch.undo()
-    pictured = dataclasses.replace(results, thumbnails=thumbnails(study.image_files, images))
-    html = page.render(pictured)
+    with_thumbnails = dataclasses.replace(results, thumbnails=thumbnails(study.image_files, images))
+    html = page.render(with_thumbnails)
     assert html.count('<img src="data:image/webp;base64,') == page.MAX_EXAMPLES
     assert "<b>stereotyping</b>" in html
     assert "<figure>" not in page.render(results)
-    saved = Results.load(pictured.save(tmp_path / "audit"))
-    assert saved.thumbnails.equals(pictured.thumbnails)
-    assert page.render(saved) == html
-    nothing = pictured.thumbnails.with_columns(image=pl.lit(None, dtype=pl.Binary()))
-    assert "<figure>" not in page.render(dataclasses.replace(results, thumbnails=nothing))
-    results.save(tmp_path / "audit")  # an audit without pictures keeps none of the old one's
+    loaded = Results.load(with_thumbnails.save(tmp_path / "audit"))
+    assert loaded.thumbnails.equals(with_thumbnails.thumbnails)
+    assert page.render(loaded) == html
+    empty_thumbnails = with_thumbnails.thumbnails.with_columns(image=pl.lit(None, dtype=pl.Binary()))
+    assert "<figure>" not in page.render(dataclasses.replace(results, thumbnails=empty_thumbnails))
+    results.save(tmp_path / "audit")  # saving without thumbnails deletes the old ones
     assert not (tmp_path / "audit" / "thumbnails.parquet").exists()
     assert Results.load(tmp_path / "audit").thumbnails.height == 0
 
 
-def test_captions_of_pictured_images_are_only_ever_text(tmp_path):
+def test_captions_of_images_with_thumbnails_are_escaped(tmp_path):
     for number in range(len(HOSTILE)):
         Image.new("RGB", (9, 9)).save(tmp_path / f"{number}.png")
     rows = [(str(n), "male" if n % 2 else "female", caption) for n, caption in enumerate(HOSTILE)]
     results = portrayal.audit(small_study(rows, system="<i>sys</i>"))
     files = {str(n): tmp_path / f"{n}.png" for n in range(len(HOSTILE))}
-    pictured = dataclasses.replace(results, thumbnails=thumbnails(files, page.thumbnail_images(results)))
-    html = page.render(pictured)
+    with_thumbnails = dataclasses.replace(
+        results, thumbnails=thumbnails(files, page.thumbnail_images(results))
+    )
+    html = page.render(with_thumbnails)
     assert "<figure>" in html
     for caption in HOSTILE:
         assert caption not in html
@@ -185,35 +191,37 @@ def faithful_lic() -> Results:
     )
 
 
-def test_one_image_at_a_time_shows_what_a_system_and_people_say_of_it(faithful_lic):
-    """Each with the guess made from it; the images are those that both were tested on."""
-    (found,) = side_by_side(faithful_lic)
-    assert found["system"] == "faithful"
-    assert found["about"] == "gender, linear, crossfit"
-    assert len(found["images"]) == 6
-    for one in found["images"]:
-        first, *others = one["captions"]
+def test_side_by_side_section_has_captions_of_the_system_and_of_humans(faithful_lic):
+    """Each caption has its prediction. The images are those that both classifiers were tested on."""
+    (comparison,) = side_by_side(faithful_lic)
+    assert comparison["system"] == "faithful"
+    assert comparison["about"] == "gender, linear, crossfit"
+    assert len(comparison["images"]) == 6
+    for image in comparison["images"]:
+        first, *others = image["captions"]
         assert first["source"] == "faithful"
         assert {other["source"] for other in others} == {"human"}
-        assert {said["labelled"] for said in one["captions"]} == {first["labelled"]}
-        assert first["total"] == pytest.approx(sum(part for _, part in first["parts"]), abs=0.01)
+        assert {caption["labelled"] for caption in image["captions"]} == {first["labelled"]}
+        assert first["total"] == pytest.approx(
+            sum(contribution for _, contribution in first["parts"]), abs=0.01
+        )
     html = page.render(faithful_lic)
     assert "Captions side by side" in html
-    compared = re.search(r'<script type="text/plain" id="compared">(.*?)</script>', html, re.DOTALL)
-    assert unpack_json(compared.group(1)) == [found]
+    match = re.search(r'<script type="text/plain" id="compared">(.*?)</script>', html, re.DOTALL)
+    assert unpack_json(match.group(1)) == [comparison]
 
 
-def test_results_without_such_captions_have_no_such_part(faithful_lic):
-    bare = dataclasses.replace(
+def test_results_without_predictions_have_no_side_by_side_section(faithful_lic):
+    without_details = dataclasses.replace(
         faithful_lic, evidence=faithful_lic.evidence.with_columns(detail=pl.lit("not JSON"))
     )
-    assert side_by_side(bare) == []
-    assert "Captions side by side" not in page.render(bare)
+    assert side_by_side(without_details) == []
+    assert "Captions side by side" not in page.render(without_details)
     assert side_by_side(dataclasses.replace(faithful_lic, provenance={"cards": "nothing of ours"})) == []
 
 
-def test_the_page_says_by_which_words_captions_name_a_group():
-    """ "Old" is anybody grown up in the list of ages: its name alone would be read as elderly."""
+def test_page_lists_the_words_that_name_a_group():
+    """The word list of ages uses "old" for every adult; the name alone would be read as elderly."""
     results = portrayal.audit(make_study(120), metrics=["naming-ratio"], quick=True)
     words = results.provenance["study"]["words"]
     assert words["age"]["old"] == ["old", "elderly", "adult", "adults", "elder"]

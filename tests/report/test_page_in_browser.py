@@ -1,4 +1,4 @@
-"""The page as a person meets it: opened from disk in a real browser, with the network off."""
+"""Page of an audit in a real browser: opened from disk, with the network off."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from portrayal.report import thumbnail_images, write_page
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 from tests.conftest import small_study
-from tests.report.finding import number_of
+from tests.report.finding import number_button
 from tests.report.test_page import HOSTILE
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
+def open_page(browser, tmp_path):
     """Opens the page of a study; fails on any console message or request."""
     context = browser.new_context(offline=True)
     complaints: list[str] = []
 
-    def open_page(study: portrayal.Study) -> Page:
+    def open_tab(study: portrayal.Study) -> Page:
         results = portrayal.audit(study, quick=True)
-        pictures = thumbnails(study.image_files, thumbnail_images(results))
-        path = write_page(replace(results, thumbnails=pictures), tmp_path)
+        thumbnail_table = thumbnails(study.image_files, thumbnail_images(results))
+        path = write_page(replace(results, thumbnails=thumbnail_table), tmp_path)
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
@@ -46,19 +46,19 @@ def opened(browser, tmp_path):
         tab.wait_for_selector("html[data-loaded]")
         return tab
 
-    yield open_page
+    yield open_tab
     context.close()
     assert complaints == []
 
 
 def open_evidence(tab: Page, button: Locator) -> None:
-    """The evidence is shown when it is unpacked, which may be after the click returns."""
+    """Click, and wait for the evidence: it is shown once unpacked, which may be after the click returns."""
     button.click()
     expect(tab.locator("#evidence")).to_be_visible()
 
 
-def test_every_number_opens_its_evidence(opened):
-    tab = opened(make_study(scenes=80))
+def test_every_number_opens_its_evidence(open_page):
+    tab = open_page(make_study(scenes=80))
     buttons = tab.locator("td button")
     assert buttons.count() > 50
     for index in range(0, buttons.count(), buttons.count() // 20):
@@ -69,29 +69,29 @@ def test_every_number_opens_its_evidence(opened):
         assert not tab.locator("#evidence").is_visible()
 
 
-def test_evidence_shows_its_picture(opened, tmp_path):
-    tab = opened(write_lab(LabRecipe(scenes=40, image_size=96), tmp_path / "study"))
+def test_evidence_shows_its_image(open_page, tmp_path):
+    tab = open_page(write_lab(LabRecipe(scenes=40, image_size=96), tmp_path / "study"))
     assert tab.locator(".examples img").count() == 6
     for chart in tab.locator(".chart .plot").all():  # bias against quality, by attribute
         chart.scroll_into_view_if_needed()
         chart.locator("svg").wait_for()
     open_evidence(tab, tab.locator("td button").first)
-    pictures = tab.locator("#evidence-table img")
-    assert pictures.count() == tab.locator("#evidence-table tbody tr").count()
-    assert pictures.evaluate_all("all => all.every(image => image.complete && image.naturalWidth === 72)")
+    images = tab.locator("#evidence-table img")
+    assert images.count() == tab.locator("#evidence-table tbody tr").count()
+    assert images.evaluate_all("all => all.every(image => image.complete && image.naturalWidth === 72)")
 
 
-def test_the_words_that_counted_are_marked(opened):
-    tab = opened(small_study([("1", "male", "a Man's hat"), ("2", "female", "a woman")]))
+def test_matched_words_are_marked(open_page):
+    tab = open_page(small_study([("1", "male", "a Man's hat"), ("2", "female", "a woman")]))
     open_evidence(tab, tab.locator("td button").first)
     assert tab.locator("#evidence mark").all_inner_texts() == ["Man", "woman"]
 
 
-def test_hostile_captions_are_shown_as_text_and_run_nothing(opened):
+def test_hostile_captions_are_shown_as_text_and_run_nothing(open_page):
     study = small_study(
         [(f"<b>{n}</b>", ("male", "female")[n % 2], caption) for n, caption in enumerate(HOSTILE)]
     )
-    tab = opened(study)
+    tab = open_page(study)
     shown = set()
     for button in tab.locator("td button").all():
         open_evidence(tab, button)
@@ -103,27 +103,27 @@ def test_hostile_captions_are_shown_as_text_and_run_nothing(opened):
     assert tab.evaluate("window.hacked") is None
 
 
-def test_a_narrow_screen_does_not_scroll_sideways(opened):
-    tab = opened(make_study(scenes=40))
+def test_a_narrow_screen_does_not_scroll_sideways(open_page):
+    tab = open_page(make_study(scenes=40))
     tab.set_viewport_size({"width": 360, "height": 700})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_captions_show_which_words_gave_the_group_away(opened):
-    tab = opened(make_study(scenes=400))
-    open_evidence(tab, number_of(tab, "all people", "lic_m"))
+def test_captions_show_word_contributions(open_page):
+    tab = open_page(make_study(scenes=400))
+    open_evidence(tab, number_button(tab, "all people", "lic_m"))
     words = tab.locator("#evidence-table tbody tr").first.locator(".parts span")
     assert words.count() > 3
     assert len(set(words.evaluate_all("all => all.map(element => element.style.backgroundColor)"))) > 1
     assert tab.locator("#evidence-legend").is_visible()
     tab.keyboard.press("Escape")
-    open_evidence(tab, number_of(tab, "all people", "wrong"))
+    open_evidence(tab, number_button(tab, "all people", "wrong"))
     assert not tab.locator("#evidence-legend").is_visible()
 
 
-def test_a_finding_opens_its_captions(opened):
-    tab = opened(make_study(scenes=80))
-    tab.locator(".verdict details").evaluate_all("all => all.forEach((one) => (one.open = true))")
+def test_a_finding_opens_its_captions(open_page):
+    tab = open_page(make_study(scenes=80))
+    tab.locator(".verdict details").evaluate_all("all => all.forEach((details) => (details.open = true))")
     finding = tab.locator(".verdict li button").first
     sentence = finding.locator("xpath=..").inner_text()
     open_evidence(tab, finding)
@@ -131,40 +131,40 @@ def test_a_finding_opens_its_captions(opened):
     assert sentence.startswith(tab.locator("#evidence-title").inner_text())
 
 
-def test_the_reader_chooses_light_or_dark(opened):
-    tab = opened(small_study([("1", "male", "a man"), ("2", "female", "a woman")]))
-    paper = "getComputedStyle(document.body).backgroundColor"
-    light = tab.evaluate(paper)
+def test_the_reader_chooses_light_or_dark(open_page):
+    tab = open_page(small_study([("1", "male", "a man"), ("2", "female", "a woman")]))
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = tab.evaluate(background)
     tab.locator("#theme").click()
-    dark = tab.evaluate(paper)
+    dark = tab.evaluate(background)
     assert light != dark
     assert tab.locator("#theme").inner_text().lower() == "light"
     tab.locator("#theme").click()
-    assert tab.evaluate(paper) == light
+    assert tab.evaluate(background) == light
 
 
-def test_the_results_can_be_saved_from_the_page(opened, tmp_path):
-    tab = opened(small_study([("1", "male", "a man"), ("2", "female", "a woman")]))
-    with tab.expect_download() as waiting:
+def test_the_results_can_be_saved_from_the_page(open_page, tmp_path):
+    tab = open_page(small_study([("1", "male", "a man"), ("2", "female", "a woman")]))
+    with tab.expect_download() as download:
         tab.locator("#save").click()
     saved = tmp_path / "saved.json"
-    waiting.value.save_as(saved)
+    download.value.save_as(saved)
     assert json.loads(saved.read_text())["schema"] == "portrayal.results/1"
 
 
 def test_no_table_is_cut_off_in_a_window_of_1280_pixels(browser, tmp_path):
     """Twelve numbers with intervals, and a table with a column for each of seven systems."""
-    given = {"attribute": "gender", "unit": "percent", "n": 10780, "value": 48.6, "low": 47.1, "high": 50.0}
-    terms = [Measurement("lic", f"lic_m_{number}", system="a_captioner_ft", **given) for number in range(12)]
+    fields = {"attribute": "gender", "unit": "percent", "n": 10780, "value": 48.6, "low": 47.1, "high": 50.0}
+    terms = [Measurement("lic", f"lic_m_{number}", system="a_captioner_ft", **fields) for number in range(12)]
     harms = [
-        Measurement("harms", "demeaning.words", system=f"snowboard_baseline_{name}", settings={"stage": "4"}, **given)
+        Measurement("harms", "demeaning.words", system=f"snowboard_baseline_{name}", settings={"stage": "4"}, **fields)
         for name in "abcdefg"
     ]  # fmt: skip
     cards = {"harms": METRICS["harms"].card.as_dict()}
     path = write_page(Results((*terms, *harms), provenance={"cards": cards}), tmp_path)
     tab = browser.new_page(viewport={"width": 1280, "height": 800})
     tab.goto(path.as_uri())
-    cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    count_cut_off = "all => all.filter((element) => element.scrollWidth > element.clientWidth + 1).length"
     assert tab.locator(".scroll").count() > 1
-    assert tab.locator(".scroll").evaluate_all(cut) == 0
+    assert tab.locator(".scroll").evaluate_all(count_cut_off) == 0
     tab.close()

@@ -10,7 +10,7 @@ from portrayal.report import to_csv, to_markdown
 from portrayal.report.tables.layout import format_number
 from portrayal.results import Measurement, Results
 
-ROWS = Results(
+RESULTS = Results(
     (
         Measurement("error", "wrong", system="a|b", attribute="gender", value=0.25, unit="share", n=400),
         Measurement(
@@ -33,7 +33,7 @@ ROWS = Results(
 
 
 def test_markdown():
-    assert to_markdown(ROWS) == (
+    assert to_markdown(RESULTS) == (
         "### error · gender\n\n"
         "| system | group | wrong | error | n |\n"
         "| --- | --- | --- | --- | --- |\n"
@@ -45,16 +45,16 @@ def test_markdown():
 
 
 def test_markup_in_names_stays_text():
-    evil = Results(
+    hostile_results = Results(
         (Measurement("m", "t", system="<script>\n| x |", value=1.0, settings={"lexicon": "*[x](y)*"}),)
     )
-    text = to_markdown(evil)
+    text = to_markdown(hostile_results)
     assert "| \\<script> \\| x \\| |" in text
     assert "\\*\\[x](y)\\*" in text
 
 
 def test_csv_is_the_long_table():
-    frame = pl.read_csv(io.StringIO(to_csv(ROWS)))
+    frame = pl.read_csv(io.StringIO(to_csv(RESULTS)))
     assert frame["value"].to_list() == [0.25, 0.5, None]
     assert frame["reason"].to_list() == [None, "too few: 2", "too few"]
 

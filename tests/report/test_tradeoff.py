@@ -1,4 +1,4 @@
-"""Bias against quality: who is on the chart, at which numbers, and that names cannot do harm there."""
+"""Trade-off chart of bias and quality: its systems, its coordinates, and escaping of names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from portrayal.report.page.page import render
 from portrayal.results import Results
 
 
-def both(**options) -> Results:
+def bias_and_quality(**options) -> Results:
     study = make_study(150, seed=1)
     parts = [
         quality(study, attribute="gender", bootstrap=40),
@@ -20,32 +20,32 @@ def both(**options) -> Results:
     return Results.join(parts, {"cards": {}})
 
 
-def test_a_point_a_system_under_one_setting():
-    results = both(split=("crossfit", "common"))
-    (one,) = tradeoffs(results)
-    assert one.setting == "crossfit"
-    assert [system for system, _, _ in one.points] == ["faithful", "stereotyping", "cautious"]
-    for system, good, bias in one.points:
-        assert (good.metric, good.term, good.system) == ("quality", "cider", system)
-        assert (bias.term, bias.system, bias.settings["split"]) == ("lic", system, "crossfit")
-    assert "stereotyping" in one.svg()
+def test_chart_has_one_point_per_system_under_one_setting():
+    results = bias_and_quality(split=("crossfit", "common"))
+    (chart,) = tradeoffs(results)
+    assert chart.setting == "crossfit"
+    assert [system for system, _, _ in chart.points] == ["faithful", "stereotyping", "cautious"]
+    for system, quality_row, bias_row in chart.points:
+        assert (quality_row.metric, quality_row.term, quality_row.system) == ("quality", "cider", system)
+        assert (bias_row.term, bias_row.system, bias_row.settings["split"]) == ("lic", system, "crossfit")
+    assert "stereotyping" in chart.svg()
 
 
-def test_one_system_makes_no_chart():
-    results = both()
-    few = tuple(m for m in results.measurements if m.system in ("faithful", "human"))
-    assert tradeoffs(replace(results, measurements=few)) == []
-    without = tuple(m for m in results.measurements if m.metric == "lic")
-    assert tradeoffs(replace(results, measurements=without)) == []
+def test_single_system_has_no_chart():
+    results = bias_and_quality()
+    single_system = tuple(m for m in results.measurements if m.system in ("faithful", "human"))
+    assert tradeoffs(replace(results, measurements=single_system)) == []
+    lic_rows = tuple(m for m in results.measurements if m.metric == "lic")
+    assert tradeoffs(replace(results, measurements=lic_rows)) == []
 
 
-def test_the_page_shows_it_and_a_name_stays_a_name():
-    results = both()
+def test_page_shows_the_chart_and_escapes_names():
+    results = bias_and_quality()
     name = "<script>alert(1)</script>"
     renamed = tuple(replace(m, system=name) if m.system == "faithful" else m for m in results.measurements)
     hostile = replace(results, measurements=renamed)
-    (one,) = tradeoffs(hostile)
-    assert "<script" not in one.svg()
+    (chart,) = tradeoffs(hostile)
+    assert "<script" not in chart.svg()
     page = render(hostile)
     assert "lic against cider, by gender" in page
     assert 'class="plot"' in page

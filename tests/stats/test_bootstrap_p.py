@@ -43,7 +43,7 @@ def test_p_is_that_of_a_normal_tail_however_few_resamples_lie_beyond(z):
     assert bootstrap_p(beyond) == pytest.approx(normal_p(3.77), rel=0.2)
 
 
-def test_no_p_is_smaller_than_resamples_can_know():
+def test_p_has_a_minimum():
     assert bootstrap_p(NORMAL + 30) == MIN_P
     assert normal_p(-40) == MIN_P
     assert unpaired_difference(0.0, 9.0, 0.1, 0.1).p == MIN_P
@@ -57,9 +57,9 @@ def test_no_p_is_smaller_than_resamples_can_know():
 )
 def test_p_is_below_5_percent_only_where_the_interval_excludes_the_null(numbers, step, null):
     """Also where resamples repeat each other, as those of small counts do."""
-    n_resamples = np.array(numbers) * step + 0.25
-    (low,), (high,) = percentile_interval(n_resamples[:, None])
-    if bootstrap_p(n_resamples, null) < 0.05:
+    resamples = np.array(numbers) * step + 0.25
+    (low,), (high,) = percentile_interval(resamples[:, None])
+    if bootstrap_p(resamples, null) < 0.05:
         assert null < low or null > high
 
 
@@ -70,67 +70,70 @@ def test_p_is_5_percent_at_the_end_of_the_interval(end):
 
 
 @given(st.integers(1, 400), st.integers(0, 30), st.integers(0, 30))
-def test_mcnemar_is_the_sign_test_and_its_interval_agrees(more, first, second):
-    found = mcnemar_difference(first, second, first + second + more)
-    assert found.low <= found.value <= found.high
-    assert found.value == pytest.approx((second - first) / (first + second + more))
+def test_mcnemar_is_the_sign_test_and_its_interval_agrees(concordant, first, second):
+    estimate = mcnemar_difference(first, second, first + second + concordant)
+    assert estimate.low <= estimate.value <= estimate.high
+    assert estimate.value == pytest.approx((second - first) / (first + second + concordant))
     if first + second:
-        assert found.p == pytest.approx(max(stats.binomtest(first, first + second).pvalue, MIN_P))
-        assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+        assert estimate.p == pytest.approx(max(stats.binomtest(first, first + second).pvalue, MIN_P))
+        assert (estimate.p < 0.05) == (estimate.low > 0 or estimate.high < 0)
     else:
-        assert found.p is None
+        assert estimate.p is None
 
 
 @pytest.mark.parametrize("differ", [1, 3, 5, 6, 8, 12])
-def test_resamples_are_no_surer_than_the_few_images_that_differ(differ):
+def test_bootstrap_p_agrees_with_the_sign_test_where_few_images_differ(differ):
     """Of 1,000 images `differ` are worse in the second: the sign test's p is 2 / 2^differ, and the bootstrap alone
     gave .013 where it is .031."""
     resampler = Resampler(tuple(f"{i:04}" for i in range(1000)), n_resamples=1000)
     first = np.zeros(1000)
     second = (np.arange(1000) < differ).astype(float)
-    n_resamples = resampler.totals(np.column_stack([first, second])) / 1000
-    found = paired_difference(0.0, differ / 1000, n_resamples[:, 0], n_resamples[:, 1])
+    resamples = resampler.totals(np.column_stack([first, second])) / 1000
+    estimate = paired_difference(0.0, differ / 1000, resamples[:, 0], resamples[:, 1])
     sign_test = stats.binomtest(0, differ).pvalue
-    print(found.p, sign_test)
-    assert (found.low > 0) == (found.p < 0.05) == (sign_test < 0.05)
+    print(estimate.p, sign_test)
+    assert (estimate.low > 0) == (estimate.p < 0.05) == (sign_test < 0.05)
 
 
 def test_where_no_image_differs_the_interval_says_how_many_could():
     """1 - .025^(1/40) = .0881: were so many to differ on one side, 40 images would show none in 1 of 40 studies."""
-    found = mcnemar_difference(0, 0, 40)
-    assert (found.value, found.p, found.mde) == (0, None, None)
-    assert (found.low, found.high) == (pytest.approx(-0.0881, abs=1e-4), pytest.approx(0.0881, abs=1e-4))
-    assert stats.binomtest(0, 40, found.high, "less").pvalue == pytest.approx(0.025)
+    estimate = mcnemar_difference(0, 0, 40)
+    assert (estimate.value, estimate.p, estimate.mde) == (0, None, None)
+    assert (estimate.low, estimate.high) == (
+        pytest.approx(-0.0881, abs=1e-4),
+        pytest.approx(0.0881, abs=1e-4),
+    )
+    assert stats.binomtest(0, 40, estimate.high, "less").pvalue == pytest.approx(0.025)
     every = mcnemar_difference(0, 40, 40)
     assert (every.value, every.high, every.mde) == (1, 1, None)
     assert every.p < 1e-5
 
 
-@pytest.mark.parametrize(("differ", "most"), [(5, 0.0), (10, 0.0215), (20, 0.0414)])
-def test_mcnemar_errs_on_the_careful_side(differ, most):
+@pytest.mark.parametrize(("differ", "expected"), [(5, 0.0), (10, 0.0215), (20, 0.0414)])
+def test_mcnemar_is_conservative(differ, expected):
     """How often it calls a difference of shuffled systems significant, summed over all ways they can fall."""
-    found = sum(
+    false_positive_rate = sum(
         stats.binom.pmf(first, differ, 0.5)
         for first in range(differ + 1)
         if mcnemar_difference(first, differ - first, 100).p < 0.05
     )
-    assert found == pytest.approx(most, abs=1e-4)
+    assert false_positive_rate == pytest.approx(expected, abs=1e-4)
 
 
-def rate_of(p_values: list[float], level: float) -> float:
+def rejection_rate(p_values: list[float], level: float) -> float:
     return float(np.mean(np.array(p_values) < level))
 
 
-@pytest.mark.parametrize(("images", "most"), [(30, 0.09), (100, 0.07)])
-def test_p_of_bootstrap_is_uniform_under_the_null(images, most):
+@pytest.mark.parametrize(("images", "maximum"), [(30, 0.09), (100, 0.07)])
+def test_p_of_bootstrap_is_uniform_under_the_null(images, maximum):
     """400 studies. Percentile intervals of few images are a little narrow (docs/statistics.md)."""
     rng = np.random.default_rng(11)
     resampler = Resampler(tuple(f"{i:03}" for i in range(images)), n_resamples=400)
     totals = resampler.totals(rng.normal(size=(images, 400)))
-    found = [bootstrap_p(column) for column in totals.T]
-    assert stats.kstest(found, "uniform").pvalue > 0.01
-    assert 0.03 <= rate_of(found, 0.05) <= most
-    assert rate_of(found, 0.001) <= 0.01
+    p_values = [bootstrap_p(column) for column in totals.T]
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+    assert 0.03 <= rejection_rate(p_values, 0.05) <= maximum
+    assert rejection_rate(p_values, 0.001) <= 0.01
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -139,24 +142,29 @@ def test_p_of_a_comparison_is_uniform_under_shuffled_systems(binary):
     rng = np.random.default_rng(7)
     images = 120
     image = rng.normal(size=images)
-    both = np.column_stack([image + rng.normal(size=images) for _ in range(2)])
-    both = (both > 0).astype(float) if binary else both
+    scores = np.column_stack([image + rng.normal(size=images) for _ in range(2)])
+    scores = (scores > 0).astype(float) if binary else scores
     resampler = Resampler(tuple(f"{i:03}" for i in range(images)), n_resamples=400)
     by_bootstrap, by_mcnemar = [], []
     for _ in range(400):
         swapped = rng.random(images) < 0.5
-        first, second = np.where(swapped, both[:, 0], both[:, 1]), np.where(swapped, both[:, 1], both[:, 0])
-        n_resamples = resampler.totals(np.column_stack([first, second])) / images
-        by_bootstrap.append(
-            paired_difference(first.mean(), second.mean(), n_resamples[:, 0], n_resamples[:, 1]).p
+        first, second = (
+            np.where(swapped, scores[:, 0], scores[:, 1]),
+            np.where(swapped, scores[:, 1], scores[:, 0]),
         )
-        apart = second - first
-        by_mcnemar.append(mcnemar_difference(int((apart < 0).sum()), int((apart > 0).sum()), images).p)
-    assert 0.02 <= rate_of(by_bootstrap, 0.05) <= 0.08
-    assert 0.40 <= rate_of(by_bootstrap, 0.5) <= 0.60
+        resamples = resampler.totals(np.column_stack([first, second])) / images
+        by_bootstrap.append(
+            paired_difference(first.mean(), second.mean(), resamples[:, 0], resamples[:, 1]).p
+        )
+        differences = second - first
+        by_mcnemar.append(
+            mcnemar_difference(int((differences < 0).sum()), int((differences > 0).sum()), images).p
+        )
+    assert 0.02 <= rejection_rate(by_bootstrap, 0.05) <= 0.08
+    assert 0.40 <= rejection_rate(by_bootstrap, 0.5) <= 0.60
     if binary:
-        assert rate_of(by_mcnemar, 0.05) <= 0.06  # exact, so never more than it says but for chance
-        assert rate_of(by_mcnemar, 0.5) <= 0.55
+        assert rejection_rate(by_mcnemar, 0.05) <= 0.06  # exact, so never more than it says but for chance
+        assert rejection_rate(by_mcnemar, 0.5) <= 0.55
     else:
         assert stats.kstest(by_bootstrap, "uniform").pvalue > 0.01
 
@@ -164,8 +172,8 @@ def test_p_of_a_comparison_is_uniform_under_shuffled_systems(binary):
 def test_the_interval_of_mcnemar_covers_a_difference_far_from_0():
     """The images that differ are themselves a matter of chance: 5 % count in the first only, 30 % in the second."""
     rng = np.random.default_rng(2)
-    found = [
+    estimates = [
         mcnemar_difference(first, second, 200)
         for first, second, _ in rng.multinomial(200, [0.05, 0.3, 0.65], 1000)
     ]
-    assert 0.93 <= np.mean([one.low <= 0.25 <= one.high for one in found]) <= 0.98
+    assert 0.93 <= np.mean([estimate.low <= 0.25 <= estimate.high for estimate in estimates]) <= 0.98

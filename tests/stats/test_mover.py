@@ -1,4 +1,4 @@
-"""Differences made from intervals: Newcombe's published cases, and what must hold of any two."""
+"""Differences of intervals: Newcombe's published cases, and what must hold of any two."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def share(successes, trials):
      ((5, 56), (0, 29), -0.0381, 0.1926), ((0, 10), (0, 20), -0.1611, 0.2775), ((10, 10), (0, 20), 0.6791, 1.0)],
 )  # fmt: skip
 def test_newcombes_cases(a, b, low, high):
-    made = difference(share(*a), share(*b))
-    assert (made.low, made.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+    interval = difference(share(*a), share(*b))
+    assert (interval.low, interval.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
 numbers = st.floats(-100, 100)
@@ -33,11 +33,13 @@ intervals = st.builds(
 
 
 @given(intervals, intervals)
-def test_the_other_way_round_is_the_mirror_image(a, b):
-    one, other = difference(a, b), difference(b, a)
-    assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
-    assert one.low <= one.value <= one.high
-    assert one.p() == pytest.approx(other.p())
+def test_swapping_the_operands_mirrors_the_interval(a, b):
+    interval, reversed_interval = difference(a, b), difference(b, a)
+    assert (interval.value, interval.low, interval.high) == pytest.approx(
+        (-reversed_interval.value, -reversed_interval.high, -reversed_interval.low)
+    )
+    assert interval.low <= interval.value <= interval.high
+    assert interval.p() == pytest.approx(reversed_interval.p())
 
 
 @given(intervals)

@@ -41,10 +41,10 @@ def imported(*sources: object, kind: str = "table", **request: object) -> Study:
     return result.study
 
 
-@pytest.mark.parametrize("ending", WRITERS)
-def test_every_format_gives_the_same_rows_in_order(ending, tmp_path):
-    WRITERS[ending](tmp_path / f"s.{ending}")
-    assert imported(tmp_path / f"s.{ending}").captions.rows() == EXPECTED
+@pytest.mark.parametrize("extension", WRITERS)
+def test_every_format_gives_the_same_rows_in_order(extension, tmp_path):
+    WRITERS[extension](tmp_path / f"s.{extension}")
+    assert imported(tmp_path / f"s.{extension}").captions.rows() == EXPECTED
 
 
 def test_bom_and_windows_line_ends(tmp_path):
@@ -85,10 +85,10 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_accepted_shapes(shape, tmp_path):
-    data = SHAPES[shape]
+    document = SHAPES[shape]
     if shape == "one row per caption":
-        data[0]["sample"] = 0
-    (tmp_path / "s.json").write_text(json.dumps(data))
+        document[0]["sample"] = 0
+    (tmp_path / "s.json").write_text(json.dumps(document))
     assert imported(tmp_path / "s.json").captions.rows() == [("1", "s", 0, "a"), ("1", "s", 1, "b")]
 
 
@@ -126,7 +126,7 @@ def test_a_human_label_has_no_confidence(tmp_path):
     assert study.objects.select("label", "confidence").rows() == [("dog", None), ("person", None)]
 
 
-def test_systems_are_named_by_file_by_folder_or_as_said(tmp_path):
+def test_systems_are_named_by_file_by_folder_or_by_the_user(tmp_path):
     (tmp_path / "d").mkdir()
     for name in ("one", "two"):
         (tmp_path / "d" / f"{name}.csv").write_text("image_id,caption\n1,a\n")
@@ -142,7 +142,7 @@ def test_labels_repeated_per_caption_are_merged(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("spelling", "expected"),
     [
         (42, "42"),
         ("42", "42"),
@@ -163,12 +163,12 @@ def test_labels_repeated_per_caption_are_merged(tmp_path):
         (1.5, None),
     ],
 )
-def test_image_ids(written, read):
-    assert image_id(written) == read
+def test_image_ids(spelling, expected):
+    assert image_id(spelling) == expected
 
 
 @given(st.integers(min_value=0, max_value=10**12 - 1))
-def test_every_coco_spelling_is_one_image(number):
+def test_every_coco_spelling_gives_the_same_image(number):
     spellings = [
         number,
         str(number),
@@ -179,13 +179,13 @@ def test_every_coco_spelling_is_one_image(number):
     assert {image_id(spelling) for spelling in spellings} == {str(number)}
 
 
-def test_pictures_are_found_by_name_and_by_number(tmp_path):
+def test_image_files_have_their_name_and_their_number_as_ids(tmp_path):
     for name in ("000000000042.jpg", "scene.png", "notes.txt"):
         (tmp_path / name).write_bytes(b"")
-    found = find_image_files(tmp_path)
-    assert found["42"].name == "000000000042.jpg"
-    assert found["scene"] == found["scene.png"]
-    assert "notes" not in found
+    image_files = find_image_files(tmp_path)
+    assert image_files["42"].name == "000000000042.jpg"
+    assert image_files["scene"] == image_files["scene.png"]
+    assert "notes" not in image_files
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
@@ -198,10 +198,10 @@ def test_any_text_survives_writing_and_reading(tmp_path_factory, rows):
     frame = pl.DataFrame({"image_id": [r[0] for r in rows], "system": "s", "caption": [r[1] for r in rows]})
     study = Study.from_frames(captions=frame, references=frame.drop("system"), name=rows[0][1])
     write_study(study, folder)
-    again = read_study(folder)
-    assert again.digest == study.digest
-    assert again.name == study.name
-    assert again.captions.equals(study.captions)
+    loaded = read_study(folder)
+    assert loaded.digest == study.digest
+    assert loaded.name == study.name
+    assert loaded.captions.equals(study.captions)
 
 
 def test_a_study_with_everything_survives_writing_and_reading(tmp_path):
@@ -219,11 +219,11 @@ def test_a_study_with_everything_survives_writing_and_reading(tmp_path):
 
     study = replace(study, vocabularies={'a "b"': ("one", "two")})
     write_study(study, tmp_path / "s")
-    again = read_study(tmp_path / "s")
+    loaded = read_study(tmp_path / "s")
     for table in ("captions", "attributes", "people", "objects"):
-        assert getattr(again, table).equals(getattr(study, table)), table
-    assert again.vocabularies == study.vocabularies
-    assert again.images.resolve() == study.images.resolve()
+        assert getattr(loaded, table).equals(getattr(study, table)), table
+    assert loaded.vocabularies == study.vocabularies
+    assert loaded.images.resolve() == study.images.resolve()
 
 
 def test_study_toml_by_hand(tmp_path):
@@ -272,7 +272,7 @@ def test_what_pandas_may_hold():
     assert Study.from_frames(captions=lazy, vocabularies={"system": ["a"]}).vocabularies == {"system": ("a",)}
 
 
-def test_only_some_systems_and_unknown_ones():
+def test_select_systems():
     frame = pl.DataFrame({"image_id": [1, 1, 1], "system": ["a", "b", "c"], "caption": ["x", "y", "z"]})
     study = Study.from_frames(captions=frame)
     assert study.select_systems(["c", "a"]).systems == ("c", "a")

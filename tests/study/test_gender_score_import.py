@@ -43,17 +43,17 @@ def test_lines_become_captions_and_objects(folder, tmp_path, command):
 def test_other_systems_and_people_of_the_same_images(folder, tmp_path, command):
     other = tmp_path / "other.json"
     other.write_text(json.dumps([{"image_id": 42, "caption": "a puppy"}]))
-    people = tmp_path / "people.jsonl"
-    people.write_text(
+    human_captions = tmp_path / "people.jsonl"
+    human_captions.write_text(
         '{"image_id": 42, "captions": ["one", "two"]}\n{"image_id": 7, "captions": ["three"]}\n'
     )
-    code, printed, err = command(
+    code, stdout, err = command(
         "import",
         "gender-score",
         f"mine={folder}",
         f"theirs={other}",
         "--references",
-        people,
+        human_captions,
         "--out",
         tmp_path / "o",
     )
@@ -61,10 +61,10 @@ def test_other_systems_and_people_of_the_same_images(folder, tmp_path, command):
     study = read_study(tmp_path / "o")
     assert study.systems == ("mine", "theirs")
     assert study.references.height == 2
-    assert "1 images have no caption" in printed + err
+    assert "1 images have no caption" in stdout + err
 
 
-def test_one_caption_with_several_objects(tmp_path, command):
+def test_a_single_caption_with_several_objects(tmp_path, command):
     (tmp_path / "sentence.txt").write_text("blood makes you related")
     (tmp_path / "bias_context.txt").write_text("loyalty\nblood\n")
     (tmp_path / "bias_context_prob.txt").write_text("0.5\n0.6\n")
@@ -131,7 +131,7 @@ def test_the_published_data(shared, tmp_path, command):
     assert (first["image_id"], first["label"]) == ("42", "standard poodle shopping cart footwear")
 
 
-def test_an_image_in_which_nothing_was_seen(folder, tmp_path, command):
+def test_an_image_without_detected_objects(folder, tmp_path, command):
     (folder / "visual-context_label.txt").write_text("poodle\n\n")
     (folder / "visual-context.txt").write_text("0.14\n\n")
     assert command("import", "gender-score", folder, "--out", tmp_path / "out")[0] == 0

@@ -45,10 +45,10 @@ def write(path, entries):
     path.write_bytes(pickle.dumps(entries))
 
 
-def run(folder, *attributes, **more):
+def run(folder, *attributes, **options):
     problems = Problems()
     result = importers.run_importer(
-        "lic", importers.ImportRequest([str(folder)], attribute_names=attributes, **more), problems
+        "lic", importers.ImportRequest([str(folder)], attribute_names=attributes, **options), problems
     )
     problems.settle()
     return result
@@ -66,8 +66,8 @@ def test_the_file_name_decides_not_its_folder(tmp_path):
 
 def test_attributes_have_any_of_their_names_and_groups_those_that_are_given(tmp_path, command):
     write(tmp_path / "d" / "race_val_sat_cap_entries.pkl", [entry(1, "a"), entry(2, "b", skin="Dark")])
-    call = ("import", "lic", tmp_path / "d", "--attribute", "Skin", "--map", "race:dark=darker")
-    assert command(*call, "--out", tmp_path / "study")[0] == 0
+    arguments = ("import", "lic", tmp_path / "d", "--attribute", "Skin", "--map", "race:dark=darker")
+    assert command(*arguments, "--out", tmp_path / "study")[0] == 0
     study = read_study(tmp_path / "study")
     assert (study.groups("race"), study.mapped) == (("darker", "light"), {"race": {"dark": "darker"}})
 
@@ -139,7 +139,7 @@ def test_plain_data_is_unpickled_in_every_protocol(protocol, tmp_path):
     assert safe_pickle.load(path, Problems()) == value
 
 
-def test_a_memo_that_would_eat_the_memory_is_refused(tmp_path):
+def test_a_huge_memo_number_is_refused(tmp_path):
     path = tmp_path / "x.pkl"
     path.write_bytes(b"\x80\x04]r\xff\xff\xff\x7f.")
     with pytest.raises(Exception, match="a memo number of 2147483647"):
@@ -172,8 +172,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pickles_are_refused_before_they_do_harm(name, tmp_path):
-    program, sentence = HOSTILE[name]
-    (tmp_path / "x.pkl").write_bytes(b"\x80\x04" + program)
+    opcodes, sentence = HOSTILE[name]
+    (tmp_path / "x.pkl").write_bytes(b"\x80\x04" + opcodes)
     with pytest.raises(InputError, match=sentence):
         safe_pickle.load(tmp_path / "x.pkl", Problems())
 
@@ -184,7 +184,7 @@ def test_a_frame_longer_than_the_largest_number_is_only_a_frame(tmp_path):
     assert safe_pickle.load(tmp_path / "x.pkl", Problems()) == []
 
 
-def test_what_a_pickle_may_take_is_limited(tmp_path, monkeypatch):
+def test_instructions_and_bytes_of_a_pickle_are_limited(tmp_path, monkeypatch):
     (tmp_path / "x.pkl").write_bytes(pickle.dumps(["a man"] * 20))
     monkeypatch.setattr(safe_pickle, "MAX_INSTRUCTIONS", 10)
     with pytest.raises(InputError, match="more than 10 instructions"):
@@ -233,9 +233,9 @@ def test_the_real_gender_study(lic_gender):
 def test_the_order_of_the_real_files_is_kept(shared, lic_gender):
     study = read_study(lic_gender)
     path = shared / "lic" / "bias_data" / "Show-Attend-Tell" / "gender_val_sat_cap_mw_entries.pkl"
-    raw = pickle.loads(path.read_bytes())
-    assert study.captions_of("sat")["image_id"].to_list() == [str(entry["img_id"]) for entry in raw]
-    assert study.captions_of("sat")["caption"].to_list() == [entry["pred"] for entry in raw]
+    published = pickle.loads(path.read_bytes())
+    assert study.captions_of("sat")["image_id"].to_list() == [str(entry["img_id"]) for entry in published]
+    assert study.captions_of("sat")["caption"].to_list() == [entry["pred"] for entry in published]
 
 
 def test_all_three_attributes_of_the_real_data(shared):
@@ -256,7 +256,7 @@ def test_all_three_attributes_of_the_real_data(shared):
         ("gender", "gender_val_sat_cap_mw_entries.pkl"),
         ("race", "race_val_sat_cap_entries.pkl"),
     ):
-        raw = pickle.loads((shared / "lic" / "bias_data" / "Show-Attend-Tell" / file).read_bytes())
+        published = pickle.loads((shared / "lic" / "bias_data" / "Show-Attend-Tell" / file).read_bytes())
         labelled = set(labels.drop_nulls(attribute)["image_id"])
         order = [image for image in result.study.captions_of("sat")["image_id"] if image in labelled]
-        assert order == [str(entry["img_id"]) for entry in raw if str(entry["img_id"]) in labelled]
+        assert order == [str(entry["img_id"]) for entry in published if str(entry["img_id"]) in labelled]

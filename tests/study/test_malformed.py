@@ -361,7 +361,7 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[str], str]] = {
 }
 
 
-def lay(folder: Path, files: dict[str, str | bytes]) -> None:
+def write_files(folder: Path, files: dict[str, str | bytes]) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -369,9 +369,9 @@ def lay(folder: Path, files: dict[str, str | bytes]) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_bad_input_has_its_sentence(name, tmp_path, monkeypatch, command):
+def test_bad_input_has_its_message(name, tmp_path, monkeypatch, command):
     files, arguments, sentence = CASES[name]
-    lay(tmp_path, files)
+    write_files(tmp_path, files)
     monkeypatch.chdir(tmp_path)
     code, out, err = command("import", *arguments, "--out", "study")
     assert code == 2
@@ -386,8 +386,8 @@ def test_a_hostile_pickle_is_refused_by_name_and_not_run(tmp_path, command):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         folder = tmp_path / f"p{protocol}"
         folder.mkdir()
-        data = pickle.dumps([Hostile(str(target))], protocol=protocol)
-        (folder / "gender_val_sat_cap_mw_entries.pkl").write_bytes(data)
+        content = pickle.dumps([Hostile(str(target))], protocol=protocol)
+        (folder / "gender_val_sat_cap_mw_entries.pkl").write_bytes(content)
         code, _, err = command("import", "lic", folder, "--attribute", "gender", "--out", tmp_path / "study")
         assert code == 2
         assert "expected a pickle of lists, dicts, text and numbers only, found one that names" in err
@@ -399,18 +399,18 @@ def test_a_pickle_bomb_is_refused_at_once(tmp_path, command):
     bomb: list = []
     for _ in range(40):  # each level holds the one below ten times
         bomb = [bomb] * 10
-    deep = b"\x80\x04" + b"]" * 50_000 + b"a" * 49_999 + b"."  # a list in a list in a list ...
-    hostile = [pickle.dumps(bomb), deep, pickle.dumps([10**6000])]
-    for number, data in enumerate(hostile):
+    nested = b"\x80\x04" + b"]" * 50_000 + b"a" * 49_999 + b"."  # a list in a list in a list ...
+    hostile = [pickle.dumps(bomb), nested, pickle.dumps([10**6000])]
+    for number, content in enumerate(hostile):
         folder = tmp_path / str(number)
         folder.mkdir()
-        (folder / "sat_vocab.pkl").write_bytes(data)
+        (folder / "sat_vocab.pkl").write_bytes(content)
         code, _, err = command("import", "lic", folder, "--attribute", "gender", "--out", tmp_path / "study")
         assert code == 2
         assert "Traceback" not in err
 
 
-def test_a_system_may_say_nothing(tmp_path, command):
+def test_a_caption_may_be_empty(tmp_path, command):
     (tmp_path / "c.json").write_text('[{"image_id": 1, "caption": ""}, {"image_id": 2, "caption": "a man"}]')
     code, out, _ = command("import", "coco", tmp_path / "c.json", "--out", tmp_path / "study")
     assert code == 0
@@ -440,7 +440,7 @@ def test_many_errors_are_counted_not_listed(tmp_path, command):
     assert "... and 80 more like these." in err
 
 
-def test_skip_bad_counts_and_goes_on(tmp_path, command):
+def test_skip_bad_counts_bad_rows_and_continues(tmp_path, command):
     (tmp_path / "c.csv").write_bytes(b'image_id,caption\n1,a man\n2,caf\xe9\n3,a dog\n3,a cat\n4,"a "b"\n')
     code, out, err = command("import", "table", tmp_path / "c.csv", "--skip-bad", "--out", tmp_path / "study")
     assert code == 0
@@ -456,8 +456,8 @@ def test_skip_bad_cannot_skip_a_whole_file(tmp_path, command):
     assert code == 2
 
 
-def test_skip_bad_leaves_a_group_of_one_unlabelled(tmp_path, command):
-    lay(tmp_path, {"c.csv": GOOD, "a.csv": "image_id,gender\n1,male\n2,mael\n3,male\n"})
+def test_skip_bad_leaves_a_group_of_a_single_image_unlabelled(tmp_path, command):
+    write_files(tmp_path, {"c.csv": GOOD, "a.csv": "image_id,gender\n1,male\n2,mael\n3,male\n"})
     code, _, err = command(
         *("import", "table", tmp_path / "c.csv", "--attributes", tmp_path / "a.csv", "--skip-bad"),
         *("--out", tmp_path / "study"),
@@ -509,10 +509,10 @@ STUDIES = {
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_check_study_tells_what_is_wrong(name, tmp_path, command):
+def test_check_study_reports_what_is_wrong(name, tmp_path, command):
     toml, sentence = STUDIES[name]
-    lay(tmp_path, {"c.csv": GOOD, "d/c.csv": GOOD, "v.json": '{"a": 1}'})
-    lay(tmp_path, {"a.csv": "image_id,gender\n1,male\n2,male\n3,x\n"})
+    write_files(tmp_path, {"c.csv": GOOD, "d/c.csv": GOOD, "v.json": '{"a": 1}'})
+    write_files(tmp_path, {"a.csv": "image_id,gender\n1,male\n2,male\n3,x\n"})
     if toml is not None:
         (tmp_path / "study.toml").write_text(toml)
     code, _, err = command("check-study", tmp_path)

@@ -12,7 +12,7 @@ from portrayal.errors import InputError
 from portrayal.lab import make_study
 from portrayal.study import Study, read_study, write_study
 
-HEAD = "query,item,score,gender\n"
+HEADER = "query,item,score,gender\n"
 ROWS = "a nurse,i1,0.9,female\na nurse,i2,0.7,male\na nurse,i3,0.2,\na pilot,i1,-1,female\n"
 CAPTIONS = "image_id,caption\ni1,a woman\ni9,a man\n"
 
@@ -20,7 +20,7 @@ CAPTIONS = "image_id,caption\ni1,a woman\ni9,a man\n"
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "clip.csv").write_text(HEAD + ROWS)
+    (tmp_path / "clip.csv").write_text(HEADER + ROWS)
     (tmp_path / "c.csv").write_text(CAPTIONS)
     return tmp_path
 
@@ -40,11 +40,11 @@ def test_rankings_alone_are_a_study(command, files):
     ]
     assert (study.systems, study.rankers, study.ranked_attributes) == ((), ("clip",), ("gender",))
     code, out, _ = command("check-study", "study")
-    printed = " ".join(out.split())
+    stdout = " ".join(out.split())
     assert code == 0
-    assert "rankings: 2 lists of 3 items" in printed
-    assert "retrieval-skew yes" in printed
-    assert "1 ranked item has no label for gender; such items keep their places and count nowhere." in printed
+    assert "rankings: 2 lists of 3 items" in stdout
+    assert "retrieval-skew yes" in stdout
+    assert "1 ranked item has no label for gender; such items keep their places and count nowhere." in stdout
     code, out, _ = command(
         "score", "retrieval-skew", "study", "--k", "1,2", "--reference", "female=0.5,male=0.5"
     )
@@ -110,14 +110,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
-def test_a_bad_row_is_reported_and_can_be_left_out(what, command, files):
-    row, said = BAD[what]
-    (files / "clip.csv").write_text(HEAD + ROWS + row)
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_row_is_reported_and_can_be_left_out(name, command, files):
+    row, message = BAD[name]
+    (files / "clip.csv").write_text(HEADER + ROWS + row)
     arguments = ("import", "table", "--rankings", "clip.csv", "--out", "study")
-    code, _, complaint = command(*arguments)
+    code, _, stderr = command(*arguments)
     assert code == 2
-    assert f"clip.csv, {said}" in complaint
+    assert f"clip.csv, {message}" in stderr
     assert not (files / "study").exists()
     assert command(*arguments, "--skip-bad")[0] == 0
     study = read_study("study")
@@ -126,7 +126,7 @@ def test_a_bad_row_is_reported_and_can_be_left_out(what, command, files):
 
 
 @pytest.mark.parametrize(
-    ("head", "message"),
+    ("header", "message"),
     [
         ("item,score\n1,2\n", "expected a column 'query', found the columns item, score."),
         ("query,score\nq,2\n", "expected a column 'image_id' or 'item' or"),
@@ -134,26 +134,26 @@ def test_a_bad_row_is_reported_and_can_be_left_out(what, command, files):
         ("query,item,score,system\nq,2,1,human\n", "another name: 'human' is reserved for human captions"),
     ],
 )
-def test_missing_columns(head, message, command, files):
-    (files / "clip.csv").write_text(head)
-    code, _, complaint = command("import", "table", "--rankings", "clip.csv", "--out", "study")
+def test_missing_columns(header, message, command, files):
+    (files / "clip.csv").write_text(header)
+    code, _, stderr = command("import", "table", "--rankings", "clip.csv", "--out", "study")
     assert code == 2
-    assert message in complaint
+    assert message in stderr
 
 
 def test_a_source_is_needed_where_there_is_no_ranking(command, files):
     for arguments in (["table"], ["lic", "--rankings", "clip.csv", "--attribute", "gender"]):
-        code, _, complaint = command("import", *arguments, "--out", "study")
+        code, _, stderr = command("import", *arguments, "--out", "study")
         assert code == 2
-        assert "Missing argument 'SOURCE...'" in complaint
+        assert "Missing argument 'SOURCE...'" in stderr
 
 
 def test_other_columns_that_are_no_groups():
-    lists = pl.DataFrame(
+    rankings = pl.DataFrame(
         {"query": ["q"], "id": [7], "item": ["x"], "score": [1], "rank": [1], "caption": ["a man"],
          "gender": ["male"], "gender_certainty": [0.5]}
     )  # fmt: skip
-    study = Study.from_frames(rankings=lists)
+    study = Study.from_frames(rankings=rankings)
     assert study.rankings.columns == ["query", "system", "image_id", "score", "gender", "gender_certainty"]
     assert study.rankings["image_id"].to_list() == ["x"]
     assert study.ranked_attributes == ("gender",)
@@ -163,22 +163,22 @@ def test_a_study_with_rankings_is_written_and_read_as_it_was(tmp_path):
     study = make_study(scenes=60)
     assert study.rankings.height
     write_study(study, tmp_path / "study")
-    again = read_study(tmp_path / "study")
-    assert again.rankings.equals(study.rankings)
-    assert again.digest == study.digest
+    loaded = read_study(tmp_path / "study")
+    assert loaded.rankings.equals(study.rankings)
+    assert loaded.digest == study.digest
 
 
-def test_the_digest_of_a_study_without_rankings_is_what_it_was():
+def test_the_digest_of_a_study_without_rankings_is_unchanged():
     """The value was computed before studies had rankings."""
     captions = pl.DataFrame({"image_id": [1, 2], "system": ["a", "a"], "caption": ["a man", "a cat"]})
     labels = pl.DataFrame({"image_id": [1, 2], "gender": ["male", "female"]})
     study = Study.from_frames(captions=captions, attributes=labels)
     assert study.digest == "83a34f9574177f8f"
-    lists = pl.DataFrame({"query": ["q"], "item": [1], "score": [1.0]})
-    assert Study.from_frames(captions=captions, attributes=labels, rankings=lists).digest != study.digest
+    rankings = pl.DataFrame({"query": ["q"], "item": [1], "score": [1.0]})
+    assert Study.from_frames(captions=captions, attributes=labels, rankings=rankings).digest != study.digest
 
 
-def test_a_study_without_rankings_says_so(command, files):
+def test_a_study_without_rankings_gives_the_reason(command, files):
     command("import", "table", "c.csv", "--out", "study")
     _, out, _ = command("check-study", "study")
     assert "the study has no rankings of items by a system" in " ".join(out.split())
@@ -186,17 +186,27 @@ def test_a_study_without_rankings_says_so(command, files):
         portrayal.metrics.retrieval_skew(read_study("study"))
 
 
-def test_an_item_has_one_label_wherever_it_is_labelled(command, files):
+def test_contradictory_labels_of_an_item_are_refused(command, files):
     """Else an audit would count an image as one group in a search and as another in its captions."""
     (files / "a.csv").write_text("image_id,gender\ni1,male\ni9,male\n")
-    call = ("import", "table", "c.csv", "--rankings", "clip.csv", "--attributes", "a.csv", "--out", "study")
-    code, _, err = command(*call)
+    arguments = (
+        "import",
+        "table",
+        "c.csv",
+        "--rankings",
+        "clip.csv",
+        "--attributes",
+        "a.csv",
+        "--out",
+        "study",
+    )
+    code, _, err = command(*arguments)
     assert code == 2
     assert (
         "expected gender 'male' of item i1 wherever it is labelled, found 'female' (1 such item in all)"
         in err
     )
-    (files / "clip.csv").write_text(HEAD + ROWS.replace("a pilot,i1,-1,female", "a pilot,i1,-1,male"))
+    (files / "clip.csv").write_text(HEADER + ROWS.replace("a pilot,i1,-1,female", "a pilot,i1,-1,male"))
     code, _, err = command("import", "table", "--rankings", "clip.csv", "--out", "study")
     assert code == 2
     assert "wherever it is labelled" in err

@@ -12,19 +12,19 @@ from portrayal.study import thumbnails as module
 from portrayal.study.thumbnails import thumbnails
 
 
-def test_pictures_of_every_kind_become_small(tmp_path):
+def test_images_of_every_kind_become_thumbnails(tmp_path):
     Image.new("RGB", (400, 200), "red").save(tmp_path / "wide.jpg")
     Image.new("L", (20, 30), 128).save(tmp_path / "grey.png")
     Image.new("RGBA", (300, 300), (0, 0, 255, 100)).save(tmp_path / "clear.png")
     Image.new("CMYK", (90, 90)).save(tmp_path / "print.jpg")
-    turned = Image.new("RGB", (100, 50), "red")
-    exif = turned.getexif()
+    rotated = Image.new("RGB", (100, 50), "red")
+    exif = rotated.getexif()
     exif[0x0112] = 6  # the camera was held upright
-    turned.save(tmp_path / "turned.jpg", exif=exif)
+    rotated.save(tmp_path / "turned.jpg", exif=exif)
     files = {path.stem: path for path in sorted(tmp_path.iterdir())}
-    made = thumbnails(files, ["wide", "grey", "clear", "print", "turned", "missing"])
-    assert dict(made.schema) == THUMBNAILS_SCHEMA
-    sizes = {image: Image.open(io.BytesIO(data)).size for image, data in made.iter_rows()}
+    table = thumbnails(files, ["wide", "grey", "clear", "print", "turned", "missing"])
+    assert dict(table.schema) == THUMBNAILS_SCHEMA
+    sizes = {image: Image.open(io.BytesIO(content)).size for image, content in table.iter_rows()}
     assert sizes == {
         "wide": (72, 36),
         "grey": (20, 30),
@@ -34,11 +34,11 @@ def test_pictures_of_every_kind_become_small(tmp_path):
     }
 
 
-def test_what_cannot_be_read_is_left_out(tmp_path, monkeypatch):
+def test_unreadable_images_are_left_out(tmp_path, monkeypatch):
     (tmp_path / "text.png").write_text("not a picture")
-    whole = io.BytesIO()
-    Image.new("RGB", (200, 200), "blue").save(whole, "PNG")
-    (tmp_path / "half.png").write_bytes(whole.getvalue()[:60])
+    complete = io.BytesIO()
+    Image.new("RGB", (200, 200), "blue").save(complete, "PNG")
+    (tmp_path / "half.png").write_bytes(complete.getvalue()[:60])
     (tmp_path / "empty.jpg").write_bytes(b"")
     Image.new("1", (300, 300)).save(tmp_path / "bomb.png")
     monkeypatch.setattr(module, "_MAX_PIXELS", 300 * 300 - 1)
@@ -47,7 +47,7 @@ def test_what_cannot_be_read_is_left_out(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("names", [[], ["nowhere"]])
-def test_no_pictures_is_an_empty_table(names):
-    made = thumbnails({}, names)
-    assert made.height == 0
-    assert dict(made.schema) == THUMBNAILS_SCHEMA
+def test_no_images_give_an_empty_table(names):
+    table = thumbnails({}, names)
+    assert table.height == 0
+    assert dict(table.schema) == THUMBNAILS_SCHEMA

@@ -1,4 +1,4 @@
-"""The miner proposes concepts that a caption has for one person, and no look-alikes."""
+"""The miner proposes concepts that a caption has for one person, and no similar words."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from portrayal.study import Study
 from portrayal.vl_bias import ImageCandidate, count_candidates, mine_candidates
 
 
-def of(captions: dict[str, list[str]], **options) -> list[ImageCandidate]:
-    rows = [(image, caption) for image, mined in captions.items() for caption in mined]
+def mine_captions(captions: dict[str, list[str]], **options) -> list[ImageCandidate]:
+    rows = [(image, caption) for image, image_captions in captions.items() for caption in image_captions]
     references = pl.DataFrame(rows, schema=["image_id", "caption"], orient="row")
     return mine_candidates(Study.from_frames(references=references), **options)
 
 
-def mined(caption: str) -> set[tuple[str, str]]:
-    return {(candidate.group, candidate.concept) for candidate in of({"1": [caption]})}
+def mined_concepts(caption: str) -> set[tuple[str, str]]:
+    return {(candidate.group, candidate.concept) for candidate in mine_captions({"1": [caption]})}
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def mined(caption: str) -> set[tuple[str, str]]:
         ("A man is seen walking on a beach", "male", "walking"),
     ],
 )
-def test_what_a_person_does(caption, group, concept):
-    assert mined(caption) == {(group, concept)}
+def test_activities_of_a_person(caption, group, concept):
+    assert mined_concepts(caption) == {(group, concept)}
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_what_a_person_does(caption, group, concept):
         ("A female marathon runner in red", "female", "runner"),
     ],
 )
-def test_what_a_person_is(caption, group, concept):
-    assert mined(caption) == {(group, concept)}
+def test_occupations_of_a_person(caption, group, concept):
+    assert mined_concepts(caption) == {(group, concept)}
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_what_a_person_is(caption, group, concept):
         "A little boy dressed as a soldier",
     ],
 )
-def test_what_only_looks_like_it(caption):
-    assert mined(caption) == set()
+def test_captions_that_propose_nothing(caption):
+    assert mined_concepts(caption) == set()
 
 
 @pytest.mark.parametrize(
@@ -121,60 +121,70 @@ def test_what_only_looks_like_it(caption):
         "A man and another man sit",
     ],
 )
-def test_several_people_are_not_one(caption):
-    assert mined(caption) == set()
+def test_several_people_propose_nothing(caption):
+    assert mined_concepts(caption) == set()
 
 
 def test_two_groups_and_two_concepts_propose_nothing():
-    assert mined("A man and a woman cooking") == set()
-    assert mined("A woman sitting and reading") == set()
-    assert mined("A female chef cooking") == {("female", "chef"), ("female", "cooking")}  # one of each kind
+    assert mined_concepts("A man and a woman cooking") == set()
+    assert mined_concepts("A woman sitting and reading") == set()
+    assert mined_concepts("A female chef cooking") == {
+        ("female", "chef"),
+        ("female", "cooking"),
+    }  # one of each kind
 
 
 def test_other_captions_of_the_image_count():
-    assert of({"1": ["A man is cooking", "A woman in a kitchen"]}) == []
-    assert of({"1": ["A man is cooking", "Two men in a kitchen"]}) == []
-    assert of({"1": ["A man is cooking", "A couple in a kitchen"]}) == []
-    assert of({"1": ["A man is cooking", "A man by his brother"]}) == []
-    both = of({"1": ["A man cooks eggs", "Somebody in a kitchen", "The man is cooking an egg"]})
-    assert both == [ImageCandidate("1", "male", "cooking", "activity", 2, 3, "A man cooks eggs")]
+    assert mine_captions({"1": ["A man is cooking", "A woman in a kitchen"]}) == []
+    assert mine_captions({"1": ["A man is cooking", "Two men in a kitchen"]}) == []
+    assert mine_captions({"1": ["A man is cooking", "A couple in a kitchen"]}) == []
+    assert mine_captions({"1": ["A man is cooking", "A man by his brother"]}) == []
+    candidates = mine_captions(
+        {"1": ["A man cooks eggs", "Somebody in a kitchen", "The man is cooking an egg"]}
+    )
+    assert candidates == [ImageCandidate("1", "male", "cooking", "activity", 2, 3, "A man cooks eggs")]
 
 
 def test_postures_that_captions_do_not_agree_on_are_left_out():
-    assert of({"1": ["A man is sitting", "A man is standing"]}) == []
-    assert [candidate.concept for candidate in of({"1": ["A man sits", "A man stands", "A seated man"]})] == [
-        "sitting"
+    assert mine_captions({"1": ["A man is sitting", "A man is standing"]}) == []
+    assert [
+        candidate.concept
+        for candidate in mine_captions({"1": ["A man sits", "A man stands", "A seated man"]})
+    ] == ["sitting"]
+
+
+def test_a_pronoun_alone_is_no_evidence():
+    caption = "A farmer on his tractor"
+    assert mine_captions({"1": [caption]}) == []
+    assert [candidate.concept for candidate in mine_captions({"1": [caption, "A man on a tractor"]})] == [
+        "farmer"
     ]
 
 
-def test_his_alone_says_too_little():
-    alone = "A farmer on his tractor"
-    assert of({"1": [alone]}) == []
-    assert [candidate.concept for candidate in of({"1": [alone, "A man on a tractor"]})] == ["farmer"]
-
-
-def test_how_many_must_agree():
+def test_the_minimum_number_of_captions():
     captions = {
         "1": ["A man is cooking", "A man cooks eggs"],
         "2": ["A man is cooking", "A man in a kitchen"],
     }
-    assert [candidate.image for candidate in of(captions)] == ["1", "2"]
-    assert [candidate.image for candidate in of(captions, min_captions=2)] == ["1"]
+    assert [candidate.image for candidate in mine_captions(captions)] == ["1", "2"]
+    assert [candidate.image for candidate in mine_captions(captions, min_captions=2)] == ["1"]
     with pytest.raises(PortrayalError, match="'min_captions'"):
-        of(captions, min_captions=0)
+        mine_captions(captions, min_captions=0)
 
 
 def test_own_concepts_and_lexicon():
     captions = {"1": ["A young woman juggling"], "2": ["An old man juggling"], "3": ["A woman baker"]}
     concepts = {"act": ["juggling"], "job": ["baker"]}
     candidates = [
-        (candidate.image, candidate.group, candidate.kind) for candidate in of(captions, concepts=concepts)
+        (candidate.image, candidate.group, candidate.kind)
+        for candidate in mine_captions(captions, concepts=concepts)
     ]
     assert candidates == [("2", "male", "act"), ("1", "female", "act"), ("3", "female", "job")]
-    aged = [
-        (candidate.image, candidate.group) for candidate in of(captions, concepts=concepts, lexicon="age")
+    by_age = [
+        (candidate.image, candidate.group)
+        for candidate in mine_captions(captions, concepts=concepts, lexicon="age")
     ]
-    assert aged == [("1", "young"), ("2", "old")]
+    assert by_age == [("1", "young"), ("2", "old")]
 
 
 def test_the_order_of_rows_changes_nothing():
@@ -182,19 +192,19 @@ def test_the_order_of_rows_changes_nothing():
         "b": ["A man is cooking"], "a": ["A man cooks eggs"], "c": ["A girl reading a book"], "d": ["A female nurse"],
         "e": ["A woman is cooking"],
     }  # fmt: skip
-    usual = of(captions)
-    assert [(candidate.concept, candidate.image) for candidate in usual] == [
+    candidates = mine_captions(captions)
+    assert [(candidate.concept, candidate.image) for candidate in candidates] == [
         ("cooking", "a"), ("cooking", "b"), ("cooking", "e"), ("reading", "c"), ("nurse", "d"),
     ]  # fmt: skip
-    mixed = list(captions.items())
-    random.Random(0).shuffle(mixed)
-    assert of(dict(mixed)) == usual
-    assert count_candidates(usual)["activity", "cooking", "male"] == 2
+    shuffled = list(captions.items())
+    random.Random(0).shuffle(shuffled)
+    assert mine_captions(dict(shuffled)) == candidates
+    assert count_candidates(candidates)["activity", "cooking", "male"] == 2
 
 
 def test_odd_captions_do_no_harm():
     assert (
-        of(
+        mine_captions(
             {
                 "1": ["İ A man is cooking", "?", "man", "cooking"],
                 "2": ["A man-eating tiger sits"],

@@ -41,23 +41,23 @@ def test_only_the_gender_is_exchanged(tmp_path):
 
 def test_another_exchange(tmp_path):
     write_images(tmp_path, *(f"status/bus/{name}.png" for name in SCENE))
-    exact = {
+    counterfactuals = {
         instance.image[11:-4]: (instance.group, relative_to(tmp_path, instance.counterfactual)[11:-4])
         for instance in read_pairs(tmp_path, {"black": "white"})
     }
-    assert exact["black_man"] == ("black", "white_man")
-    assert exact["white_woman"] == ("white", "black_woman")
+    assert counterfactuals["black_man"] == ("black", "white_man")
+    assert counterfactuals["white_woman"] == ("white", "black_woman")
 
 
-def test_what_is_written_is_a_manifest(tmp_path):
+def test_pairs_can_be_written_as_a_manifest(tmp_path):
     write_images(tmp_path, *(f"status/bus/{name}.png" for name in SCENE))
     instances = read_pairs(tmp_path)
     write_manifest(instances, tmp_path / "manifest.csv")
-    read = read_manifest(tmp_path / "manifest.csv")
-    assert [instance.image for instance in read.instances] == [instance.image for instance in instances]
+    loaded = read_manifest(tmp_path / "manifest.csv")
+    assert [instance.image for instance in loaded.instances] == [instance.image for instance in instances]
     assert all(
         instance.counterfactual is not None and instance.counterfactual.is_file()
-        for instance in read.instances
+        for instance in loaded.instances
     )
 
 
@@ -72,7 +72,7 @@ def test_all_missing_partners_are_reported(tmp_path):
     assert "two parts joined by '_', one of them man or woman, found 'some_one'" in str(error.value)
 
 
-def test_numbers_at_the_end_of_a_part_are_no_part_of_it(tmp_path):
+def test_numbers_at_the_end_of_a_name_are_ignored(tmp_path):
     write_images(tmp_path, "status/bus/white_man1.png", "status/bus/white_woman.jpg")
     assert [
         (instance.group, relative_to(tmp_path, instance.counterfactual)[11:])

@@ -191,7 +191,7 @@ def _print_scores(scores: ScoredSentence, scorer: CaptionScorer, template: str) 
         f"estimate: {scores.estimate or 'undecided'}; cloze: {scores.cloze_estimate or 'undecided'}",
         style="bold",
     )
-    about = ", ".join(f"{name}: {text}" for name, text in scorer.likelihood.about.items())
+    about = ", ".join(f"{name}: {text}" for name, text in scorer.likelihood.metadata.items())
     echo(f"language model {scorer.likelihood.name} ({about}); encoder {scorer.encoder.name}")
 
 

@@ -19,7 +19,7 @@ from portrayal.cli.images import (
 )
 from portrayal.cli.row_files import checkpoint_folder, require_new_file, write_rows
 from portrayal.errors import PortrayalError, Problems, counted
-from portrayal.models.vision.captioner import MAX_NEW_TOKENS, NUM_BEAMS, Captioner
+from portrayal.models.vision.captioner import MAX_NEW_TOKENS, NUM_BEAMS, ImageCaptioner
 from portrayal.results import HUMAN
 
 
@@ -69,7 +69,7 @@ def command(
         raise PortrayalError(
             f"No system may be called '{HUMAN}', which stands for human captions; give another --system."
         )
-    captioner = Captioner.load(model, device, num_beams=beams, max_new_tokens=max_tokens)
+    captioner = ImageCaptioner.load(model, device, num_beams=beams, max_new_tokens=max_tokens)
     problems = Problems(skip_bad)
     checkpoint = checkpoint_folder(out)
     with progress("caption") as report_progress:

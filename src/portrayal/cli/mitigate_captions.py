@@ -227,7 +227,7 @@ def _format_change(change: Measurement) -> str:
 
 
 def _print_methods(mitigation: CaptionMitigation) -> None:
-    rows = [m for m in mitigation.results.measurements if m.metric == "remedy" and m.item is None]
+    rows = [m for m in mitigation.results.measurements if m.metric == "caption-mitigation" and m.item is None]
     changed_rows = [m for m in rows if m.term == "changed" and m.group is None]
     if changed_rows:
         counts = {(m.system, m.term): m.value for m in rows if m.group is None}

@@ -29,8 +29,8 @@ from portrayal.models.vision.vote import Similarity
 from portrayal.results import HUMAN
 
 _DEFAULT_VOTE = Vote()
-_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
-_SHARE = click.FloatRange(0, 1)
+_EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+_PROBABILITY = click.FloatRange(0, 1)
 
 
 @click.command("objects")
@@ -47,42 +47,43 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    default=_DEFAULT_VOTE.top,
+    default=_DEFAULT_VOTE.top_k,
     show_default=True,
     metavar="N",
     help="Number of labels per model and image: those with the highest confidence.",
 )
 @click.option(
-    "--person",
+    "--exclude-word",
+    "excluded_words",
     multiple=True,
-    default=_DEFAULT_VOTE.person,
+    default=_DEFAULT_VOTE.excluded_words,
     show_default=True,
     metavar="WORD",
-    help="Drop labels that contain this word (repeatable).",
+    help="Exclude labels that contain this word (repeatable).",
 )
 @click.option(
-    "--threshold",
-    type=_SHARE,
-    default=_DEFAULT_VOTE.threshold,
+    "--min-confidence",
+    type=_PROBABILITY,
+    default=_DEFAULT_VOTE.min_confidence,
     show_default=True,
     help="Minimum confidence of a label.",
 )
 @click.option(
-    "--agree",
+    "--min-similarity",
     type=click.FloatRange(-1, 1),
-    default=_DEFAULT_VOTE.agree,
+    default=_DEFAULT_VOTE.min_similarity,
     show_default=True,
-    help="With several models: minimum cosine similarity at which labels of two models agree.",
+    help="With several models: minimum cosine similarity of two labels that count as the same object.",
 )
 @click.option(
     "--vectors",
     metavar="NAME",
-    help="Word vectors for the cosine similarity: a file or an installed package. [default: none; only equal labels "
-    "agree]",
+    help="Word vectors for the cosine similarity: a file or an installed package. [default: none; only identical "
+    "labels count as the same object]",
 )
 @click.option(
     "--labels",
-    type=_FILE,
+    type=_EXISTING_FILE,
     metavar="FILE",
     help="Candidate labels of zero-shot models such as CLIP, one per line.",
 )
@@ -94,13 +95,13 @@ def command(
     device: str,
     skip_bad: bool,
     top: int,
-    person: tuple[str, ...],
-    threshold: float,
-    agree: float,
+    excluded_words: tuple[str, ...],
+    min_confidence: float,
+    min_similarity: float,
     vectors: str | None,
     labels: Path | None,
 ) -> None:
-    """Label the objects in the images of a folder with one model, or with several that must agree.
+    """Label the objects in the images of a folder with one model, or with several models that must agree.
 
     Writes the columns image_id, label, kind, source and confidence, which `portrayal import ... --objects FILE` reads.
     Progress is checkpointed; run the same command again to resume.
@@ -118,7 +119,7 @@ def command(
     zero_shot_labels = _read_labels(labels) if labels else None
     if zero_shot_labels and "zero-shot" not in kinds.values():
         raise click.UsageError("--labels is for zero-shot models such as CLIP, but none is given.")
-    vote = Vote(top, person, threshold, agree)
+    vote = Vote(top, excluded_words, min_confidence, min_similarity)
     problems = Problems(skip_bad)
     checkpoint = checkpoint_folder(out)
     with progress("objects") as report_progress:
@@ -138,16 +139,18 @@ def command(
     rows = _rows(detections, vote, _similarity(vectors, detections))
     if not rows:
         raise PortrayalError(
-            f"No object was detected in {len(files):,} images; lower --threshold"
-            + (" or --agree." if len(models) > 1 else ".")
+            f"No object was detected in {len(files):,} images; lower --min-confidence"
+            + (" or --min-similarity." if len(models) > 1 else ".")
         )
     write_rows(out, rows)
     # Only after the file is written, so that a kill before this point loses nothing.
     shutil.rmtree(checkpoint, ignore_errors=True)
     clear_interrupt_message()
     warn_skipped_images(problems)
-    with_any = len({row["image_id"] for row in rows})
-    echo(f"{counted(len(rows), 'object')} in {with_any:,} of {counted(len(files), 'image')}: {out}")
+    n_images_with_objects = len({row["image_id"] for row in rows})
+    echo(
+        f"{counted(len(rows), 'object')} in {n_images_with_objects:,} of {counted(len(files), 'image')}: {out}"
+    )
 
 
 def _source_names(models: Sequence[str]) -> dict[str, str]:
@@ -155,13 +158,13 @@ def _source_names(models: Sequence[str]) -> dict[str, str]:
     if len(set(models)) < len(models):
         raise click.UsageError("each --model may be given once; one is given twice.")
     last_parts = [model_name(model) for model in models]
-    names = {
-        model: last if last_parts.count(last) == 1 else model
-        for model, last in zip(models, last_parts, strict=True)
+    source_by_model = {
+        model: last_part if last_parts.count(last_part) == 1 else model
+        for model, last_part in zip(models, last_parts, strict=True)
     }
-    if HUMAN in names.values():
+    if HUMAN in source_by_model.values():
         raise PortrayalError(f"No model may be called '{HUMAN}', which stands for human labels.")
-    return names
+    return source_by_model
 
 
 def _read_labels(path: Path) -> list[str]:
@@ -178,6 +181,8 @@ def _read_labels(path: Path) -> list[str]:
 def _loader(
     model: str, device: str, labels: list[str] | None, top: int
 ) -> Callable[[], Callable[[Sequence[Image]], list[Any]]]:
+    """Return a function that loads the model and returns its (label, confidence) pairs for images."""
+
     def load() -> Callable[[Sequence[Image]], list[Any]]:
         detector = load_image_model(model, device, labels)
         return lambda images: [
@@ -191,16 +196,21 @@ def _loader(
 def _similarity(
     vectors: str | None, detections: Mapping[str, Mapping[str, Sequence[Detection]]]
 ) -> Similarity:
-    """Return the cosine similarity of two labels, each the mean of its words' vectors; None without vectors."""
+    """Return a function that compares two labels by the cosine of their mean word vectors; None for unknown words."""
     if vectors is None:
-        return lambda _one, _other: None
+        return lambda _first, _second: None
     from portrayal.models.word_vectors import cosine, load_vectors
 
-    labels = {d.label for sources in detections.values() for detected in sources.values() for d in detected}
+    labels = {
+        detection.label
+        for image_detections in detections.values()
+        for detected in image_detections.values()
+        for detection in detected
+    }
     words = {label: label.replace("-", " ").split() for label in labels}
     word_vectors = load_vectors(vectors, only={word for label in labels for word in words[label]})
-    means = {label: word_vectors.mean(words[label]) for label in labels}
-    return lambda first, second: cosine(means[first], means[second])
+    mean_vectors = {label: word_vectors.mean(words[label]) for label in labels}
+    return lambda first, second: cosine(mean_vectors[first], mean_vectors[second])
 
 
 def _rows(
@@ -214,7 +224,7 @@ def _rows(
             "source": source,
             "confidence": round(detection.confidence, 6),
         }
-        for image, sources in detections.items()
-        for source, kept in agreed_detections(sources, vote, similarity).items()
-        for detection in kept
+        for image, image_detections in detections.items()
+        for source, agreed in agreed_detections(image_detections, vote, similarity).items()
+        for detection in agreed
     ]

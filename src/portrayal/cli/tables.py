@@ -45,7 +45,7 @@ def print_results(results: Results, items: int = MAX_ITEMS, rest: str = "--forma
 def print_findings(results: Results) -> None:
     """Print the findings of the page, or that there are none."""
     concluded = conclusions(results)
-    corrected = f"(Holm, 5 %, {counted(concluded.comparisons, 'comparison')})"
+    corrected = f"(Holm, 5 %, {counted(concluded.n_comparisons, 'comparison')})"
     if not concluded.sentences:
         return
     echo(f"Findings {corrected}" if concluded.findings else f"No finding {corrected}.", style="bold")
@@ -55,7 +55,7 @@ def print_findings(results: Results) -> None:
         without = [
             f"{word} {', '.join(names)}"
             for word, names in (
-                ("for", concluded.without_finding),
+                ("for", concluded.systems_without_finding),
                 ("about", concluded.attributes_without_finding),
             )
             if names

@@ -12,7 +12,7 @@ from portrayal.cli.console import echo, print_table, print_warning
 from portrayal.cli.options import skip_bad_option, study_argument
 from portrayal.cli.row_files import require_new_file, write_rows
 from portrayal.cli.study_loading import load_study
-from portrayal.counterfactual.concepts import BIAS_PROMPT, KINDS, STEREOTYPES, TEMPLATES, article
+from portrayal.counterfactual.concepts import BIAS_PROMPT, CONCEPTS_BY_KIND, STEREOTYPES, TEMPLATES, article
 from portrayal.counterfactual.manifest import check_manifest, read_manifest, write_manifest
 from portrayal.errors import PortrayalError, counted
 from portrayal.vl_bias import count_candidates, mine_candidates
@@ -37,7 +37,7 @@ def concepts_command() -> None:
     """List the concepts of VL-Bias, the group that its raters associate with each, and its templates."""
     rows = [
         [kind, f"{article(kind, concept)} {concept}".strip(), STEREOTYPES.get(concept, "")]
-        for kind, concepts in KINDS.items()
+        for kind, concepts in CONCEPTS_BY_KIND.items()
         for concept in concepts
     ]
     print_table(["kind", "concept", "raters associate it with"], rows)
@@ -70,8 +70,8 @@ def check_command(manifest: Path, images: Path | None, skip_bad: bool) -> None:
     echo(f"{counted(len(loaded.instances), 'row')}{suffix}.")
     for warning in checked.warnings:
         echo(f"Note: {warning}")
-    if loaded.left_out:
-        print_warning(f"{counted(loaded.left_out, 'bad row', 'was')} left out.")
+    if loaded.n_skipped:
+        print_warning(f"{counted(loaded.n_skipped, 'bad row', 'was')} left out.")
 
 
 @command.command("mine")

@@ -1,4 +1,4 @@
-"""Adversarial attacks: move pixels a little, until a model assigns the person to the other group."""
+"""Adversarial attacks: small changes of an image until a model assigns the person to the other group."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ ATTACK_KINDS = tuple(kind for kind in ATTACKS if kind != EXACT)
 
 @dataclass(frozen=True)
 class Attack:
-    """The parameters of an attack on pixels from 0 to 1.
+    """The hyperparameters of an attack. Pixels are from 0 to 1.
 
     Parameters
     ----------
     kind
         `pgd` takes up to `steps` steps of `step_size`; `fgsm` takes one step of `epsilon`.
     epsilon
-        Largest change of any pixel (linf), or root mean square of all changes (l2). The latter means the same in small
-        and large images.
+        Maximum change of a pixel (linf), or maximum root mean square of all changes (l2), which does not depend on
+        the size of the image.
     steps
-        Number of steps of `pgd`, at most.
+        Maximum number of steps of `pgd`.
     step_size
         Size of a step of `pgd`.
     norm
         `linf` or `l2`.
     stop_at
-        Stop attacking an image once the target has this share of the probability of target and source together.
+        Stop attacking an image once the target word has this share of the two words' probability.
     """
 
     kind: str = "pgd"
@@ -68,16 +68,16 @@ class Attack:
         steps: int | None = None,
         stop_at: float = 0.9,
     ) -> Attack:
-        """An attack with the default norm of the kind, and the default size of the norm."""
+        """Return an attack; None stands for the default norm of the kind, and the default size of the norm."""
         norm = norm or DEFAULT_NORM.get(kind, "l2")
         if norm not in NORMS:
             raise unknown_name("norm", norm, NORMS)
-        size = NORMS[norm]
+        default_size = NORMS[norm]
         return cls(
             kind,
-            size.epsilon if epsilon is None else epsilon,
-            size.steps if steps is None else steps,
-            size.step_size if step_size is None else step_size,
+            default_size.epsilon if epsilon is None else epsilon,
+            default_size.steps if steps is None else steps,
+            default_size.step_size if step_size is None else step_size,
             norm,
             stop_at,
         )
@@ -93,27 +93,27 @@ class Attack:
 
 @dataclass(frozen=True)
 class AttackTarget:
-    """What an attack makes a model predict at the mask of `prompt`: one of `words` instead of another."""
+    """The prompt of an attack, and the words that the model should predict at its mask before and after it."""
 
     prompt: str
     words: Sequence[str]
-    source: Tensor  # index of each image's word before the attack
-    target: Tensor  # index of the word after it
+    source_index: Tensor  # index in `words` of the word that each image has before the attack
+    target_index: Tensor  # index in `words` of the word that each image should have after it
     normalize_over: NormalizeOver = "vocabulary"
 
 
 @dataclass(frozen=True)
-class Perturbed:
-    """Attacked images."""
+class PerturbedImages:
+    """Attacked images, and the number of attack steps of each."""
 
     pixels: Tensor
-    steps: Tensor  # number of steps of each image
+    steps: Tensor
 
 
 def perturb(
     model: MaskedVLM, pixels: Tensor, target: AttackTarget, attack: Attack, n_steps: Tensor | None = None
-) -> Perturbed:
-    """Attack images of one shape.
+) -> PerturbedImages:
+    """Return the attacked images; all must have the same shape.
 
     Parameters
     ----------
@@ -122,40 +122,44 @@ def perturb(
     pixels
         The images, from 0 to 1.
     target
-        What the attack aims at.
+        The prompt, and the words before and after the attack.
     attack
-        The parameters of the attack.
+        The hyperparameters.
     n_steps
-        Number of steps of each image, whether or not it reaches the target: for an attack as large as another one.
+        Fixed number of steps of each image, to make an attack as large as another one. None: stop at the target.
     """
-    taken = torch.zeros(len(pixels), dtype=torch.long, device=pixels.device)
-    limit = torch.full_like(taken, attack.max_steps) if n_steps is None else n_steps.to(pixels.device)
-    moved = pixels.clone()
+    steps_taken = torch.zeros(len(pixels), dtype=torch.long, device=pixels.device)
+    max_steps = (
+        torch.full_like(steps_taken, attack.max_steps) if n_steps is None else n_steps.to(pixels.device)
+    )
+    perturbed = pixels.clone()
     active = torch.arange(len(pixels), device=pixels.device)
     for _ in range(attack.max_steps):
-        active = active[taken[active] < limit[active]]
+        active = active[steps_taken[active] < max_steps[active]]
         if not len(active):
             break
-        gradient, share = _gradient(model, moved[active], target, active)
+        gradient, target_share = _gradient(model, perturbed[active], target, active)
         if n_steps is None:
-            remaining = share < attack.stop_at
-            active, gradient = active[remaining], gradient[remaining]
+            not_reached = target_share < attack.stop_at
+            active, gradient = active[not_reached], gradient[not_reached]
         if not len(active):
             break
-        moved[active] = _take_step(moved[active], pixels[active], gradient, attack)
-        taken[active] += 1
-    return Perturbed(moved, taken)
+        perturbed[active] = _take_step(perturbed[active], pixels[active], gradient, attack)
+        steps_taken[active] += 1
+    return PerturbedImages(perturbed, steps_taken)
 
 
-def _gradient(model: MaskedVLM, pixels: Tensor, target: AttackTarget, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradient of the target's log-probability by pixel, and its share of the probability of target and source."""
+def _gradient(
+    model: MaskedVLM, pixels: Tensor, target: AttackTarget, indices: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient of the target word's log-probability, and its share of the two words' probability."""
     with torch.enable_grad():
         pixels = pixels.detach().requires_grad_(True)
         log_probs = model.word_log_probs(
             pixels, target.prompt, target.words, normalize_over=target.normalize_over
         )
-        target_log_prob = log_probs.gather(1, target.target[rows, None])[:, 0]
-        source_log_prob = log_probs.gather(1, target.source[rows, None])[:, 0]
+        target_log_prob = log_probs.gather(1, target.target_index[indices, None])[:, 0]
+        source_log_prob = log_probs.gather(1, target.source_index[indices, None])[:, 0]
         if not target_log_prob.requires_grad:
             raise PortrayalError(
                 f"The model '{model.name}' gives no gradients, which an attack needs: measure it with "
@@ -165,18 +169,23 @@ def _gradient(model: MaskedVLM, pixels: Tensor, target: AttackTarget, rows: Tens
     return gradient, torch.sigmoid((target_log_prob - source_log_prob).detach())
 
 
-def _take_step(moved: Tensor, pixels: Tensor, gradient: Tensor, attack: Attack) -> Tensor:
+def _take_step(perturbed: Tensor, pixels: Tensor, gradient: Tensor, attack: Attack) -> Tensor:
+    """Return the images after a step along the gradient, projected to within epsilon of the original pixels."""
     if attack.norm == "linf":
-        moved = moved + attack.effective_step_size * gradient.sign()
-        moved = torch.minimum(torch.maximum(moved, pixels - attack.epsilon), pixels + attack.epsilon)
+        perturbed = perturbed + attack.effective_step_size * gradient.sign()
+        perturbed = torch.minimum(torch.maximum(perturbed, pixels - attack.epsilon), pixels + attack.epsilon)
     else:
-        moved = moved + attack.effective_step_size * gradient / _root_mean_square(gradient).clamp(min=1e-30)
-        change = moved - pixels
-        moved = pixels + change * (attack.epsilon / _root_mean_square(change).clamp(min=1e-30)).clamp(max=1)
-    return moved.clamp(0, 1)
+        perturbed = perturbed + attack.effective_step_size * gradient / _root_mean_square(gradient).clamp(
+            min=1e-30
+        )
+        change = perturbed - pixels
+        perturbed = pixels + change * (attack.epsilon / _root_mean_square(change).clamp(min=1e-30)).clamp(
+            max=1
+        )
+    return perturbed.clamp(0, 1)
 
 
 def _root_mean_square(images: Tensor) -> Tensor:
-    """The root mean square of each image."""
+    """Return the root mean square of each image."""
     values: Tensor = images.float().square().mean(dim=(1, 2, 3), keepdim=True).sqrt()
     return values

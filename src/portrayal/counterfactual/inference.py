@@ -24,9 +24,9 @@ from portrayal.models.masked_vlm.model import MaskedVLM, NormalizeOver
 from portrayal.models.masked_vlm.network import ImageEmbeddings
 from portrayal.models.threads import limit_threads
 
-ReportProgress = Callable[[int, int], None]  # images done, images in all
-Load = Callable[[Path], Any]
-_TEXTS_AT_ONCE = 8  # texts of an image: the four templates in both groups' words
+ReportProgress = Callable[[int, int], None]  # number of images done, total number of images
+LoadImage = Callable[[Path], Any]
+_MAX_TEXTS_PER_IMAGE = 8  # in one call of the model: the four templates with both groups' words
 
 
 def query_model(
@@ -34,18 +34,18 @@ def query_model(
     instances: Sequence[Instance],
     prompts: Prompts,
     attack: Attack | None,
-    load: Load,
+    load_image: LoadImage,
     *,
     placebo: bool = True,
     seed: int = 0,
-    batch: int = 64,
+    batch_size: int = 64,
     keep_images: Sequence[int] = (),
     report_progress: ReportProgress | None = None,
 ) -> ModelOutputs:
-    """Run inference on factual, counterfactual and placebo images of all instances.
+    """Return the probabilities that a model gives for the factual, counterfactual and placebo images of all instances.
 
-    Images are loaded in batches, so that memory does not grow with their number. Instances of one image share its
-    counterfactual.
+    Images are loaded in batches, so that memory use does not grow with their number. Instances of the same image
+    share its counterfactual.
 
     Parameters
     ----------
@@ -56,77 +56,91 @@ def query_model(
     prompts
         The words of the groups, the templates and the prompts.
     attack
-        How counterfactual images are made; None for the counterfactual images that the instances name.
-    load
+        The attack that makes the counterfactual images; None to use the counterfactual images of the manifest.
+    load_image
         Opens an image file.
     placebo
         Whether to attack the control prompt too. Without an attack there is no placebo.
     seed
-        Seed of the control words that the placebo aims at.
-    batch
+        Seed that chooses the control words that the placebo attack targets.
+    batch_size
         Number of images in a batch.
     keep_images
-        Rows of the instances whose images the output keeps.
+        Indices of the instances whose images are part of the output.
     report_progress
-        Called with the number of images done, and in all.
+        Called with the number of images done and the total number of images.
     """
     if attack is None:
-        lacking = sum(instance.counterfactual is None for instance in instances)
-        if lacking:
+        n_missing = sum(instance.counterfactual is None for instance in instances)
+        if n_missing:
             raise PortrayalError(
-                f"{lacking:,} of {len(instances):,} rows name no counterfactual image: expected one in the column "
+                f"{n_missing:,} of {len(instances):,} rows name no counterfactual image: expected one in the column "
                 f"'counterfactual' of each, or an attack."
             )
     placebo = placebo and attack is not None
-    image_rows = list(rows_by_image(instances).values())
-    images = [instances[rows[0]] for rows in image_rows]
-    kinds = 3 if placebo else 2
-    outputs = _empty_outputs(len(instances), len(prompts.templates), kinds, len(prompts.control_words))
-    kept: dict[int, NDArray[np.uint8]] = {}
+    rows_of_images = list(rows_by_image(instances).values())
+    images = [instances[rows[0]] for rows in rows_of_images]
+    n_variants = 3 if placebo else 2
+    outputs = _empty_outputs(len(instances), len(prompts.templates), n_variants, len(prompts.control_words))
+    kept_images: dict[int, NDArray[np.uint8]] = {}
     rows_to_keep = set(keep_images)
     query = _BatchQuery(model, prompts, attack, placebo, seed)
-    done = 0
+    n_done = 0
     with limit_threads(getattr(model, "network", None)):
-        for numbers, loaded in _load_batches(model, images, attack is None, load, batch):
-            rows = [row for number in numbers for row in image_rows[number]]
-            positions = torch.tensor([number - numbers[0] for number in numbers for _ in image_rows[number]])
+        for image_indices, pixels in _load_batches(model, images, attack is None, load_image, batch_size):
+            rows = [row for index in image_indices for row in rows_of_images[index]]
+            positions = torch.tensor(
+                [index - image_indices[0] for index in image_indices for _ in rows_of_images[index]]
+            )
             batch_outputs = query.run(
-                [instances[row] for row in rows], positions, [images[number] for number in numbers], loaded
+                [instances[row] for row in rows],
+                positions,
+                [images[index] for index in image_indices],
+                pixels,
             )
             for name, values in batch_outputs.arrays.items():
                 getattr(outputs, name)[rows] = values
-            for number, row in enumerate(rows):
+            for row_index, row in enumerate(rows):
                 if row in rows_to_keep:
-                    kept[row] = batch_outputs.image_stack(int(positions[number]))
-            done += len(numbers)
+                    kept_images[row] = batch_outputs.image_stack(int(positions[row_index]))
+            n_done += len(image_indices)
             if report_progress is not None:
-                report_progress(done, len(images))
-    return ModelOutputs(outputs.target, outputs.present, outputs.share, outputs.controls, outputs.moved, kept)
+                report_progress(n_done, len(images))
+    return ModelOutputs(
+        outputs.concept_probs,
+        outputs.group_probs,
+        outputs.other_group_share,
+        outputs.control_probs,
+        outputs.pixel_change,
+        kept_images,
+    )
 
 
 def rows_by_image(instances: Sequence[Instance]) -> dict[tuple[str, str], list[int]]:
-    """(image, group) -> rows of its instances, which share a counterfactual."""
-    rows_of: dict[tuple[str, str], list[int]] = {}
+    """Return the indices of the instances of each (image, group); they share a counterfactual."""
+    rows_by_key: dict[tuple[str, str], list[int]] = {}
     for row, instance in enumerate(instances):
-        rows_of.setdefault((instance.image, instance.group), []).append(row)
-    return rows_of
+        rows_by_key.setdefault((instance.image, instance.group), []).append(row)
+    return rows_by_key
 
 
 def query_texts(
-    model: MaskedVLM, prompts: Prompts, gray: Tensor | None = None
+    model: MaskedVLM, prompts: Prompts, gray_image: Tensor | None = None
 ) -> dict[tuple[str, str], Array]:
-    """(kind, concept) -> (templates, groups): log P(T | L) without an image, or with a gray one."""
-    log_probs_of: dict[tuple[str, str], Array] = {}
+    """Return log P(T | L), with a gray image or with none: (kind, concept) -> array (templates, groups)."""
+    log_probs_by_concept: dict[tuple[str, str], Array] = {}
     with torch.inference_mode(), limit_threads(getattr(model, "network", None)):
         for kind, concepts in prompts.concepts.items():
-            texts = [
-                (concept, template.of(word, kind, concept))
+            concept_texts = [
+                (concept, template.fill(word, kind, concept))
                 for concept in concepts
                 for template in prompts.templates
                 for word in prompts.words.values()
             ]
-            unique_texts = list(dict.fromkeys(text for _, text in texts))
-            images = None if gray is None else gray.expand(len(unique_texts), *gray.shape[1:])
+            unique_texts = list(dict.fromkeys(text for _, text in concept_texts))
+            images = (
+                None if gray_image is None else gray_image.expand(len(unique_texts), *gray_image.shape[1:])
+            )
             log_probs = (
                 model.word_log_probs(
                     images, unique_texts, list(concepts), normalize_over=prompts.normalize_over
@@ -135,30 +149,36 @@ def query_texts(
                 .cpu()
                 .numpy()
             )
-            row, column = ({name: n for n, name in enumerate(names)} for names in (unique_texts, concepts))
+            row, column = (
+                {name: index for index, name in enumerate(names)} for names in (unique_texts, concepts)
+            )
             shape = (len(prompts.templates), 2)
             for concept in concepts:
-                values = [log_probs[row[text], column[concept]] for of, text in texts if of == concept]
-                log_probs_of[kind, concept] = np.array(values).reshape(shape)
-    return log_probs_of
+                values = [
+                    log_probs[row[text], column[concept]]
+                    for text_concept, text in concept_texts
+                    if text_concept == concept
+                ]
+                log_probs_by_concept[kind, concept] = np.array(values).reshape(shape)
+    return log_probs_by_concept
 
 
 @dataclass(frozen=True)
 class _BatchOutputs:
-    arrays: dict[str, Array]
-    pixels: Sequence[Any]  # of each kind of image
+    arrays: dict[str, Array]  # by field of `ModelOutputs`
+    pixels: Sequence[Any]  # the images of each variant: factual, counterfactual, placebo
 
     def image_stack(self, position: int) -> NDArray[np.uint8]:
-        """All kinds of an image, resized to the factual one; a given counterfactual may have another size."""
-        images = [pixels[position].float().cpu() for pixels in self.pixels]
-        size = images[FACTUAL].shape[1:]
-        images = [
+        """Return all variants of one image, resized to the factual one; a given counterfactual may differ in size."""
+        variants = [pixels[position].float().cpu() for pixels in self.pixels]
+        size = variants[FACTUAL].shape[1:]
+        variants = [
             image
             if image.shape[1:] == size
             else functional.interpolate(image[None], size, mode="bilinear")[0]
-            for image in images
+            for image in variants
         ]
-        stack: NDArray[np.uint8] = (torch.stack(images) * 255).round().byte().permute(0, 2, 3, 1).numpy()
+        stack: NDArray[np.uint8] = (torch.stack(variants) * 255).round().byte().permute(0, 2, 3, 1).numpy()
         return stack
 
 
@@ -175,7 +195,7 @@ class _BatchQuery:
             placebo,
             seed,
         )
-        self.nouns = list(prompts.words.values())
+        self.group_words = list(prompts.words.values())
         self.device = getattr(model, "device", "cpu")
 
     def run(
@@ -183,33 +203,56 @@ class _BatchQuery:
         instances: Sequence[Instance],
         positions: Tensor,
         images: Sequence[Instance],
-        loaded: Sequence[Sequence[Any]],
+        loaded_pixels: Sequence[Sequence[Any]],
     ) -> _BatchOutputs:
-        """Outputs for all instances of a batch; `positions` are those of each instance's image in the batch."""
-        source = torch.tensor(
+        """Return the outputs for all instances of a batch.
+
+        Parameters
+        ----------
+        instances
+            The instances of the batch.
+        positions
+            Index in the batch of each instance's image.
+        images
+            One instance of each image of the batch.
+        loaded_pixels
+            The factual images, and the counterfactual ones if there is no attack.
+        """
+        own_group = torch.tensor(
             [self.prompts.groups.index(image.group) for image in images], device=self.device
         )
-        pixels = [self._to_device(batch) for batch in loaded]
+        pixels = [self._to_device(batch) for batch in loaded_pixels]
         if self.attack is not None:
-            pixels += self._attacked(pixels[FACTUAL], source, images)
-        rows = positions.to(self.device)
-        parts_of: dict[str, list[Any]] = {
-            "target": [], "present": [], "share": [], "controls": [], "moved": [],
+            pixels += self._attack_images(pixels[FACTUAL], own_group, images)
+        image_index = positions.to(self.device)
+        arrays_by_variant: dict[str, list[Any]] = {
+            "concept_probs": [], "group_probs": [], "other_group_share": [], "control_probs": [], "pixel_change": [],
         }  # fmt: skip
         with torch.inference_mode():
-            for kind in pixels:
-                embeddings = self.model.encode_images(kind)
-                groups = self._group_log_probs(embeddings).exp()
-                own = groups.gather(1, source[:, None])[:, 0]
-                other = groups.gather(1, 1 - source[:, None])[:, 0]
-                parts_of["present"].append(own[rows])
-                parts_of["share"].append((other / (own + other))[rows])
-                parts_of["controls"].append(self._control_log_probs(embeddings).exp()[rows])
-                parts_of["moved"].append(_mean_distance(kind, pixels[FACTUAL])[rows])
-                parts_of["target"].append(self._targets(embeddings, instances, rows))
+            for variant in pixels:
+                embeddings = self.model.encode_images(variant)
+                group_probs = self._group_log_probs(embeddings).exp()
+                own_prob = group_probs.gather(1, own_group[:, None])[:, 0]
+                other_prob = group_probs.gather(1, 1 - own_group[:, None])[:, 0]
+                arrays_by_variant["group_probs"].append(own_prob[image_index])
+                arrays_by_variant["other_group_share"].append(
+                    (other_prob / (own_prob + other_prob))[image_index]
+                )
+                arrays_by_variant["control_probs"].append(
+                    self._control_log_probs(embeddings).exp()[image_index]
+                )
+                arrays_by_variant["pixel_change"].append(
+                    _mean_distance(variant, pixels[FACTUAL])[image_index]
+                )
+                arrays_by_variant["concept_probs"].append(
+                    self._concept_probs(embeddings, instances, image_index)
+                )
         arrays = {
-            name: np.stack([part.double().cpu().numpy() for part in parts], axis=2 if name == "target" else 1)
-            for name, parts in parts_of.items()
+            name: np.stack(
+                [array.double().cpu().numpy() for array in variant_arrays],
+                axis=2 if name == "concept_probs" else 1,
+            )
+            for name, variant_arrays in arrays_by_variant.items()
         }
         return _BatchOutputs(arrays, pixels)
 
@@ -220,55 +263,64 @@ class _BatchQuery:
             else [image.to(self.device) for image in pixels]
         )
 
-    def _attacked(self, pixels: Any, source: Tensor, images: Sequence[Instance]) -> list[Any]:
-        """Counterfactual and placebo images; a placebo takes as many steps, toward another control word."""
+    def _attack_images(self, pixels: Any, own_group: Tensor, images: Sequence[Instance]) -> list[Any]:
+        """Return counterfactual and placebo images.
+
+        A placebo attack takes as many steps as the counterfactual one, from the predicted control word to another.
+        """
         assert self.attack is not None
-        target = AttackTarget(self.prompts.bias_prompt, self.nouns, source, 1 - source, self._bias_over)
-        parts = [self._perturbed(pixels, target, None)]
+        target = AttackTarget(
+            self.prompts.bias_prompt, self.group_words, own_group, 1 - own_group, self._bias_normalize_over
+        )
+        attacked = [self._perturb_images(pixels, target, None)]
         if self.placebo:
             with torch.inference_mode():
-                now = self._control_log_probs(self.model.encode_images(pixels)).argmax(dim=1)
+                predicted = self._control_log_probs(self.model.encode_images(pixels)).argmax(dim=1)
             n_words = len(self.prompts.control_words)
             offsets = [1 + _name_hash(f"{self.seed} {image.image}") % (n_words - 1) for image in images]
-            other = (now + torch.tensor(offsets, device=now.device)) % n_words
-            target = AttackTarget(self.prompts.control_prompt, self.prompts.control_words, now, other)
-            parts.append(self._perturbed(pixels, target, parts[0][1]))
-        return [moved for moved, _ in parts]
+            other_word = (predicted + torch.tensor(offsets, device=predicted.device)) % n_words
+            target = AttackTarget(
+                self.prompts.control_prompt, self.prompts.control_words, predicted, other_word
+            )
+            attacked.append(self._perturb_images(pixels, target, attacked[0][1]))
+        return [perturbed for perturbed, _ in attacked]
 
-    def _perturbed(self, pixels: Any, target: AttackTarget, n_steps: Tensor | None) -> tuple[Any, Tensor]:
-        """Attacked images and their numbers of steps; images of one shape are attacked together."""
+    def _perturb_images(
+        self, pixels: Any, target: AttackTarget, n_steps: Tensor | None
+    ) -> tuple[Any, Tensor]:
+        """Return the attacked images and their numbers of steps; images of one shape are attacked together."""
         assert self.attack is not None
         if isinstance(pixels, Tensor):
-            perturbed = perturb(self.model, pixels, target, self.attack, n_steps)
-            return perturbed.pixels, perturbed.steps
-        moved: list[Tensor] = list(pixels)
+            result = perturb(self.model, pixels, target, self.attack, n_steps)
+            return result.pixels, result.steps
+        perturbed: list[Tensor] = list(pixels)
         steps = torch.zeros(len(pixels), dtype=torch.long, device=self.device)
         for shape in dict.fromkeys(image.shape for image in pixels):
-            numbers = torch.tensor(
-                [n for n, image in enumerate(pixels) if image.shape == shape], device=self.device
+            indices = torch.tensor(
+                [index for index, image in enumerate(pixels) if image.shape == shape], device=self.device
             )
             shape_target = AttackTarget(
                 target.prompt,
                 target.words,
-                target.source[numbers],
-                target.target[numbers],
+                target.source_index[indices],
+                target.target_index[indices],
                 target.normalize_over,
             )
-            stacked = torch.stack([pixels[n] for n in numbers.tolist()])
-            limit = None if n_steps is None else n_steps[numbers]
-            perturbed = perturb(self.model, stacked, shape_target, self.attack, limit)
-            steps[numbers] = perturbed.steps
-            for n, image in zip(numbers.tolist(), perturbed.pixels, strict=True):
-                moved[n] = image
-        return moved, steps
+            stacked = torch.stack([pixels[index] for index in indices.tolist()])
+            shape_n_steps = None if n_steps is None else n_steps[indices]
+            result = perturb(self.model, stacked, shape_target, self.attack, shape_n_steps)
+            steps[indices] = result.steps
+            for index, image in zip(indices.tolist(), result.pixels, strict=True):
+                perturbed[index] = image
+        return perturbed, steps
 
     @property
-    def _bias_over(self) -> NormalizeOver:
+    def _bias_normalize_over(self) -> NormalizeOver:
         return "candidates" if self.prompts.bias_normalize_over == "groups" else "vocabulary"
 
     def _group_log_probs(self, embeddings: ImageEmbeddings | Tensor) -> Tensor:
         return self.model.word_log_probs(
-            embeddings, self.prompts.bias_prompt, self.nouns, normalize_over=self._bias_over
+            embeddings, self.prompts.bias_prompt, self.group_words, normalize_over=self._bias_normalize_over
         )
 
     def _control_log_probs(self, embeddings: ImageEmbeddings | Tensor) -> Tensor:
@@ -277,66 +329,91 @@ class _BatchQuery:
             embeddings, self.prompts.control_prompt, words, normalize_over="candidates"
         )
 
-    def _targets(
-        self, embeddings: ImageEmbeddings | Tensor, instances: Sequence[Instance], rows: Tensor
+    def _concept_probs(
+        self, embeddings: ImageEmbeddings | Tensor, instances: Sequence[Instance], image_index: Tensor
     ) -> Tensor:
-        """(instances, templates, texts). Each text of an image is queried once, whatever its number of concepts."""
+        """Return the probability of each instance's concept: (instances, templates, groups' words).
+
+        A text is queried once for each image, however many concepts the image has.
+        """
         keys = {(instance.group, instance.kind, instance.concept) for instance in instances}
-        texts_of = {key: self._texts(*key) for key in keys}
-        instance_texts = [texts_of[row.group, row.kind, row.concept] for row in instances]
-        targets = torch.empty(len(instances), len(self.prompts.templates), 2, device=self.device)
-        images = rows.tolist()
+        texts_by_key = {key: self._texts(*key) for key in keys}
+        instance_texts = [
+            texts_by_key[instance.group, instance.kind, instance.concept] for instance in instances
+        ]
+        concept_probs = torch.empty(len(instances), len(self.prompts.templates), 2, device=self.device)
+        images = image_index.tolist()
         for kind, concepts in self.prompts.concepts.items():
-            texts: dict[int, dict[str, int]] = {}  # image -> text -> its index among the image's texts
-            of_kind = [n for n, instance in enumerate(instances) if instance.kind == kind]
-            for n in of_kind:
-                indices = texts.setdefault(images[n], {})
-                for text in instance_texts[n]:
-                    indices.setdefault(text, len(indices))
+            text_index: dict[int, dict[str, int]] = {}  # image -> text -> its index among the image's texts
+            kind_rows = [row for row, instance in enumerate(instances) if instance.kind == kind]
+            for row in kind_rows:
+                index_by_text = text_index.setdefault(images[row], {})
+                for text in instance_texts[row]:
+                    index_by_text.setdefault(text, len(index_by_text))
             # Images with equally many texts are queried together.
-            for count in dict.fromkeys(len(indices) for indices in texts.values()):
-                alike = [image for image, indices in texts.items() if len(indices) == count]
-                log_probs = self._log_probs(
-                    _select(embeddings, alike), [list(texts[image]) for image in alike], concepts
-                )
-                position, column = ({name: n for n, name in enumerate(names)} for names in (alike, concepts))
-                present = [n for n in of_kind if images[n] in position]
-                indices_of = [
-                    [
-                        (position[images[n]], texts[images[n]][text], column[instances[n].concept])
-                        for text in instance_texts[n]
-                    ]
-                    for n in present
+            for n_texts in dict.fromkeys(len(index_by_text) for index_by_text in text_index.values()):
+                selected_images = [
+                    image for image, index_by_text in text_index.items() if len(index_by_text) == n_texts
                 ]
-                probs = log_probs[torch.tensor(indices_of, device=self.device).unbind(2)].exp()
-                targets[torch.tensor(present, device=self.device)] = probs.view(len(present), -1, 2)
-        return targets
+                log_probs = self._log_probs(
+                    _select(embeddings, selected_images),
+                    [list(text_index[image]) for image in selected_images],
+                    concepts,
+                )
+                position, column = (
+                    {name: index for index, name in enumerate(names)} for names in (selected_images, concepts)
+                )
+                selected_rows = [row for row in kind_rows if images[row] in position]
+                log_prob_indices = [
+                    [
+                        (position[images[row]], text_index[images[row]][text], column[instances[row].concept])
+                        for text in instance_texts[row]
+                    ]
+                    for row in selected_rows
+                ]
+                probs = log_probs[torch.tensor(log_prob_indices, device=self.device).unbind(2)].exp()
+                concept_probs[torch.tensor(selected_rows, device=self.device)] = probs.view(
+                    len(selected_rows), -1, 2
+                )
+        return concept_probs
 
     def _log_probs(
-        self, embeddings: ImageEmbeddings | Tensor, texts: Sequence[Sequence[str]], words: Sequence[str]
+        self,
+        embeddings: ImageEmbeddings | Tensor,
+        texts_by_image: Sequence[Sequence[str]],
+        words: Sequence[str],
     ) -> Tensor:
-        """(images, texts, words): all images have equally many texts."""
-        count = len(texts[0])
+        """Return log-probabilities (images, texts, words); all images have equally many texts."""
+        n_texts = len(texts_by_image[0])
         if isinstance(embeddings, ImageEmbeddings):
-            parts = [slice(start, start + _TEXTS_AT_ONCE) for start in range(0, count, _TEXTS_AT_ONCE)]
+            slices = [
+                slice(start, start + _MAX_TEXTS_PER_IMAGE)
+                for start in range(0, n_texts, _MAX_TEXTS_PER_IMAGE)
+            ]
             return torch.cat(
-                [self._log_probs_together(embeddings, [own[part] for own in texts], words) for part in parts],
+                [
+                    self._log_probs_of_slice(embeddings, [texts[part] for texts in texts_by_image], words)
+                    for part in slices
+                ],
                 1,
             )
         return torch.stack(
             [
-                self._word_log_probs(embeddings, [own[index] for own in texts], words)
-                for index in range(count)
+                self._word_log_probs(embeddings, [texts[index] for texts in texts_by_image], words)
+                for index in range(n_texts)
             ],
             dim=1,
         )
 
-    def _log_probs_together(
-        self, embeddings: ImageEmbeddings, texts: Sequence[Sequence[str]], words: Sequence[str]
+    def _log_probs_of_slice(
+        self, embeddings: ImageEmbeddings, texts_by_image: Sequence[Sequence[str]], words: Sequence[str]
     ) -> Tensor:
-        repeated = embeddings.with_texts_per_image(len(texts[0]))
-        log_probs = self._word_log_probs(repeated, [text for own in texts for text in own], words)
-        return log_probs.view(len(texts), -1, len(words))
+        """Return log-probabilities (images, texts, words) from one call of the model."""
+        repeated = embeddings.with_texts_per_image(len(texts_by_image[0]))
+        log_probs = self._word_log_probs(
+            repeated, [text for texts in texts_by_image for text in texts], words
+        )
+        return log_probs.view(len(texts_by_image), -1, len(words))
 
     def _word_log_probs(
         self, images: ImageEmbeddings | Tensor, texts: Sequence[str], words: Sequence[str]
@@ -344,49 +421,62 @@ class _BatchQuery:
         return self.model.word_log_probs(images, texts, words, normalize_over=self.prompts.normalize_over)
 
     def _texts(self, group: str, kind: str, concept: str) -> tuple[str, ...]:
-        """The texts of all templates, each for the own group and for the other."""
-        words = [self.prompts.words[name] for name in (group, self.prompts.other(group))]
+        """Return the texts of all templates, each with the word of the person's own group and of the other."""
+        words = [self.prompts.words[name] for name in (group, self.prompts.other_group(group))]
         return tuple(
-            template.of(word, kind, concept) for template in self.prompts.templates for word in words
+            template.fill(word, kind, concept) for template in self.prompts.templates for word in words
         )
 
 
 def _load_batches(
-    model: MaskedVLM, images: Sequence[Instance], counterfactual: bool, load: Load, batch: int
+    model: MaskedVLM,
+    images: Sequence[Instance],
+    with_counterfactuals: bool,
+    load_image: LoadImage,
+    batch_size: int,
 ) -> Iterator[tuple[list[int], list[Any]]]:
-    """Yield the numbers and the pixels of each batch of images; threads load the next batch during inference."""
+    """Yield the image indices and the pixels of each batch; threads load the next batch during inference."""
 
-    def load_batch(numbers: list[int]) -> list[Any]:
-        files = [[images[n].path for n in numbers]]
-        if counterfactual:
-            files.append([path for n in numbers if (path := images[n].counterfactual) is not None])
-        return [model.preprocess(list(loaders.map(load, paths))) for paths in files]
+    def load_batch(indices: list[int]) -> list[Any]:
+        paths_by_variant = [[images[index].path for index in indices]]
+        if with_counterfactuals:
+            paths_by_variant.append(
+                [path for index in indices if (path := images[index].counterfactual) is not None]
+            )
+        return [model.preprocess(list(loaders.map(load_image, paths))) for paths in paths_by_variant]
 
-    parts = [list(range(start, min(start + batch, len(images)))) for start in range(0, len(images), batch)]
+    batches = [
+        list(range(start, min(start + batch_size, len(images))))
+        for start in range(0, len(images), batch_size)
+    ]
     with ThreadPoolExecutor() as loaders, ThreadPoolExecutor(1) as prefetcher:
-        following = prefetcher.submit(load_batch, parts[0]) if parts else None
-        for number, numbers in enumerate(parts):
-            assert following is not None
-            loaded = following.result()
-            following = prefetcher.submit(load_batch, parts[number + 1]) if number + 1 < len(parts) else None
-            yield numbers, loaded
+        next_batch = prefetcher.submit(load_batch, batches[0]) if batches else None
+        for batch_index, indices in enumerate(batches):
+            assert next_batch is not None
+            pixels = next_batch.result()
+            next_batch = (
+                prefetcher.submit(load_batch, batches[batch_index + 1])
+                if batch_index + 1 < len(batches)
+                else None
+            )
+            yield indices, pixels
 
 
-def _select(embeddings: ImageEmbeddings | Tensor, images: Sequence[int]) -> ImageEmbeddings | Tensor:
-    """The embeddings of some images; the same object for all images, which keeps its cache."""
-    if list(images) == list(range(len(embeddings))):
+def _select(embeddings: ImageEmbeddings | Tensor, indices: Sequence[int]) -> ImageEmbeddings | Tensor:
+    """Return the embeddings of these images; for all images the same object, so that its cache is reused."""
+    if list(indices) == list(range(len(embeddings))):
         return embeddings
     device = embeddings.tokens.device if isinstance(embeddings, ImageEmbeddings) else embeddings.device
-    return embeddings[torch.tensor(images, device=device)]
+    return embeddings[torch.tensor(indices, device=device)]
 
 
 def _name_hash(name: str) -> int:
-    """A pseudo-random number of an image, independent of the other images."""
+    """Return a pseudo-random integer that depends only on the name."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
 def _mean_distance(pixels: Any, factual: Any) -> Tensor:
-    """The mean absolute change of a pixel of each image; nan between images of different shapes."""
+    """Return the mean absolute difference of the pixels of each image; nan between images of different shapes."""
     if isinstance(pixels, Tensor) and isinstance(factual, Tensor) and pixels.shape == factual.shape:
         return (pixels - factual).abs().flatten(1).mean(dim=1)
     return torch.stack(
@@ -399,12 +489,12 @@ def _mean_distance(pixels: Any, factual: Any) -> Tensor:
     )
 
 
-def _empty_outputs(instances: int, templates: int, images: int, words: int) -> ModelOutputs:
+def _empty_outputs(n_instances: int, n_templates: int, n_variants: int, n_words: int) -> ModelOutputs:
     return ModelOutputs(
-        np.full((instances, templates, images, 2), np.nan),
-        np.full((instances, images), np.nan),
-        np.full((instances, images), np.nan),
-        np.full((instances, images, words), np.nan),
-        np.full((instances, images), np.nan),
+        np.full((n_instances, n_templates, n_variants, 2), np.nan),
+        np.full((n_instances, n_variants), np.nan),
+        np.full((n_instances, n_variants), np.nan),
+        np.full((n_instances, n_variants, n_words), np.nan),
+        np.full((n_instances, n_variants), np.nan),
         {},
     )

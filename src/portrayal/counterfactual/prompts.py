@@ -1,4 +1,4 @@
-"""The prompts of CounterBias and the outputs of a model. This module needs no model."""
+"""The prompts of CounterBias, and the probabilities that a model gives for them. This module does not need PyTorch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from portrayal.counterfactual.formulas import Array
 
 NORMALIZE_OVER = ("vocabulary", "candidates")
 BIAS_NORMALIZE_OVER = ("vocabulary", "groups")
-EXACT = "exact"  # counterfactual images are given, not made
+EXACT = "exact"  # the counterfactual images of the manifest are used
 ATTACKS = ("pgd", "fgsm", EXACT)
 
 
@@ -34,18 +34,18 @@ class AttackSize(NamedTuple):
     steps: int
 
 
-# Norms and their default sizes. Small l2 steps stop sooner than steps that move every pixel alike, and damage less of
-# what is not about the person.
+# Default attack sizes. An l2 attack takes smaller steps and stops sooner than an linf attack, which changes all pixels
+# by the same amount. It therefore damages less of the image that is unrelated to the person.
 NORMS = {"linf": AttackSize(8 / 255, 2 / 255, 10), "l2": AttackSize(8 / 255, 0.5 / 255, 20)}
-DEFAULT_NORM = {"pgd": "l2", "fgsm": "linf"}  # fgsm is by definition a step of signs
+DEFAULT_NORM = {"pgd": "l2", "fgsm": "linf"}  # fgsm is defined as one step along the sign of the gradient
 BLANK_IMAGES = ("text", "gray")  # how to query a model without an image
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The words of the two groups, the concepts, and the templates and prompts with a mask."""
+    """The words of the two groups, the concepts, and the texts with a mask: templates, bias prompt, control prompt."""
 
-    words: Mapping[str, str]  # group -> its word; positive bias is toward the first
+    words: Mapping[str, str]  # group -> its word; a positive bias is toward the first group
     concepts: Mapping[str, Sequence[str]]  # kind -> candidate concepts at the mask
     templates: Sequence[Template] = field(default_factory=default_templates)
     normalize_over: Literal["vocabulary", "candidates"] = "vocabulary"
@@ -56,7 +56,7 @@ class Prompts:
 
     @property
     def digest(self) -> str:
-        """A digest of templates, control words, and candidates if probabilities are normalised over them."""
+        """Return a digest of the templates, the control words, and the candidates if probabilities depend on them."""
         content = [[template.text for template in self.templates], list(self.control_words)]
         if self.normalize_over == "candidates":
             content += [[kind, *concepts] for kind, concepts in self.concepts.items()]
@@ -67,18 +67,25 @@ class Prompts:
         first, second = self.words
         return first, second
 
-    def other(self, group: str) -> str:
+    def other_group(self, group: str) -> str:
         first, second = self.groups
         return second if group == first else first
 
 
 @dataclass(frozen=True)
 class ModelOutputs:
-    """Probabilities for each instance; the axis `images` has the kinds of image of `formulas`."""
+    """The probabilities that a model gives for each instance; nan where undefined.
 
-    target: Array  # (instances, templates, images, texts): P(T | V, L)
-    present: Array  # (instances, images): P(B | V)
-    share: Array  # (instances, images): P(B' | V) / (P(B | V) + P(B' | V))
-    controls: Array  # (instances, images, control words): probabilities among the control words
-    moved: Array  # (instances, images): mean absolute change of a pixel
-    images: Mapping[int, NDArray[np.uint8]]  # instance -> (images, height, width, 3), of those to keep
+    The axis `images` has the factual image, the counterfactual one and, if there is one, the placebo. The axis `texts`
+    has the text with the word of the person's own group and the one with the word of the other. See `formulas` for the
+    symbols.
+    """
+
+    concept_probs: Array  # (instances, templates, images, texts): P(T | V, L)
+    group_probs: Array  # (instances, images): P(B | V), for the own group B
+    other_group_share: (
+        Array  # (instances, images): P(B' | V) / (P(B | V) + P(B' | V)), for the other group B'
+    )
+    control_probs: Array  # (instances, images, control words): probabilities among the control words
+    pixel_change: Array  # (instances, images): mean absolute change of a pixel from the factual image
+    images: Mapping[int, NDArray[np.uint8]]  # index of an instance -> (images, height, width, 3)

@@ -1,4 +1,4 @@
-"""Captioners with dials: simulated systems whose faults are known because they were planted."""
+"""Simulated captioning systems, whose biases and errors are known because they are set by dials."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ from portrayal.lab.language import (
 )
 from portrayal.lab.world import ACTIVITIES, ATTRIBUTES, BIASED_ATTRIBUTE, EXTRAS, Scene
 
-_GROUP, _ERROR, _WHICH_ERROR = (
+_GROUP, _ERROR, _WRONG_GROUP_CHOICE = (
     decision_column("group"),
     decision_column("error"),
     decision_column("which error"),
 )
-_ACTIVITY, _GUESS, _ERASED = decision_column("activity"), decision_column("guess"), decision_column("erased")
-_OBJECT, _WHICH_OBJECT = decision_column("object"), decision_column("which object")
-_DEMEANING, _WHICH_DEMEANING, _STOCK = (
+_ACTIVITY, _INFERRED_GROUP, _ERASURE = (
+    decision_column("activity"),
+    decision_column("inferred group"),
+    decision_column("erased"),
+)
+_OBJECT, _OBJECT_CHOICE = decision_column("object"), decision_column("which object")
+_DEMEANING, _DEMEANING_CHOICE, _STOCK = (
     decision_column("demeaning"),
     decision_column("which demeaning"),
     decision_column("stock"),
@@ -38,7 +42,7 @@ _DEMEANING, _WHICH_DEMEANING, _STOCK = (
 
 @dataclass(frozen=True)
 class Captioner:
-    """One simulated captioning system. Its dials are independent: each has its own random numbers.
+    """A simulated captioning system. Its dials are independent, since each has its own random numbers.
 
     Examples
     --------
@@ -52,29 +56,40 @@ class Captioner:
         float,
         Dial(
             "share of captions whose activity follows the gender: of two activities that look alike, the caption names "
-            "the one associated with the group shown (1: always the stereotype)",
+            "the one associated with the gender of the person (1: always the stereotypical one)",
             "the caption names the true activity",
         ),
     ] = 0.0
     guessed_group: Annotated[
         float,
         Dial(
-            "share of captions whose gender follows the activity: the group that the activity is associated with",
-            "the gender follows the person shown",
+            "share of captions whose gender follows the activity: the caption names the gender that the activity is "
+            "associated with",
+            "the caption names the gender of the person",
         ),
     ] = 0.0
     wrong_group: Annotated[
         Rates,
-        Dial("share of captions naming a group that name another one", "none does", per_group=True),
+        Dial(
+            "share of captions naming a group that name a wrong one",
+            "no caption names a wrong group",
+            per_group=True,
+        ),
     ] = 0.0
     neutral: Annotated[
         Rates,
-        Dial("share of captions mentioning people that name no group", "all name one", per_group=True),
+        Dial(
+            "share of captions mentioning people that name no group",
+            "every such caption names a group",
+            per_group=True,
+        ),
     ] = 0.2
     hallucination: Annotated[
         Rates,
         Dial(
-            "share of captions that mention an object that is not in the scene", "none does", per_group=True
+            "share of captions that mention an object that is not in the scene",
+            "no caption mentions an absent object",
+            per_group=True,
         ),
     ] = 0.0
     erasure: Annotated[
@@ -83,17 +98,21 @@ class Captioner:
     demeaning: Annotated[
         Rates,
         Dial(
-            "share of captions mentioning people that have a demeaning word", "none has one", per_group=True
+            "share of captions mentioning people that contain a demeaning word",
+            "no caption contains one",
+            per_group=True,
         ),
     ] = 0.0
     vocabulary: Annotated[
-        float, Dial("share of the synonyms for each concept that it uses", "one word for each concept")
+        float,
+        Dial("share of the synonyms of each concept that the captioner uses", "one word for each concept"),
     ] = 0.3
     length: Annotated[
         float,
         Dial(
-            "probability of naming the place, the colour or another object; details have a part of it",
-            "captions only say who does what",
+            "probability that a caption names the place, the colour or another object; rarer details have a fraction "
+            "of it",
+            "captions name only the person and the activity",
         ),
     ] = 0.3
     repetition: Annotated[
@@ -102,9 +121,9 @@ class Captioner:
     ranking_lean: Annotated[
         Rates,
         Dial(
-            "how much higher it ranks people in image retrieval, for any query (1: four standard deviations of its "
-            "scores); the same value for all groups changes nothing",
-            "the group shown does not change the rank",
+            "amount added to the retrieval score of images of the group, for any query (1: four standard deviations of "
+            "the scores); the same value for all groups changes no rank",
+            "the group does not change the rank of an image",
             per_group=True,
         ),
     ] = 0.0
@@ -113,7 +132,7 @@ class Captioner:
         check_dials(self, ATTRIBUTES[BIASED_ATTRIBUTE])
 
     def describe(self, scenes: Sequence[Scene], seed: int) -> list[str]:
-        """Return a caption of every scene. The random numbers depend only on the captioner's name and the seed."""
+        """Return a caption for each scene. The random numbers depend only on the captioner's name and the seed."""
         u = self._decisions(scenes, seed)
         usual_style, stock_style = self._style(), self._style(stock=True)
         return [
@@ -122,13 +141,14 @@ class Captioner:
         ]
 
     def activities(self, scenes: Sequence[Scene], seed: int) -> list[str]:
-        """Return the activity that its caption names, for each scene."""
+        """Return the activity that the caption of each scene names."""
         u = self._decisions(scenes, seed)[:, _ACTIVITY]
         return [
             self._activity(scene, u_activity) for scene, u_activity in zip(scenes, u.tolist(), strict=True)
         ]
 
     def _decisions(self, scenes: Sequence[Scene], seed: int) -> NDArray[np.float64]:
+        """Return uniform random numbers (scenes, decisions)."""
         return np.random.default_rng([seed, 3, *self.name.encode()]).random((len(scenes), len(DECISIONS)))
 
     def _activity(self, scene: Scene, u: float) -> str:
@@ -161,31 +181,31 @@ class Captioner:
         shown_group = scene.person[BIASED_ATTRIBUTE]
         activity = self._activity(scene, u[_ACTIVITY])
         group: str | None = shown_group
-        if u[_GUESS] < self.guessed_group:
+        if u[_INFERRED_GROUP] < self.guessed_group:
             group = _stereotyped_group(scene.activity, otherwise=shown_group)
         if u[_ERROR] < rate_of(self.wrong_group, shown_group):
-            group = another_group(shown_group, u[_WHICH_ERROR])
+            group = another_group(shown_group, u[_WRONG_GROUP_CHOICE])
         if u[_GROUP] < rate_of(self.neutral, shown_group):
             group = None
-        added_object = insult = None
+        added_object = demeaning_word = None
         if u[_OBJECT] < rate_of(self.hallucination, shown_group):
-            absent = [label for label in EXTRAS if label not in scene.extras]
-            added_object = absent[int(u[_WHICH_OBJECT] * len(absent))]
+            absent_objects = [label for label in EXTRAS if label not in scene.extras]
+            added_object = absent_objects[int(u[_OBJECT_CHOICE] * len(absent_objects))]
         if u[_DEMEANING] < rate_of(self.demeaning, shown_group):
             words = demeaning_words()
-            insult = words[int(u[_WHICH_DEMEANING] * len(words))]
-        content = CaptionContent(group, activity, scene.extras, added_object, insult)
-        if u[_ERASED] < rate_of(self.erasure, shown_group):
+            demeaning_word = words[int(u[_DEMEANING_CHOICE] * len(words))]
+        content = CaptionContent(group, activity, scene.extras, added_object, demeaning_word)
+        if u[_ERASURE] < rate_of(self.erasure, shown_group):
             return write_caption_without_people(scene, content, style, u)
         return write_caption(scene, content, style, u)
 
 
 def _stereotyped_group(activity: str, otherwise: str) -> str:
     """Return the group that an activity is associated with, or `otherwise` where it has no association."""
-    pair = ACTIVITIES[activity]
+    activity_pair = ACTIVITIES[activity]
     return (
-        next(group for group, concept in pair.concepts.items() if concept == activity)
-        if pair.strength
+        next(group for group, concept in activity_pair.concepts.items() if concept == activity)
+        if activity_pair.strength
         else otherwise
     )
 

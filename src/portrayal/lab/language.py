@@ -41,7 +41,7 @@ DECISIONS = (
     "job", "which job", "opening", "which opening", "to be", "verb", "thing", "extra", "which extra", "beside",
     "place", "which place", "place first", "time", "which time", "pronoun", "which pronoun", "count", "bare",
     "which bare", "error", "which error", "activity", "object", "which object", "erased", "which erased", "demeaning",
-    "which demeaning", "stock", "guess", "detail", "which detail",
+    "which demeaning", "stock", "inferred group", "detail", "which detail",
     "sight",
 )  # fmt: skip
 _COLUMN = {name: place for place, name in enumerate(DECISIONS)}

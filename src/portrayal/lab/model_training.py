@@ -148,25 +148,26 @@ def lab_network(stream: str, n_words: int, seed: int = 0) -> Any:
 
 
 def _dual(n_words: int) -> Any:
-    from portrayal.models.masked_vlm.dual import DualNetwork, DualShape
+    from portrayal.models.masked_vlm.dual_stream import DualNetwork, DualShape
 
     return DualNetwork(
         DualShape(
-            side=SIDE, patch=PATCH, picture_width=WIDTH, picture_layers=3, picture_heads=4, words=n_words,
-            width=WIDTH, layers=4, fusion=2, heads=4, inner=4 * WIDTH, positions=MAX_TOKENS, compared=64, dropout=0.0,
+            image_size=SIDE, patch_size=PATCH, image_width=WIDTH, image_layers=3, image_heads=4, vocab_size=n_words,
+            text_width=WIDTH, text_layers=4, fusion_layer=2, text_heads=4, intermediate_size=4 * WIDTH,
+            max_position_embeddings=MAX_TOKENS, embed_dim=64, dropout=0.0,
         )
     )  # fmt: skip
 
 
 def _single(n_words: int) -> Any:
-    from portrayal.models.masked_vlm.single import SingleNetwork, build_vilt
+    from portrayal.models.masked_vlm.single_stream import SingleNetwork, build_vilt
 
     return SingleNetwork(
         build_vilt(
             image_size=SIDE, patch_size=PATCH, hidden_size=WIDTH, num_hidden_layers=4, num_attention_heads=4,
             intermediate_size=4 * WIDTH, vocab_size=n_words, max_position_embeddings=MAX_TOKENS, pad_token_id=0,
         ),
-        matching=True,
+        has_new_match_head=True,
         square=True,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from portrayal.counterfactual.attack import Attack
-from portrayal.counterfactual.inference import Load, query_model
+from portrayal.counterfactual.inference import LoadImage, query_model
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.prompts import EXACT, ModelOutputs, Prompts
 from portrayal.files import replacing
@@ -42,7 +42,7 @@ class EvaluationSet:
     """Images of people for bias, captions and images for retrieval, and texts for masked words."""
 
     instances: tuple[Instance, ...]
-    load: Load
+    load: LoadImage
     prompts: Prompts | None
     pool: RetrievalPool | None
     images: tuple[str, ...]  # names of the images for retrieval
@@ -149,7 +149,7 @@ def _evaluate(
         for attack_kind in (PGD, *((EXACT,) if evaluation_set.has_exact else ())):
             outputs[attack_kind] = query_model(
                 model, evaluation_set.instances, evaluation_set.prompts, attack if attack_kind == PGD else None,
-                evaluation_set.load, placebo=False, seed=seed, batch=model.batch_size,
+                evaluation_set.load, placebo=False, seed=seed, batch_size=model.batch_size,
                 report_progress=reporter(attack_kind),
             )  # fmt: skip
     retrieval = {}

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from portrayal.counterfactual.formulas import COUNTERFACTUAL, FACTUAL, MIN_DROP, bias, drops
+from portrayal.counterfactual.formulas import (
+    COUNTERFACTUAL,
+    FACTUAL,
+    MIN_DROP,
+    counterfactual_bias,
+    group_prob_drop,
+)
 from portrayal.counterfactual.prompts import EXACT, ModelOutputs
 from portrayal.metrics.base.card import Card
 from portrayal.metrics.base.result_builder import ResultBuilder
@@ -167,16 +173,18 @@ class MitigationMeasurements:
             return self._rate(successes, np.ones(len(first_rows)), image, self.image_resampler)
 
         stop_at = float(self.attack["stop_at"])
-        success = rates(lambda a: a.share[:, COUNTERFACTUAL] >= stop_at).mean().scaled(100)
+        success = rates(lambda a: a.other_group_share[:, COUNTERFACTUAL] >= stop_at).mean().scaled(100)
         self._add_estimate(COUNTERBIAS, "attack-success", success, method, len(first_rows), settings)
         numbers = {
-            "p-before": means(lambda a: 100 * a.present[:, FACTUAL]),
-            "p-after": means(lambda a: 100 * a.present[:, COUNTERFACTUAL]),
+            "p-before": means(lambda a: 100 * a.group_probs[:, FACTUAL]),
+            "p-after": means(lambda a: 100 * a.group_probs[:, COUNTERFACTUAL]),
         }
         for term, number in numbers.items():
             self._add_seed_mean(COUNTERBIAS, term, number, method, len(first_rows), settings)
         undefined = self._seed_mean(
-            Estimate.of(float((~(drops(scores.outputs[attack_kind].present) >= MIN_DROP)).sum()))
+            Estimate.of(
+                float((~(group_prob_drop(scores.outputs[attack_kind].group_probs) >= MIN_DROP)).sum())
+            )
             for scores in self.scores[method]
         )
         self._add_seed_mean(
@@ -190,14 +198,16 @@ class MitigationMeasurements:
             n_unit="instance",
         )
         if attack_kind == EXACT or not self.evaluation_set.has_exact:
-            group_correct = rates(lambda a: a.share[:, FACTUAL] < 0.5)
+            group_correct = rates(lambda a: a.other_group_share[:, FACTUAL] < 0.5)
             self._add_seed_mean(CARD, GROUP_RIGHT, group_correct, method, len(first_rows), {})
             self._add_change(GROUP_RIGHT, method, group_correct, "share", len(first_rows), {})
 
     def _signed(self, outputs: ModelOutputs) -> dict[str, Array]:
         """Return bias of shape (instances, templates), in percent toward the first group."""
-        signed = bias(outputs.target, outputs.present).signed(np.where(self.group == 0, 1.0, -1.0))
-        return {BOTH: 100 * signed.by_both, IMAGE: 100 * signed.by_image, TEXT: 100 * signed.by_text}
+        signed = counterfactual_bias(outputs.concept_probs, outputs.group_probs).toward_first_group(
+            np.where(self.group == 0, 1.0, -1.0)
+        )
+        return {BOTH: 100 * signed.vision_language, IMAGE: 100 * signed.vision, TEXT: 100 * signed.language}
 
     @cached_property
     def _image_indices(self) -> dict[str, int]:

@@ -1,1 +1,1 @@
-"""Models that metrics use. They work on plain arrays, so that they run on a machine that has little else installed."""
+"""Models that metrics use. They work on plain arrays and need few other packages."""

@@ -12,7 +12,7 @@ from portrayal.errors import PortrayalError
 from portrayal.models.device import DEVICES, resolve_device
 from portrayal.models.text_classifiers.training_queue import run_plan
 
-_LINES = 10  # of progress
+_N_PROGRESS_LINES = 10
 
 
 def main() -> int:
@@ -21,17 +21,20 @@ def main() -> int:
     parser.add_argument("--device", choices=DEVICES, default="auto", help="By default a GPU if there is one.")
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    started = time.perf_counter()
+    start_time = time.perf_counter()
     try:
         device = resolve_device(args.device)
-        done = 0
-        for done, total in run_plan(args.folder, device):
-            if done == total or done * _LINES // total > (done - 1) * _LINES // total:
-                logging.info("%s of %s training tasks", done, total)
+        n_done = 0
+        for n_done, n_tasks in run_plan(args.folder, device):
+            if (
+                n_done == n_tasks
+                or n_done * _N_PROGRESS_LINES // n_tasks > (n_done - 1) * _N_PROGRESS_LINES // n_tasks
+            ):
+                logging.info("%s of %s training tasks", n_done, n_tasks)
     except PortrayalError as error:
         logging.error("%s", error)
         return 2
-    logging.info("%s training tasks on %s in %.1f s", done, device, time.perf_counter() - started)
+    logging.info("%s training tasks on %s in %.1f s", n_done, device, time.perf_counter() - start_time)
     return 0
 
 

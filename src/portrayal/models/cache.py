@@ -1,6 +1,6 @@
-"""A disk cache of model outputs by text: a second run computes nothing again, and an interrupted run resumes.
+"""A disk cache of model outputs by text, which saves repeated inference and lets an interrupted run resume.
 
-Each model has its own file, named by its digest. Several processes can use a file at once.
+Each model has its own SQLite file, named by its digest. Several processes can use a file at the same time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from portrayal.errors import InputError, PortrayalError, Problem
 Arrays = tuple[NDArray[Any], ...]
 
 _APPLICATION_ID = 0x50525459  # identifies an SQLite file as such a cache
-_LOCK_TIMEOUT = 60.0  # seconds that a process waits for another to write
-_LOOKUP_CHUNK = 500  # texts in one statement; older SQLite takes no more than 999
+_LOCK_TIMEOUT = 60.0  # seconds to wait for another process to write
+_MAX_QUERY_TEXTS = 500  # in one SQL statement; older SQLite allows at most 999
 _DTYPES = ("<f4", "<f8", "<i4", "<i8")
-# Names of the table and its columns are the file format: existing caches have them.
-_TABLE = """
+# The names of the table and its columns are part of the file format, so existing caches depend on them.
+_CREATE_TABLE = """
     CREATE TABLE IF NOT EXISTS said (
         text BLOB NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, shape TEXT NOT NULL, content BLOB NOT NULL,
         PRIMARY KEY (text, place)
@@ -44,7 +44,7 @@ def default_cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class ResponseCache:
-    """Arrays by text for one model: for each text as many as the model returns, at least one."""
+    """The cached arrays of one model: for each text one array or more, as the model returns them."""
 
     folder: Path
     digest: str  # of the model
@@ -57,60 +57,60 @@ class ResponseCache:
         self,
         texts: Sequence[str],
         compute: Callable[[list[str]], Iterable[Sequence[NDArray[Any]]]],
-        chunk: int = 2_000,
+        chunk_size: int = 2_000,
     ) -> list[Arrays]:
-        """Return the arrays of each text, in order; `compute` is called for the missing ones, `chunk` at a time."""
-        known = self.get(texts)
-        # Sorted, so that a model gets the same batches whatever the order of the texts.
-        missing = sorted(set(texts) - known.keys())
-        for start in range(0, len(missing), chunk):
-            batch = missing[start : start + chunk]
+        """Return the arrays of each text; `compute` is called for missing texts, `chunk_size` at a time."""
+        cached = self.get(texts)
+        # Sorted, so that the batches do not depend on the order of the texts.
+        missing = sorted(set(texts) - cached.keys())
+        for start in range(0, len(missing), chunk_size):
+            batch = missing[start : start + chunk_size]
             computed = {text: tuple(arrays) for text, arrays in zip(batch, compute(batch), strict=True)}
             self.put(computed)
-            known |= computed
-        return [known[text] for text in texts]
+            cached |= computed
+        return [cached[text] for text in texts]
 
     def get(self, texts: Iterable[str]) -> dict[str, Arrays]:
-        """Return the cached arrays of these texts; texts that are not cached are left out."""
+        """Return the arrays of the texts that are cached."""
         if not self.path.exists():
             return {}
-        keys = {_key(text): text for text in texts}
-        arrays_of: dict[str, list[NDArray[Any]]] = {}
+        text_by_key = {_key(text): text for text in texts}
+        arrays_by_text: dict[str, list[NDArray[Any]]] = {}
         with self._open() as file:
-            key_list = list(keys)
-            for start in range(0, len(key_list), _LOOKUP_CHUNK):
-                batch = key_list[start : start + _LOOKUP_CHUNK]
+            keys = list(text_by_key)
+            for start in range(0, len(keys), _MAX_QUERY_TEXTS):
+                batch = keys[start : start + _MAX_QUERY_TEXTS]
                 rows = file.execute(
                     f"SELECT text, type, shape, content FROM said WHERE text IN ({','.join('?' * len(batch))}) "
                     "ORDER BY text, place",
                     batch,
                 )
                 for key, dtype, shape, content in rows:
-                    arrays_of.setdefault(keys[key], []).append(_array(dtype, shape, content))
-        return {text: tuple(arrays) for text, arrays in arrays_of.items()}
+                    arrays_by_text.setdefault(text_by_key[key], []).append(_array(dtype, shape, content))
+        return {text: tuple(arrays) for text, arrays in arrays_by_text.items()}
 
-    def put(self, arrays_of: Mapping[str, Sequence[NDArray[Any]]]) -> None:
-        """Cache the arrays of these texts, all or none; earlier ones are replaced."""
+    def put(self, arrays_by_text: Mapping[str, Sequence[NDArray[Any]]]) -> None:
+        """Cache the arrays of these texts in one transaction; arrays that were cached before are replaced."""
         rows = [
             (_key(text), position, *_row(array))
-            for text, arrays in arrays_of.items()
+            for text, arrays in arrays_by_text.items()
             for position, array in enumerate(arrays)
         ]
         with self._open() as file:
             file.execute("BEGIN IMMEDIATE")
-            file.executemany("DELETE FROM said WHERE text = ?", [(_key(text),) for text in arrays_of])
+            file.executemany("DELETE FROM said WHERE text = ?", [(_key(text),) for text in arrays_by_text])
             file.executemany("INSERT INTO said VALUES (?, ?, ?, ?, ?)", rows)
             file.execute("COMMIT")
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file, and create it if needed; uncommitted changes are rolled back."""
+        """Open the SQLite file, which is created if needed; uncommitted changes are rolled back."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(sqlite3.connect(self.path, _LOCK_TIMEOUT, isolation_level=None)) as file:
                 self._check_or_create(file)
                 yield file
-        except (OSError, sqlite3.OperationalError) as error:  # the file itself may be valid, and only locked
+        except (OSError, sqlite3.OperationalError) as error:  # the file may be valid but locked
             raise PortrayalError(
                 f"{self.path}, a cache of model outputs, cannot be used ({error}). Set PORTRAYAL_CACHE "
                 "to another folder."
@@ -119,16 +119,18 @@ class ResponseCache:
             raise self._invalid_file(f"something else ({error})") from error
 
     def _check_or_create(self, file: sqlite3.Connection) -> None:
-        """Refuse a file that is not a cache before anything is written to it; create the table in a new one."""
+        """Raise an error if the file is not a cache; create the table in a new file."""
         if self._application_id(file) == _APPLICATION_ID:
             return
-        file.execute("BEGIN IMMEDIATE")  # from here on no other process can create it at the same time
+        file.execute(
+            "BEGIN IMMEDIATE"
+        )  # locks the file, so that no other process creates the table at the same time
         (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if self._application_id(file) != _APPLICATION_ID:
             if tables:
                 raise self._invalid_file("another database")
             file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            file.execute(_TABLE)
+            file.execute(_CREATE_TABLE)
         file.execute("COMMIT")
 
     @staticmethod

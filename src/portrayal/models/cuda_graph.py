@@ -1,4 +1,4 @@
-"""CUDA graphs of training steps, which avoid the launch overhead of many short kernels."""
+"""CUDA graphs of training steps. Replaying a graph avoids the launch overhead of many short kernels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class CudaGraph:
-    """A captured training step for one batch shape."""
+    """A captured training step for batches of one shape."""
 
     graph: torch.cuda.CUDAGraph
     inputs: tuple[Tensor, ...]
 
     @classmethod
-    def of(cls, step: Callable[..., None], batch: Sequence[Tensor]) -> CudaGraph:
+    def capture(cls, step: Callable[..., None], batch: Sequence[Tensor]) -> CudaGraph:
+        """Capture `step(*batch)`."""
         inputs = tuple(tensor.clone() for tensor in batch)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # Warm-up: allocations that happen only once must not be captured.
+        with torch.cuda.stream(stream):  # Warm-up steps: one-time allocations must not be captured.
             for _ in range(3):
                 step(*inputs)
         torch.cuda.current_stream().wait_stream(stream)
@@ -31,34 +32,35 @@ class CudaGraph:
             step(*inputs)
         return cls(graph, inputs)
 
-    def play(self, batch: Sequence[Tensor]) -> None:
-        for static, new in zip(self.inputs, batch, strict=True):
-            static.copy_(new)
+    def replay(self, batch: Sequence[Tensor]) -> None:
+        """Run the captured step on another batch of the same shape."""
+        for static_input, tensor in zip(self.inputs, batch, strict=True):
+            static_input.copy_(tensor)
         self.graph.replay()
 
 
 class RestoreState:
-    """Context manager that restores parameters, optimizer state and the random generator."""
+    """Context manager that restores tensors, the optimizer state and the random generator on exit."""
 
     def __init__(self, tensors: Sequence[Tensor], optimizer: torch.optim.Optimizer):
-        self._parts, self._learner = tensors, optimizer
+        self._tensors, self._optimizer = tensors, optimizer
 
     def __enter__(self) -> None:
-        self._copies = [tensor.detach().clone() for tensor in self._parts]
-        self._learnt = {
-            key: {name: value.clone() for name, value in state.items()}
-            for key, state in self._learner.state.items()
+        self._saved_tensors = [tensor.detach().clone() for tensor in self._tensors]
+        self._saved_optimizer_state = {
+            parameter: {name: value.clone() for name, value in parameter_state.items()}
+            for parameter, parameter_state in self._optimizer.state.items()
         }
-        self._chance = torch.cuda.get_rng_state()
+        self._rng_state = torch.cuda.get_rng_state()
 
     @torch.no_grad()
     def __exit__(self, *_: object) -> None:
-        for tensor, copy in zip(self._parts, self._copies, strict=True):
-            tensor.copy_(copy)
-        for key, state in self._learner.state.items():
-            for name, value in state.items():  # in place: the graph reads these tensors
-                if key in self._learnt:
-                    value.copy_(self._learnt[key][name])
+        for tensor, saved_tensor in zip(self._tensors, self._saved_tensors, strict=True):
+            tensor.copy_(saved_tensor)
+        for parameter, parameter_state in self._optimizer.state.items():
+            for name, value in parameter_state.items():  # in place: the graph reads these tensors
+                if parameter in self._saved_optimizer_state:
+                    value.copy_(self._saved_optimizer_state[parameter][name])
                 else:
                     value.zero_()
-        torch.cuda.set_rng_state(self._chance)
+        torch.cuda.set_rng_state(self._rng_state)

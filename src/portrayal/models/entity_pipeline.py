@@ -1,4 +1,4 @@
-"""Named entities in captions, recognized by a spaCy pipeline."""
+"""Named entity recognition in captions with spaCy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from portrayal.errors import PortrayalError, need
 from portrayal.models.packaged import packaged_path
 
-# Names of particular things. Dates, numbers, amounts and languages are entities in spaCy, but not names.
+# Entity types that are proper names. spaCy also finds dates, numbers, amounts and languages.
 _ENTITY_LABELS = frozenset(
     ("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW")
 )
-# not needed for entities, and slow
+# slow components that entity recognition does not need
 _EXCLUDED_PIPES = ("parser", "lemmatizer", "tagger", "attribute_ruler", "senter")
 _BATCH_SIZE = 256
 
@@ -25,7 +25,7 @@ class Entity(NamedTuple):
 
 
 class EntityPipeline:
-    """A spaCy pipeline: an installed one by name, a folder, or one that comes as a package."""
+    """A spaCy pipeline by name, from a folder, or installed as a Python package."""
 
     def __init__(self, name: str):
         spacy = need("spacy", "nlp", "Finding entities with spaCy")

@@ -32,9 +32,9 @@ PACKAGED = {
 # task -> model names that are accepted
 LOADABLE_MODELS = {
     "text classifier": "linear, lstm; bert-ft and bert-pre on any encoder of Transformers by name or folder",
-    "word vectors": "learnt (fitted to the human captions); files of GloVe, word2vec and fastText",
-    "sentence encoder": "learnt; any model of sentence-transformers by name or folder",
-    "language model": "learnt; any causal model of Transformers by name, folder or GGUF file",
+    "word vectors": "fitted (trained on the human captions); files of GloVe, word2vec and fastText",
+    "sentence encoder": "fitted; any model of sentence-transformers by name or folder",
+    "language model": "fitted; any causal model of Transformers by name, folder or GGUF file",
     "objects in images": "efficientnet-lite0; any image classifier, detector or CLIP of Transformers by name or folder",
     "named entities": "words (a gazetteer and rules); any pipeline of spaCy by name or folder",
     "masked vision-language model": "lab-dual, lab-single (small, trained on the lab's world); files of ALBEF and TCL; "
@@ -48,7 +48,7 @@ def is_installed(name: str) -> bool:
 
 
 def packaged_path(name: str) -> str:
-    """Return the path of a packaged model; any other name is returned as it is."""
+    """Return the path of a packaged model; any other name is returned unchanged."""
     if name not in PACKAGED:
         return name
     module, relative_path, _ = PACKAGED[name]

@@ -20,9 +20,9 @@ from portrayal.models.packaged import packaged_path
 from portrayal.models.word_vectors import WordVectors
 
 Vectors = NDArray[np.float64]
-_SIF_WEIGHT = 1e-3  # words of this frequency have half the weight (Arora, Liang and Ma 2017)
+_SIF_WEIGHT = 1e-3  # a: words of this frequency have weight 1/2 (Arora, Liang and Ma 2017)
 _BATCH_SIZE = 256
-_VERSION = 1  # to be raised when the same model would give other numbers
+_VERSION = 1  # increase when the vectors of the same model change
 
 
 class SentenceEncoder(Protocol):
@@ -37,18 +37,15 @@ class SentenceEncoder(Protocol):
         """Changes whenever the vectors could change."""
 
     @property
-    def about(self) -> dict[str, str]:
-        """What a reader of its numbers must know."""
+    def metadata(self) -> dict[str, str]:
+        """Facts about the model that are stored with results."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return a row for each sentence."""
 
 
 class MeanWordVectorEncoder:
-    """The weighted mean of a sentence's word vectors.
-
-    Frequent words have less weight: a / (a + share of all words).
-    """
+    """An encoder that averages word vectors with weights a / (a + frequency), which are lower for frequent words."""
 
     def __init__(
         self, vectors: WordVectors, frequencies: Mapping[str, float], tokenize: Callable[[str], Sequence[str]]
@@ -58,7 +55,7 @@ class MeanWordVectorEncoder:
         self.digest = hashlib.blake2b(
             repr((vectors.digest, sorted(frequencies.items()))).encode(), digest_size=8
         ).hexdigest()
-        self.about = vectors.about
+        self.metadata = vectors.metadata
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         size = self.vectors.matrix.shape[1] if self.vectors.matrix.size else 1
@@ -77,28 +74,30 @@ class MeanWordVectorEncoder:
 class SentenceTransformerEncoder:
     """A model of sentence-transformers, by name or folder.
 
-    Plain encoders work too: their token vectors are averaged. The model is loaded when the first sentence is
-    encoded.
+    For an encoder of Transformers, the vectors of its tokens are averaged. The model is loaded when the first
+    sentence is encoded.
     """
 
     def __init__(self, name: str, device: str = "auto"):
-        self._requested, self._path, self._device = name, packaged_path(name), device
-        local = Path(self._path).is_dir()
-        self.name = Path(self._path).name if local and self._path == name else name
-        self._is_local = local
-        self.about: dict[str, str] = {}
+        self._given_name, self._path, self._device = name, packaged_path(name), device
+        is_local = Path(self._path).is_dir()
+        self.name = Path(self._path).name if is_local and self._path == name else name
+        self._is_local = is_local
+        self.metadata: dict[str, str] = {}
 
     @cached_property
     def digest(self) -> str:
-        """Digest of a folder's files, or of a name with its revision at the hub."""
-        content = content_digest(Path(self._path)) if self._is_local else f"{self._requested} {self._version}"
+        """Digest of the files of a folder, or of a name and its revision on the hub."""
+        content = (
+            content_digest(Path(self._path)) if self._is_local else f"{self._given_name} {self._revision}"
+        )
         return hashlib.blake2b(f"{_VERSION} {content}".encode(), digest_size=16).hexdigest()
 
     @property
-    def _version(self) -> object:
+    def _revision(self) -> object:
         try:
             config = need("transformers", "neural", "A sentence encoder").AutoConfig.from_pretrained(
-                self._requested
+                self._given_name
             )
         except (OSError, ValueError) as error:
             raise self._load_error(error) from error
@@ -122,14 +121,14 @@ class SentenceTransformerEncoder:
     def _load_error(self, error: Exception) -> PortrayalError:
         first_line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         return PortrayalError(
-            f"The sentence encoder '{self._requested}' could not be loaded: it is not a folder with a model, "
+            f"The sentence encoder '{self._given_name}' could not be loaded: it is not a folder with a model, "
             f"and could not be loaded from the Hugging Face hub. Give another one with --encoder. ({first_line})"
         )
 
 
 @dataclass(frozen=True)
 class CachedSentenceEncoder:
-    """A cache around an encoder, which then encodes each sentence only once."""
+    """An encoder with a disk cache, so that each sentence is encoded once."""
 
     encoder: SentenceEncoder
     folder: Path
@@ -143,8 +142,8 @@ class CachedSentenceEncoder:
         return self.encoder.digest
 
     @property
-    def about(self) -> dict[str, str]:
-        return self.encoder.about
+    def metadata(self) -> dict[str, str]:
+        return self.encoder.metadata
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         cache = ResponseCache(self.folder, self.digest)
@@ -158,7 +157,7 @@ class CachedSentenceEncoder:
 
 
 def normalize_rows(vectors: Vectors) -> Vectors:
-    """Return unit vectors; nan where a vector has no direction."""
+    """Return the rows scaled to unit length; nan for rows of zeros."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     normalized: Vectors = np.divide(vectors, norms, out=np.full_like(vectors, np.nan), where=norms > 0)
     return normalized

@@ -1,4 +1,4 @@
-"""The number of PyTorch threads: one for small networks, whose threads wait longer than they compute."""
+"""Limit the number of PyTorch threads to one for small networks, which several threads make slower."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import Any
 
 import torch
 
-# parameters; the lab's networks have about a million, ViLT and ALBEF more than a hundred million
-SMALL_NETWORK = 20_000_000
+# Maximum number of parameters of a small network. The networks of the lab have about a million, ViLT and ALBEF more
+# than a hundred million.
+MAX_SMALL_NETWORK_PARAMETERS = 20_000_000
 
 
 @contextmanager
 def limit_threads(network: Any) -> Iterator[None]:
-    """Use one thread for a small network on a CPU, and restore the number afterwards; leave others alone."""
+    """Use one thread for a small network on a CPU, and restore the number afterwards; do nothing for others."""
     parameters = list(network.parameters()) if isinstance(network, torch.nn.Module) else []
     on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
-    if not parameters or not on_cpu or sum(parameter.numel() for parameter in parameters) > SMALL_NETWORK:
+    if (
+        not parameters
+        or not on_cpu
+        or sum(parameter.numel() for parameter in parameters) > MAX_SMALL_NETWORK_PARAMETERS
+    ):
         yield
         return
     n_threads = torch.get_num_threads()

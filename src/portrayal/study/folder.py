@@ -370,7 +370,7 @@ def _json_words(source: Path, text: str, problems: Problems) -> list[str]:
     try:
         words = parse_json(text)
     except DocumentError as error:
-        raise problems.stop(source, "JSON", error.found, error.place) from None
+        raise problems.stop(source, "JSON", error.found, error.location) from None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise problems.stop(source, "a list of words", shown(words))
     for word in words:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from portrayal.counterfactual.concepts import KINDS
+from portrayal.counterfactual.concepts import CONCEPTS_BY_KIND
 from portrayal.errors import PortrayalError
 from portrayal.lexicon import Lexicon, Mention, MentionFinder, load_lexicon, tokenize
 from portrayal.lexicon.tokens import TOKEN
@@ -43,7 +43,7 @@ def mine_candidates(
     study: Study,
     *,
     lexicon: Lexicon | str = "gender",
-    concepts: Mapping[str, Sequence[str]] = KINDS,
+    concepts: Mapping[str, Sequence[str]] = CONCEPTS_BY_KIND,
     min_captions: int = 1,
     source: str = HUMAN,
 ) -> list[ImageCandidate]:

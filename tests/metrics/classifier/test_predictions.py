@@ -37,12 +37,12 @@ def corpus(
     """Captions whose first words depend on the group. Many are repeated, unless they are varied."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, groups, size)
-    pull = leak * np.eye(len(WORDS))[:groups][group] * 3
+    logits = leak * np.eye(len(WORDS))[:groups][group] * 3
     words = []
-    for row in pull:
+    for row in logits:
         p = np.exp(row) / np.exp(row).sum()
-        more = [f"w{number}" for number in rng.integers(0, 50, 3 * varied)]
-        words.append((*rng.choice(WORDS, 2, p=p).tolist(), *more))
+        extra_words = [f"w{number}" for number in rng.integers(0, 50, 3 * varied)]
+        words.append((*rng.choice(WORDS, 2, p=p).tolist(), *extra_words))
     images = tuple(f"i{number:04d}" for number in range(size))
     return Corpus(images, group, tuple(" ".join(w) for w in words), tuple(words))
 
@@ -82,11 +82,11 @@ def test_predictions_agree_with_a_plain_implementation(groups, balanced):
             analyzer=lambda words: unigrams_and_bigrams(words), binary=True, min_df=2
         )
         train_matrix = vectorizer.fit_transform([data.words[p] for p in split.train])
-        alone = LogisticRegression(
+        reference_model = LogisticRegression(
             C=0.1, tol=1e-8, max_iter=10_000, class_weight="balanced" if balanced else None
         )
-        alone.fit(train_matrix, data.group[split.train])
-        expected = alone.predict_proba(vectorizer.transform([data.words[p] for p in split.test]))
+        reference_model.fit(train_matrix, data.group[split.train])
+        expected = reference_model.predict_proba(vectorizer.transform([data.words[p] for p in split.test]))
         np.testing.assert_allclose(pred.proba[[position_of[p] for p in split.test]], expected, atol=1e-4)
 
 
@@ -107,13 +107,15 @@ def test_contributions_of_a_caption_add_up_to_its_log_odds(groups):
         assert [word for word, _ in contributions] == list(data.words[pred.test[number]])
         logs = np.log(pred.proba[number])
         true = int(pred.group[number])
-        others = np.delete(logs, true).mean()
+        other_logs = np.delete(logs, true).mean()
         intercept = pred.weights[-1, pred.fit_index[number]]
         if groups == 2:
             start = intercept[0] if true == 1 else -intercept[0]
         else:
             start = intercept[true] - np.delete(intercept, true).mean()
-        assert sum(part for _, part in contributions) + start == pytest.approx(logs[true] - others, abs=1e-9)
+        assert sum(contribution for _, contribution in contributions) + start == pytest.approx(
+            logs[true] - other_logs, abs=1e-9
+        )
 
 
 def test_contributions_are_means_over_the_groups_captions():
@@ -121,13 +123,17 @@ def test_contributions_are_means_over_the_groups_captions():
     classifier = LinearClassifier(2)
     repeats = [classifier.cross_val_predict(data, folds(data, seed=seed)) for seed in (0, 1)]
     for group in (0, 1):
-        by_word = {pred.word: pred for pred in word_contributions(repeats, group, min_captions=30)}
+        by_word = {row.word: row for row in word_contributions(repeats, group, min_captions=30)}
         for word in ("a", "b"):
             means, counts = [], []
             for pred in repeats:
                 weights = pred.log_odds_weights()
                 values = [
-                    sum(part for other, part in caption_contributions(pred, number, weights) if other == word)
+                    sum(
+                        contribution
+                        for other, contribution in caption_contributions(pred, number, weights)
+                        if other == word
+                    )
                     for number in range(len(pred.test))
                     if pred.group[number] == group and word in data.words[pred.test[number]]
                 ]
@@ -137,9 +143,9 @@ def test_contributions_are_means_over_the_groups_captions():
             assert by_word[word].std_seed == pytest.approx(np.std(means, ddof=1))
             assert by_word[word].captions == counts[0]
             assert by_word[word].low < by_word[word].value < by_word[word].high
-    giving = {pred.word: pred for pred in word_contributions(repeats, 0, min_captions=30)}
-    assert giving["a"].value > 0 > giving["b"].value
-    assert giving["a"].p < 0.001
+    contributions = {row.word: row for row in word_contributions(repeats, 0, min_captions=30)}
+    assert contributions["a"].value > 0 > contributions["b"].value
+    assert contributions["a"].p < 0.001
     assert word_contributions(repeats, 0, min_captions=10_000) == []
 
 
@@ -164,16 +170,16 @@ def test_the_implicit_gradient_agrees_with_refitting():
     solver, counts, _, allowed = classifier.fit_inputs(data, splits)
     fit = solver.fit(counts, allowed, tolerance=1e-10)
     slopes = np.random.default_rng(0).normal(size=(*fit.shape[:2], 3, 1))
-    pulled = solver.implicit_gradient(fit, counts, allowed, slopes, tolerance=1e-10)
+    implicit_gradient = solver.implicit_gradient(fit, counts, allowed, slopes, tolerance=1e-10)
     proba = solver.probabilities(fit)
     for text, group in ((0, 0), (5, 1)):
-        more = counts.copy()
-        more[group, text] += 1e-4
-        moved = (solver.fit(more, allowed, tolerance=1e-12) - fit) / 1e-4
-        real = np.einsum("fbo,fbno->bn", moved, slopes)
+        reweighted = counts.copy()
+        reweighted[group, text] += 1e-4
+        weight_change = (solver.fit(reweighted, allowed, tolerance=1e-12) - fit) / 1e-4
+        finite_difference = np.einsum("fbo,fbno->bn", weight_change, slopes)
         error = (group - proba[text, :, 1]) * classifier.C
-        row_gradients = solver.product(pulled)[text, :, :, 0]
-        np.testing.assert_allclose(real, error[:, None] * row_gradients, rtol=0.02, atol=1e-4)
+        row_gradients = solver.product(implicit_gradient)[text, :, :, 0]
+        np.testing.assert_allclose(finite_difference, error[:, None] * row_gradients, rtol=0.02, atol=1e-4)
 
 
 @pytest.mark.parametrize("groups", [2, 3])
@@ -186,9 +192,9 @@ def test_training_influence_agrees_with_leave_one_out(groups):
     influence = training_influence(classifier, pred, [split], [confidence_slopes(pred.proba)])[:, 0]
     assert (influence[90:] == 0).all()
 
-    def means(one: Predictions) -> np.ndarray:
-        top = one.proba.max(axis=1)
-        return np.array([top[one.group == g].mean() for g in range(groups)])
+    def means(predictions: Predictions) -> np.ndarray:
+        top = predictions.proba.max(axis=1)
+        return np.array([top[predictions.group == g].mean() for g in range(groups)])
 
     full = means(pred)
     left_out = np.array(
@@ -212,11 +218,11 @@ def test_score_slopes_agree_with_finite_differences():
     group = np.ones(20_000, dtype=np.int64)
 
     def proba(shift: float) -> np.ndarray:
-        moved = odds + np.array([0.0, shift])
-        return np.exp(moved) / np.exp(moved).sum(axis=1, keepdims=True)
+        shifted = odds + np.array([0.0, shift])
+        return np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
 
-    real = (lic_scores(proba(0.05), group).mean() - lic_scores(proba(-0.05), group).mean()) / 0.1
-    assert score_slopes(proba(0.0), group)[:, 1].mean() == pytest.approx(real, rel=0.05)
+    finite_difference = (lic_scores(proba(0.05), group).mean() - lic_scores(proba(-0.05), group).mean()) / 0.1
+    assert score_slopes(proba(0.0), group)[:, 1].mean() == pytest.approx(finite_difference, rel=0.05)
 
 
 def caption_scores_of(data: Corpus, seeds=(0, 1), clusters="text") -> CaptionScores:
@@ -281,10 +287,10 @@ def test_no_text_is_in_training_and_test(split, balance):
     protocol = Protocol(split, balance, (0, 3), 5, LinearClassifier(2))
     for seed in protocol.seeds:
         tested = []
-        for split_part in protocol.splits(data, seed):
-            texts = {data.words[index] for index in split_part.train}
-            assert not texts & {data.words[index] for index in split_part.test}
-            tested += split_part.test.tolist()
+        for fold_split in protocol.splits(data, seed):
+            texts = {data.words[index] for index in fold_split.train}
+            assert not texts & {data.words[index] for index in fold_split.test}
+            tested += fold_split.test.tolist()
         assert len(tested) == len(set(tested))
         if split != "paper-unseen" and balance == "weights":
             assert sorted(tested) == list(range(400))

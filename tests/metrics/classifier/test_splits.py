@@ -53,7 +53,7 @@ def test_the_published_split_is_balanced_and_without_replacement():
     assert sorted(paper_split(groups, 0).test) != sorted(split.test)
 
 
-def test_the_published_split_takes_more_groups_alike_and_needs_a_tenth():
+def test_the_published_split_takes_three_groups_and_needs_a_tenth_of_each():
     split = paper_split(["a"] * 50 + ["b"] * 20 + ["c"] * 30, 0)
     assert (len(split.train), len(split.test)) == (3 * 18, 3 * 2)
     with pytest.raises(Undefined, match="which has 4 captions"):
@@ -84,12 +84,12 @@ def test_common_folds_depend_on_the_image_only_and_share_no_text(texts, seed):
     backwards = common_folds(images[::-1], 4, seed)
     assert (fold == backwards[::-1]).all()
     text = np.array(texts)
-    for whole, part in zip(
+    for split, safe_split in zip(
         splits_by_fold(fold), without_shared_texts(splits_by_fold(fold), text), strict=True
     ):
-        assert (part.test == whole.test).all()
-        assert not set(text[part.train]) & set(text[part.test])
-        assert set(part.train) == {p for p in whole.train if text[p] not in set(text[whole.test])}
+        assert (safe_split.test == split.test).all()
+        assert not set(text[safe_split.train]) & set(text[safe_split.test])
+        assert set(safe_split.train) == {p for p in split.train if text[p] not in set(text[split.test])}
 
 
 @given(
@@ -139,7 +139,7 @@ def test_words_are_hidden_and_kept_within_a_vocabulary():
     assert restricted == ("a", "genderword", "<unk>", "a", "<unk>", ".")
 
 
-def test_lists_say_whether_they_are_hidden_and_combined_attributes_have_one_each():
+def test_masks_of_attributes_and_of_combined_attributes():
     assert Mask.for_attribute("race", None, None).lists == ()
     assert Mask.for_attribute("race", None, True).apply(["a black man"]) == [("a", "raceword", "man")]
     assert Mask.for_attribute("gender", None, False).lists == ()

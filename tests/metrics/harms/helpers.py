@@ -52,9 +52,9 @@ def shares(results: Results, group: str | None = None) -> dict[str | None, float
 
 def row(results: Results, **about: Any) -> Measurement:
     """The only row with these values; by default the share over all images and items."""
-    wanted = {"unit": "share", "group": None, "item": None, **about}
+    expected = {"unit": "share", "group": None, "item": None, **about}
     rows = [
-        m for m in results.measurements if all(getattr(m, name) == value for name, value in wanted.items())
+        m for m in results.measurements if all(getattr(m, name) == value for name, value in expected.items())
     ]
     assert len(rows) == 1, rows
     return rows[0]
@@ -75,6 +75,6 @@ def counted(
         None if labels is None else [labels],
         **{name: [group] for name, group in (person or {}).items()},
     )
-    share_of = shares(measured(study, term, **options))
-    items = {item for item, share in share_of.items() if item is not None and share}
-    return items if share_of[None] else None
+    share_by_item = shares(measured(study, term, **options))
+    items = {item for item, share in share_by_item.items() if item is not None and share}
+    return items if share_by_item[None] else None

@@ -23,10 +23,10 @@ AS_NOUN = "demeaning.adjective-as-noun"
         "a moron with a phone",
     ],
 )
-def test_demeaning_words_are_found(caption):
-    results = counted(WORDS, caption)
-    assert results is not None
-    assert {"best", "upper"} <= results
+def test_demeaning_words_are_counted(caption):
+    items = counted(WORDS, caption)
+    assert items is not None
+    assert {"best", "upper"} <= items
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_only_images_with_a_person_count():
     assert row(measured(study, MISSING)).n == 2
     by_label = study_of(["a dog", "a dog"], gender=["female", None])
     assert row(measured(by_label, MISSING)).n == 1
-    nobody = measured(study_of(["a dog"], labels=[["dog"]]), MISSING)
-    assert row(nobody).value is None
-    assert "showing a person" in row(nobody).reason
+    without_people = measured(study_of(["a dog"], labels=[["dog"]]), MISSING)
+    assert row(without_people).value is None
+    assert "showing a person" in row(without_people).reason
 
 
 def test_people_left_out_by_the_system_alone():
@@ -128,9 +128,9 @@ DARK, LIGHT = {"race": "dark"}, {"race": "light"}
         ("a man eating a hot dog", ["a man"], ["person"], DARK, False),
     ],
 )
-def test_words_that_demean_one_group(caption, human, labels, person, counts):
-    results = counted(CONTEXT, caption, human, labels, person, attribute="race")
-    assert (results is not None) == counts
+def test_words_that_demean_a_group(caption, human, labels, person, counts):
+    items = counted(CONTEXT, caption, human, labels, person, attribute="race")
+    assert (items is not None) == counts
 
 
 def test_pairs_are_data(tmp_path):

@@ -16,10 +16,10 @@ VAGUE = "erasure.too-vague"
 IGNORED = "erasure.ignoring"
 
 
-def boards(tricks: int, images: int, **options):
+def misnaming_results(n_tricks: int, n_images: int, **options):
     """Images of a skateboard whose captions leave it unnamed; some captions name a trick."""
-    captions = ["a boy doing a trick"] * tricks + ["a boy"] * (images - tricks)
-    return measured(study_of(captions, labels=[["skateboard", "person"]] * images), MISNAMED, **options)
+    captions = ["a boy doing a trick"] * n_tricks + ["a boy"] * (n_images - n_tricks)
+    return measured(study_of(captions, labels=[["skateboard", "person"]] * n_images), MISNAMED, **options)
 
 
 @pytest.mark.parametrize(
@@ -27,16 +27,16 @@ def boards(tricks: int, images: int, **options):
     [(20, 20, 1), (17, 20, 1), (14, 20, 0), (10, 20, 0), (30, 40, 1), (28, 40, 1), (24, 40, 0), (71, 100, 1)],
 )
 def test_a_consistent_misnaming_has_an_interval_above_a_half(tricks, images, counts):
-    results = boards(tricks, images)
+    results = misnaming_results(tricks, images)
     assert row(results, unit="count").value == counts
     low, high = wilson(tricks, images)
-    other = row(results, item="skateboard -> trick")
-    assert (other.value, other.low, other.high) == pytest.approx((tricks / images, low, high))
+    misnaming = row(results, item="skateboard -> trick")
+    assert (misnaming.value, misnaming.low, misnaming.high) == pytest.approx((tricks / images, low, high))
     assert (low > 0.5) == bool(counts)
 
 
 def test_four_of_four_are_too_few():
-    results = boards(4, 4)
+    results = misnaming_results(4, 4)
     assert row(results).value is None
     assert "20 captions" in row(results).reason
 
@@ -70,9 +70,9 @@ def test_human_captions_misname_too():
 
 
 def test_without_labels_nothing_is_misnamed():
-    results = row(measured(study_of(["a man"]), MISNAMED))
-    assert results.value is None
-    assert "objects" in results.reason
+    measurement = row(measured(study_of(["a man"]), MISNAMED))
+    assert measurement.value is None
+    assert "objects" in measurement.reason
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_without_labels_nothing_is_misnamed():
     ],
 )
 def test_a_group_of_human_captions_is_left_out(caption, human, axes):
-    results = counted(GROUP, caption, human)
-    assert {item for item in results or () if ":" not in item} == axes
+    items = counted(GROUP, caption, human)
+    assert {item for item in items or () if ":" not in item} == axes
 
 
 def test_each_reference_in_turn():
@@ -107,12 +107,12 @@ def test_each_reference_in_turn():
 
 def test_it_measures_systems_and_needs_references():
     study = study_of(["a person"], [["a man"]])
-    at_three = row(measured(study, GROUP, stage=("3",)))
-    assert at_three.value is None
-    assert "not human captions" in at_three.reason
-    alone = row(measured(study_of(["a person"]), GROUP))
-    assert alone.value is None
-    assert "references" in alone.reason
+    stage_3 = row(measured(study, GROUP, stage=("3",)))
+    assert stage_3.value is None
+    assert "not human captions" in stage_3.reason
+    without_references = row(measured(study_of(["a person"]), GROUP))
+    assert without_references.value is None
+    assert "references" in without_references.reason
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_it_measures_systems_and_needs_references():
     ],
 )
 def test_a_name_of_human_captions_is_left_out(caption, human, names):
-    results = counted(ENTITY, caption, human)
-    missing = {item.removeprefix("name: ") for item in results or ()}
+    items = counted(ENTITY, caption, human)
+    missing = {item.removeprefix("name: ") for item in items or ()}
     assert bool(missing) if names is None else missing == names
 
 
@@ -161,15 +161,15 @@ def test_a_more_general_word_is_used(caption, human, pairs):
 def test_captions_can_be_compared_with_labels():
     results = measured(study_of(["an animal"], [["an animal"]], labels=[["dog"]]), VAGUE, truth="1")
     assert shares(results)["dog -> animal"] == 1
-    people = measured(study_of(["a dog"], [["an animal"]], labels=[["dog"]]), VAGUE, stage=("3",))
-    assert shares(people)["dog -> animal"] == 1
-    assert {m.system for m in people.measurements} == {"human"}
+    human_results = measured(study_of(["a dog"], [["an animal"]], labels=[["dog"]]), VAGUE, stage=("3",))
+    assert shares(human_results)["dog -> animal"] == 1
+    assert {m.system for m in human_results.measurements} == {"human"}
 
 
 def ignored(caption: str, human: str) -> set[str]:
-    """What is ignored in one image, among 300 other images with ordinary captions, so that its words are rare."""
-    others = 300
-    study = study_of([caption] + ["a thing"] * others, [[human]] + [["a thing"]] * others)
+    """Ignored words of an image among 300 others with ordinary captions, so that its words are rare."""
+    n_others = 300
+    study = study_of([caption] + ["a thing"] * n_others, [[human]] + [["a thing"]] * n_others)
     results = measured(study, IGNORED)
     evidence = results.evidence_of(row(results))
     return set(json.loads(evidence["detail"][0])["ignored"]) if evidence.height else set()
@@ -194,19 +194,19 @@ def test_rare_words_that_a_caption_leaves_out_are_ignored(caption, human, words)
     assert ignored(caption, human) == words
 
 
-def test_what_is_in_more_than_one_image_of_a_hundred_is_not_erased():
-    people = [["a dog with a menorah"]] * 4 + [["a dog"]] * 96
-    results = measured(study_of(["a dog"] * 100, people), IGNORED)
+def test_words_in_more_than_1_image_of_100_are_not_rare():
+    references = [["a dog with a menorah"]] * 4 + [["a dog"]] * 96
+    results = measured(study_of(["a dog"] * 100, references), IGNORED)
     assert row(results).value == 0
-    rare = [["a dog with a menorah"]] + [["a dog"]] * 99
-    assert row(measured(study_of(["a dog"] * 100, rare), IGNORED)).value == 0.01
+    rare_references = [["a dog with a menorah"]] + [["a dog"]] * 99
+    assert row(measured(study_of(["a dog"] * 100, rare_references), IGNORED)).value == 0.01
 
 
 def test_words_are_ranked_by_how_often_they_are_left_out():
-    images = 10_000
-    people = [["a menorah"]] * 40 + [["a lantern"]] * 40 + [["a dog"]] * (images - 80)
-    captions = ["a dog"] * 40 + ["a lantern"] * 30 + ["a dog"] * (images - 70)
-    results = measured(study_of(captions, people), IGNORED)
+    n_images = 10_000
+    references = [["a menorah"]] * 40 + [["a lantern"]] * 40 + [["a dog"]] * (n_images - 80)
+    captions = ["a dog"] * 40 + ["a lantern"] * 30 + ["a dog"] * (n_images - 70)
+    results = measured(study_of(captions, references), IGNORED)
     assert [(m.item, m.value, m.n) for m in results.measurements if m.item] == [
         ("menorah", 1.0, 40),
         ("lantern", 0.25, 40),

@@ -65,14 +65,14 @@ def test_what_is_unknown_is_left_out(tmp_path):
     assert row(results, unit="mean", item="beard", group="male").n == 40
 
 
-def test_too_few_of_a_group_are_not_compared(tmp_path):
+def test_small_groups_are_not_compared(tmp_path):
     values = [0.5] * (2 * SIZE)
     study, file = study_with_table(
         tmp_path, beard=[v if n < 10 or n >= SIZE else None for n, v in enumerate(values)]
     )
-    results = row(measured(study, TERM, appearance=file))
-    assert results.value is None
-    assert "two groups" in results.reason
+    measurement = row(measured(study, TERM, appearance=file))
+    assert measurement.value is None
+    assert "two groups" in measurement.reason
 
 
 def test_groups_can_be_those_that_captions_name(tmp_path):
@@ -97,14 +97,14 @@ def test_more_than_two_groups(tmp_path):
     assert row(results, unit="count").value == 1
 
 
-def test_without_a_table_it_says_so():
-    results = row(measured(study_of(["a man"], gender=["male"]), TERM))
-    assert results.value is None
-    assert "appearance" in results.reason
+def test_a_missing_table_is_the_reason():
+    measurement = row(measured(study_of(["a man"], gender=["male"]), TERM))
+    assert measurement.value is None
+    assert "appearance" in measurement.reason
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ("image_id,beard\n1,much\n", "a number in the column 'beard', found 'much'"),
         ("picture,beard\n1,0.5\n", "a column image_id or"),
@@ -113,10 +113,10 @@ def test_without_a_table_it_says_so():
         ("image_id,beard\n,0.5\n", "an image id"),
     ],
 )
-def test_an_invalid_table_is_reported_by_row(tmp_path, text, complaint):
+def test_an_invalid_table_is_reported_by_row(tmp_path, text, message):
     file = tmp_path / "appearance.csv"
     file.write_text(text)
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(InputError, match=message):
         read_appearance(file)
 
 
@@ -144,7 +144,7 @@ def test_the_labs_appearance_table_has_what_was_drawn(lab_images):
         assert appearance.rows[scene.identifier][column] == float(expected)
 
 
-def test_labels_of_gender_go_with_the_signs_that_were_drawn_and_no_others(lab_images):
+def test_gender_labels_differ_in_the_planted_attributes_only(lab_images):
     folder, scenes = lab_images
     results = measured(
         portrayal.read_study(folder),
@@ -153,12 +153,12 @@ def test_labels_of_gender_go_with_the_signs_that_were_drawn_and_no_others(lab_im
         systems=["faithful"],
         bootstrap=300,
     )
-    signed = {
-        group: [not s.androgynous for s in scenes if s.person["gender"] == group]
+    has_sign = {
+        group: [not scene.androgynous for scene in scenes if scene.person["gender"] == group]
         for group in ("female", "male")
     }
     hair = row(results, unit="difference", item="long_hair", system="faithful")
-    assert hair.value == pytest.approx(np.mean(signed["female"]))
+    assert hair.value == pytest.approx(np.mean(has_sign["female"]))
     assert hair.q < 0.05
     differing = {
         m.item for m in results.measurements if m.unit == "difference" and m.q is not None and m.q < 0.05

@@ -41,9 +41,9 @@ NOT_NAMED = [
 
 @pytest.mark.parametrize(("caption", "axes"), NAMED, ids=[c for c, _ in NAMED])
 def test_a_social_group_is_named(caption, axes):
-    results = counted(TERM, caption)
-    assert results is not None
-    assert {item for item in results if ":" not in item} == axes
+    items = counted(TERM, caption)
+    assert items is not None
+    assert {item for item in items if ":" not in item} == axes
 
 
 @pytest.mark.parametrize("caption", NOT_NAMED)
@@ -52,9 +52,9 @@ def test_no_social_group_is_named(caption):
 
 
 def test_words_stand_under_their_axis():
-    results = counted(TERM, "an old man and a french woman")
-    assert {"gender: man", "gender: woman", "age: old", "nationality: french"} <= results
-    assert not any(item.startswith("norp:") for item in results)  # its words are items of its three axes
+    items = counted(TERM, "an old man and a french woman")
+    assert {"gender: man", "gender: woman", "age: old", "nationality: french"} <= items
+    assert not any(item.startswith("norp:") for item in items)  # its words are items of its three axes
 
 
 THREE = study_of(
@@ -105,11 +105,11 @@ def test_images_without_references_are_left_out_of_the_comparison():
     assert row(measured(study, TERM, stage=("4-without-3",))).n == 1
 
 
-def test_own_words_replace_an_axis_or_add_one(tmp_path):
+def test_custom_words_replace_or_add_an_axis(tmp_path):
     file = tmp_path / "jobs.toml"
     file.write_text('name = "jobs"\nattribute = "job"\n[groups]\ncook = ["cook", "chef"]\n')
     study = study_of(["a chef in a kitchen", "a man"])
-    results = shares(measured(study, TERM, identity=(str(file),)))
-    assert results["job"] == 0.5
-    assert results["job: chef"] == 0.5
-    assert results["gender"] == 0.5
+    share_by_item = shares(measured(study, TERM, identity=(str(file),)))
+    assert share_by_item["job"] == 0.5
+    assert share_by_item["job: chef"] == 0.5
+    assert share_by_item["gender"] == 0.5

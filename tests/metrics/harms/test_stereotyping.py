@@ -34,19 +34,19 @@ AMPLIFIED = "stereotyping.amplification"
     ],
 )
 def test_a_word_without_support(caption, human, labels, kinds):
-    results = counted(WRONG, caption, human, labels or None)
-    assert {kind for kind in results or () if "where somebody" not in kind} == kinds
+    items = counted(WRONG, caption, human, labels or None)
+    assert {kind for kind in items or () if "where somebody" not in kind} == kinds
 
 
 def test_human_captions_are_compared_with_each_other():
     study = study_of(["a man"], [["a man with a dog", "a man", "a man with a dog", "a man with a cat"]])
     results = measured(study, WRONG, stage=("3",))
     assert row(results).value == 0.25  # the cat
-    alone = measured(study_of(["a man"], [["a man"]]), WRONG, stage=("3",))
-    assert row(alone).value is None
+    single_reference = measured(study_of(["a man"], [["a man"]]), WRONG, stage=("3",))
+    assert row(single_reference).value is None
 
 
-def kitchens(women: int, men: int):
+def stove_study(women: int, men: int):
     captions = ["a person with a stove"] * women + ["a person"] * (100 - women)
     captions += ["a person with a stove"] * men + ["a person"] * (100 - men)
     return study_of(captions, [["a person"]] * 200, gender=["female"] * 100 + ["male"] * 100)
@@ -57,9 +57,9 @@ def kitchens(women: int, men: int):
     [(30, 5, True), (40, 1, True), (10, 10, False), (3, 0, False), (12, 8, False), (0, 0, False)],
 )
 def test_wrong_words_associated_with_a_group_are_reported(women, men, reported):
-    results = [m for m in measured(kitchens(women, men), WRONG).measurements if m.item == "word: stove"]
-    assert bool(results) == reported
-    for m in results:
+    rows = [m for m in measured(stove_study(women, men), WRONG).measurements if m.item == "word: stove"]
+    assert bool(rows) == reported
+    for m in rows:
         assert (m.group, m.unit) == ("female", "excess")
         assert m.value == pytest.approx(women / 200 - 0.5 * (women + men) / 200)
         assert m.q <= 0.05
@@ -67,11 +67,11 @@ def test_wrong_words_associated_with_a_group_are_reported(women, men, reported):
 
 def test_the_threshold_is_an_option():
     assert not [
-        m for m in measured(kitchens(30, 5), WRONG, threshold=0.1).measurements if m.item == "word: stove"
+        m for m in measured(stove_study(30, 5), WRONG, threshold=0.1).measurements if m.item == "word: stove"
     ]
 
 
-def cups(named_women: int, named_men: int, size: int = 60):
+def cup_study(named_women: int, named_men: int, size: int = 60):
     """Images of a cup; captions name it for some women and some men."""
     captions = [
         "a person with a cup" if number < named else "a person"
@@ -96,16 +96,16 @@ def cups(named_women: int, named_men: int, size: int = 60):
     ],
 )
 def test_an_objects_chance_of_being_mentioned_depends_on_the_group(women, men, depends):
-    results = measured(cups(women, men), MENTIONED)
+    results = measured(cup_study(women, men), MENTIONED)
     assert row(results, unit="count").value == depends
     assert row(results).n == 1
-    of = {m.group: m for m in results.measurements if m.item == "cup"}
+    by_group = {m.group: m for m in results.measurements if m.item == "cup"}
     # Firth's estimate of a table of two by two is that of the table with a half added to each cell.
     odds = np.log((women + 0.5) / (60 - women + 0.5) / ((men + 0.5) / (60 - men + 0.5)))
-    assert of["female"].value == pytest.approx(odds, abs=1e-4)
-    assert of["male"].value == pytest.approx(-odds, abs=1e-4)
-    assert of["female"].low <= of["female"].value <= of["female"].high
-    assert (of["female"].q <= 0.05) == bool(depends)
+    assert by_group["female"].value == pytest.approx(odds, abs=1e-4)
+    assert by_group["male"].value == pytest.approx(-odds, abs=1e-4)
+    assert by_group["female"].low <= by_group["female"].value <= by_group["female"].high
+    assert (by_group["female"].q <= 0.05) == bool(depends)
 
 
 def test_size_explains_what_groups_do_not():
@@ -115,33 +115,33 @@ def test_size_explains_what_groups_do_not():
     small = np.concatenate([rng.random(size) < 0.8, rng.random(size) < 0.2])
     named = rng.random(2 * size) < np.where(small, 0.15, 0.85)
     images = [f"i{number:03}" for number in range(2 * size)]
-    side = np.where(small, 0.05, 0.5)
+    box_size = np.where(small, 0.05, 0.5)
     tables = {
         "captions": pl.DataFrame(
             {
                 "image_id": images,
                 "system": ["s"] * len(images),
-                "caption": ["a cup" if yes else "a room" for yes in named],
+                "caption": ["a cup" if is_named else "a room" for is_named in named],
             }
         ),
         "attributes": pl.DataFrame({"image_id": images, "gender": ["female"] * size + ["male"] * size}),
     }
-    plain = {"image_id": images, "label": ["cup"] * len(images)}
-    boxes = plain | {"x": 0.5 - side / 2, "y": 0.5 - side / 2, "width": side, "height": side}
-    without = measured(Study.from_frames(**tables, objects=pl.DataFrame(plain)), MENTIONED)
+    labels = {"image_id": images, "label": ["cup"] * len(images)}
+    boxes = labels | {"x": 0.5 - box_size / 2, "y": 0.5 - box_size / 2, "width": box_size, "height": box_size}
+    without = measured(Study.from_frames(**tables, objects=pl.DataFrame(labels)), MENTIONED)
     with_boxes = measured(Study.from_frames(**tables, objects=pl.DataFrame(boxes)), MENTIONED)
     assert row(without, unit="count").value == 1
     assert row(with_boxes, unit="count").value == 0
 
 
 def test_few_images_are_not_tested():
-    results = row(measured(cups(5, 5, size=10), MENTIONED))
-    assert results.value is None
-    assert "30 images" in results.reason
+    measurement = row(measured(cup_study(5, 5, size=10), MENTIONED))
+    assert measurement.value is None
+    assert "30 images" in measurement.reason
 
 
-def worlds(women: str, men: str, size: int = 60):
-    """Half of the captions of each group are this one, the others mention a park."""
+def study_of_two_worlds(women: str, men: str, size: int = 60):
+    """Half of the captions of each group are the given one, the others mention a park."""
     captions = [women, "a park"] * (size // 2) + [men, "a park"] * (size // 2)
     return study_of(captions, [[caption] for caption in captions], gender=["female"] * size + ["male"] * size)
 
@@ -159,9 +159,9 @@ def worlds(women: str, men: str, size: int = 60):
     ],
 )
 def test_groups_are_shown_in_different_worlds(women, men, kinds):
-    results = measured(worlds(women, men), DIFFERENT, bootstrap=200)
-    telling = {m.item for m in results.measurements if m.unit == "v" and m.p * 3 < 0.05}
-    assert telling == kinds
+    results = measured(study_of_two_worlds(women, men), DIFFERENT, bootstrap=200)
+    significant = {m.item for m in results.measurements if m.unit == "v" and m.p * 3 < 0.05}
+    assert significant == kinds
     assert row(results, unit="count").value == len(kinds)
 
 
@@ -221,7 +221,7 @@ def amplified(human: tuple[int, int], system: tuple[int, int], size: int = 100):
 def test_an_association_of_human_captions_is_amplified(human, system, verdict):
     results = amplified(human, system)
     objects = row(results, item="objects", unit="change")
-    # By hand: both categories and both groups move by the same amount, towards the lean or away from it.
+    # By hand: both categories and both groups move by the same amount, with the association or against it.
     lean = 1 if human[1] > human[0] else -1
     by_hand = lean * ((system[1] - human[1]) - (system[0] - human[0])) / 2 / 100
     assert objects.value == pytest.approx(by_hand, abs=1e-9)
@@ -231,10 +231,10 @@ def test_an_association_of_human_captions_is_amplified(human, system, verdict):
 
 
 def test_missing_data_is_the_reason():
-    nobody = row(measured(study_of(["a cup"], [["a cup"]]), AMPLIFIED))
-    assert nobody.value is None
-    assert "attributes" in nobody.reason
-    alone = row(measured(study_of(["a cup"] * 2, gender=["male", "female"]), AMPLIFIED))
-    assert "references" in alone.reason
-    few = row(measured(study_of(["a cup"] * 2, [["a cup"]] * 2, gender=["male", "female"]), AMPLIFIED))
-    assert few.value is None
+    without_groups = row(measured(study_of(["a cup"], [["a cup"]]), AMPLIFIED))
+    assert without_groups.value is None
+    assert "attributes" in without_groups.reason
+    without_references = row(measured(study_of(["a cup"] * 2, gender=["male", "female"]), AMPLIFIED))
+    assert "references" in without_references.reason
+    few_images = row(measured(study_of(["a cup"] * 2, [["a cup"]] * 2, gender=["male", "female"]), AMPLIFIED))
+    assert few_images.value is None

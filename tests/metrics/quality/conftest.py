@@ -1,4 +1,4 @@
-"""What coco-caption and its Java programs are needed for."""
+"""Fixtures that require coco-caption and Java."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from portrayal.counterfactual.concepts import KINDS
+from portrayal.counterfactual.concepts import CONCEPTS_BY_KIND
 from portrayal.counterfactual.manifest import Instance, Manifest
 from portrayal.errors import InputError, PortrayalError, Problem, Undefined, unknown_name
 from portrayal.lexicon import Lexicon, find_lexicon, load_lexicon
@@ -24,7 +24,7 @@ def select_instances(manifest: Manifest, concepts: Sequence[str] | None) -> list
     """Return the rows of the manifest; with `concepts`, every image of a person with each of these."""
     if not concepts:
         return list(manifest.instances)
-    kind_of = {concept: kind for kind, listed in KINDS.items() for concept in listed}
+    kind_of = {concept: kind for kind, listed in CONCEPTS_BY_KIND.items() for concept in listed}
     unique_images = {(instance.image, instance.group): instance for instance in manifest.instances}
     wanted = dict.fromkeys(concept.strip().lower() for concept in concepts)
     return [
@@ -120,5 +120,5 @@ def study_summary(
         "images": len({image for image, _ in images}),
         "instances": len(instances),
         "groups": {"of the person": dict(Counter(group for _, group in images))},
-        "left_out": manifest.left_out + len(bad),
+        "left_out": manifest.n_skipped + len(bad),
     }

@@ -15,13 +15,13 @@ from portrayal.counterfactual.formulas import (
     COUNTERFACTUAL,
     FACTUAL,
     MIN_DROP,
-    OTHER,
-    OWN,
+    OTHER_GROUP,
+    OWN_GROUP,
     PLACEBO,
     Bias,
-    bias,
-    drops,
-    placebo,
+    counterfactual_bias,
+    group_prob_drop,
+    placebo_bias,
 )
 from portrayal.counterfactual.manifest import Instance
 from portrayal.counterfactual.prompts import ModelOutputs, Prompts
@@ -66,7 +66,7 @@ class CounterbiasMeasurements:
         )
         self.signs: Array = np.where(self.group_index == 0, 1.0, -1.0)
         self.resampler = resampler(names, seed, n_resamples)
-        self.has_placebo = outputs.target.shape[2] > PLACEBO
+        self.has_placebo = outputs.concept_probs.shape[2] > PLACEBO
 
     def write(self) -> None:
         for kind in self.prompts.concepts:
@@ -78,11 +78,17 @@ class CounterbiasMeasurements:
     @cached_property
     def _biases(self) -> dict[str, Array]:
         """(instances, templates), in percent toward the first group."""
-        return _percent_biases(bias(self.outputs.target, self.outputs.present).signed(self.signs))
+        return _percent_biases(
+            counterfactual_bias(self.outputs.concept_probs, self.outputs.group_probs).toward_first_group(
+                self.signs
+            )
+        )
 
     @cached_property
     def _placebos(self) -> dict[str, Array]:
-        return _percent_biases(placebo(self.outputs.target, self.outputs.present).signed(self.signs))
+        return _percent_biases(
+            placebo_bias(self.outputs.concept_probs, self.outputs.group_probs).toward_first_group(self.signs)
+        )
 
     def _add_kind(self, kind: str, is_kind: NDArray[np.bool_]) -> None:
         concepts = list(self.prompts.concepts[kind])
@@ -106,7 +112,7 @@ class CounterbiasMeasurements:
         for term in BIASES:
             measurements.add_bias(term, means(self._biases[term]))
         measurements.add_joint_agreement(means(self._biases[IMAGE]), means(self._biases[TEXT]))
-        measurements.add_observed(means(100 * self.outputs.target[:, :, FACTUAL, OWN]))
+        measurements.add_observed(means(100 * self.outputs.concept_probs[:, :, FACTUAL, OWN_GROUP]))
         if self.has_placebo:
             for term in (BOTH, IMAGE):
                 measurements.add_placebo(term, means(self._biases[term]), means(self._placebos[term]))
@@ -122,20 +128,21 @@ class CounterbiasMeasurements:
             return_index=True,
         )[1]
         outputs, image_index, group_index = self.outputs, self.image_index[once], self.group_index[once]
-        controls = outputs.controls[once]
+        controls = outputs.control_probs[once]
         drift = 0.5 * np.abs(controls[:, COUNTERFACTUAL] - controls[:, FACTUAL]).sum(axis=1)
         columns = {
-            SUCCESS: 1.0 * (outputs.share[once, COUNTERFACTUAL] >= self.builder.settings["stop_at"]),
-            "p-before": 100 * outputs.present[once, FACTUAL],
-            "p-after": 100 * outputs.present[once, COUNTERFACTUAL],
+            SUCCESS: 1.0
+            * (outputs.other_group_share[once, COUNTERFACTUAL] >= self.builder.settings["stop_at"]),
+            "p-before": 100 * outputs.group_probs[once, FACTUAL],
+            "p-after": 100 * outputs.group_probs[once, COUNTERFACTUAL],
             "drift": 100 * drift,
-            "moved": 255 * outputs.moved[once, COUNTERFACTUAL],
+            "moved": 255 * outputs.pixel_change[once, COUNTERFACTUAL],
         }
         for term, values in columns.items():
             for number, name in ((None, None), *enumerate(self.prompts.groups)):
                 selected = np.isfinite(values) & (True if number is None else group_index == number)
                 self._add_attack_mean(term, values[selected], image_index[selected], name)
-        failed = ~(drops(outputs.present) >= MIN_DROP)
+        failed = ~(group_prob_drop(outputs.group_probs) >= MIN_DROP)
         for number, name in ((None, None), *enumerate(self.prompts.groups)):
             selected = np.ones(len(failed), dtype=bool) if number is None else self.group_index == number
             self.builder.add(
@@ -176,11 +183,11 @@ class CounterbiasMeasurements:
         variants = {"factual": FACTUAL, "counterfactual": COUNTERFACTUAL} | (
             {"placebo": PLACEBO} if self.has_placebo else {}
         )
-        target = self.outputs.target.mean(axis=1)
+        target = self.outputs.concept_probs.mean(axis=1)
         values = {term: _row_means(self._biases[term]) for term in BIASES}
         rows = []
         for row, instance in enumerate(self.instances):
-            text = self.prompts.templates[0].of(
+            text = self.prompts.templates[0].fill(
                 self.prompts.words[instance.group], instance.kind, instance.concept
             )
             detail = {
@@ -188,11 +195,11 @@ class CounterbiasMeasurements:
                 "concept": instance.concept,
                 "kind": instance.kind,
                 "target": {
-                    name: _rounded(target[row, variant, OWN if variant == FACTUAL else OTHER])
+                    name: _rounded(target[row, variant, OWN_GROUP if variant == FACTUAL else OTHER_GROUP])
                     for name, variant in variants.items()
                 },
                 "present": {
-                    name: _rounded(self.outputs.present[row, variant])
+                    name: _rounded(self.outputs.group_probs[row, variant])
                     for name, variant in variants.items()
                     if variant != PLACEBO
                 },
@@ -204,7 +211,7 @@ class CounterbiasMeasurements:
 
 
 def _percent_biases(of: Bias) -> dict[str, Array]:
-    return {BOTH: 100 * of.by_both, IMAGE: 100 * of.by_image, TEXT: 100 * of.by_text}
+    return {BOTH: 100 * of.vision_language, IMAGE: 100 * of.vision, TEXT: 100 * of.language}
 
 
 def _row_means(values: Array) -> Array:

@@ -29,8 +29,8 @@ from portrayal.errors import PortrayalError, need, unknown_name
 from portrayal.files import content_digest
 from portrayal.metrics.base.card import Card
 from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.metrics.counterbias.checkpointed_inference import run_inference
 from portrayal.metrics.counterbias.images import image_frame
-from portrayal.metrics.counterbias.inference import run_inference
 from portrayal.metrics.counterbias.measurements import CounterbiasMeasurements
 from portrayal.metrics.counterbias.text_measurements import add_text_measurements
 from portrayal.models.masked_vlm.model import MaskedVLM

@@ -95,7 +95,7 @@ def harms(
     threshold: Annotated[float, "Least excess of a wrong word in a group to report it.", 0.0] = 0.005,
     vectors: Annotated[
         str,
-        "Word vectors that map other words to categories: a file, a package, or learnt (fitted on references).",
+        "Word vectors that map other words to categories: a file, a package, or fitted (trained on the references).",
     ] = FROM_REFERENCES,
     synonyms: Synonyms = None,
     lexicon: Words = None,

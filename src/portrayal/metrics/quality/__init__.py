@@ -1,1 +1,1 @@
-"""Quality: the published scores of captions against references, computed for a whole corpus at once."""
+"""Quality: the published scores of captions against references, computed for a whole corpus."""

@@ -1,4 +1,4 @@
-"""Inputs of quality from a study: captions of one source, references of the same images, and their objects."""
+"""Inputs of the metric from a study: captions of one source, references of the same images, and their objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from portrayal.lexicon import read_synonyms
 from portrayal.lexicon.person_labels import is_person_label
-from portrayal.metrics.quality.chair import PERSON, ObjectMentions, hallucinated_mentions
+from portrayal.metrics.quality.chair import PERSON, ObjectMentionFinder, hallucinated_mentions
 from portrayal.metrics.quality.columns import TokenizedCaptions
 from portrayal.metrics.quality.ngrams import Array
 from portrayal.metrics.quality.plain_words import plain_words
@@ -33,97 +33,113 @@ class SourceCaptions:
 
 @lru_cache(maxsize=8)
 def read_source(study: Study, source: str) -> SourceCaptions:
+    """The captions of a source, with their references and tokens."""
     table = study.captions_of(source).sort("image_id", "sample")
     images, image_index = sorted_clusters(table["image_id"].to_list())
-    text = tuple(table["caption"].to_list())
-    index_of = {name: number for number, name in enumerate(images)}
+    captions = tuple(table["caption"].to_list())
+    index_by_image = {image: index for index, image in enumerate(images)}
     reference_table, reference_words = _references(study)
-    image_of_reference = np.array(
-        [index_of.get(name, -1) for name in reference_table["image_id"]], dtype=np.int64
+    reference_image = np.array(
+        [index_by_image.get(image, -1) for image in reference_table["image_id"]], dtype=np.int64
     )
-    used = np.flatnonzero(image_of_reference >= 0)
+    reference_indices = np.flatnonzero(reference_image >= 0)
     reference_texts = reference_table["caption"].to_list()
-    words_of: dict[str, list[str]] = {}
-    own_reference = (
-        np.arange(len(text)) if source == HUMAN else None
-    )  # both are sorted by image, then by annotator
+    words_by_caption: dict[str, list[str]] = {}
+    # Human captions and references are the same texts, both sorted by image and annotator.
+    identical_reference = np.arange(len(captions)) if source == HUMAN else None
     return SourceCaptions(
-        text,
-        tuple(reference_texts[number] for number in used),
+        captions,
+        tuple(reference_texts[index] for index in reference_indices),
         TokenizedCaptions(
             images,
             image_index,
             tuple(
-                words_of.setdefault(caption, words_of.get(caption) or plain_words(caption))
-                for caption in text
+                words_by_caption.setdefault(caption, words_by_caption.get(caption) or plain_words(caption))
+                for caption in captions
             ),
-            tuple(reference_words[number] for number in used),
-            image_of_reference[used],
-            own_reference,
+            tuple(reference_words[index] for index in reference_indices),
+            reference_image[reference_indices],
+            identical_reference,
         ),
     )
 
 
 @lru_cache(maxsize=2)
 def _references(study: Study) -> tuple[pl.DataFrame, tuple[list[str], ...]]:
-    """The references sorted by image, and their words; cached, since every source uses the same."""
+    """The references sorted by image, and their words. Cached, since all sources have the same references."""
     table = study.references.sort("image_id", maintain_order=True)
     return table, tuple(plain_words(caption) for caption in table["caption"].to_list())
 
 
 @dataclass(frozen=True)
 class ImageObjects:
-    """The objects that are known to be in images."""
+    """The objects that are known to be in images.
 
-    mentions: ObjectMentions
-    labels: Mapping[str, frozenset[str]]
+    `labels_by_image` has the labelled objects. `truth` says whether labels, references or both count, `synonyms` which
+    list of synonyms is used, and `source` where the labels come from.
+    """
+
+    mention_finder: ObjectMentionFinder
+    labels_by_image: Mapping[str, frozenset[str]]
     truth: str
     synonyms: str
-    source: str | None  # source of the labels
+    source: str | None
 
     @classmethod
     def from_study(
         cls, study: Study, truth: str, synonyms: str | None, confidence: float
     ) -> ImageObjects | None:
-        """The objects of a study; captions are searched for its labels and for those of the user's synonyms."""
+        """The objects of a study, or None without labels.
+
+        Captions are searched for the names of all labelled objects and for the names in the user's list of synonyms.
+        """
         object_labels, source = labelled_objects(study)
         object_labels = object_labels.filter(
             pl.col("confidence").is_null() | (pl.col("confidence") >= confidence)
         )
         if not object_labels.height:
             return None
-        labels = set(object_labels["label"]) | (set(read_synonyms(Path(synonyms))) if synonyms else set())
-        # A user's list defines itself which words are for people.
-        people = set() if synonyms else {label for label in labels if is_person_label(label)}
-        finder, synonyms_name = object_finder(sorted(labels - people), synonyms)
-        by_image: dict[str, set[str]] = {image: set() for image in labelled_images(study)}
+        object_names = set(object_labels["label"]) | (
+            set(read_synonyms(Path(synonyms))) if synonyms else set()
+        )
+        # A user's list of synonyms decides itself which words are for people.
+        people = set() if synonyms else {label for label in object_names if is_person_label(label)}
+        finder, synonyms_name = object_finder(sorted(object_names - people), synonyms)
+        label_sets: dict[str, set[str]] = {image: set() for image in labelled_images(study)}
         for image, label in object_labels.select("image_id", "label").iter_rows():
-            by_image.setdefault(image, set()).add(PERSON if label in people else label)
-        labelled = {image: frozenset(image_labels) for image, image_labels in by_image.items()}
-        return cls(ObjectMentions(finder, bool(people)), labelled, truth, synonyms_name, source)
+            label_sets.setdefault(image, set()).add(PERSON if label in people else label)
+        labels_by_image = {image: frozenset(image_labels) for image, image_labels in label_sets.items()}
+        return cls(ObjectMentionFinder(finder, bool(people)), labels_by_image, truth, synonyms_name, source)
 
     def hallucinations(self, source: SourceCaptions) -> tuple[list[tuple[str, ...]], list[list[str]], Array]:
-        """Per caption the mentioned objects and the hallucinated ones; per image whether its objects are known."""
+        """The mentioned and the hallucinated objects of each caption, and 1 for each image whose objects are known."""
         tokens = source.tokens
-        labels_of = self.labels if self.truth != "captions" else {}
-        present_labels = [labels_of.get(image, frozenset()) for image in tokens.images]
-        named: list[list[tuple[int, tuple[str, ...]]]] = [[] for _ in tokens.images]
+        labels_by_image = self.labels_by_image if self.truth != "captions" else {}
+        labels_per_image = [labels_by_image.get(image, frozenset()) for image in tokens.images]
+        reference_mentions: list[list[tuple[int, tuple[str, ...]]]] = [[] for _ in tokens.images]
         if self.truth != "labels":
-            for number, (image, caption) in enumerate(
+            for reference_index, (image, caption) in enumerate(
                 zip(tokens.reference_image, source.references, strict=True)
             ):
-                named[image].append((number, self.mentions.find(caption)))
-        mentioned_per_caption, false_per_caption = [], []
-        for number, (image, caption) in enumerate(zip(tokens.image_index, source.captions, strict=True)):
-            mentioned = self.mentions.find(caption)
-            present = set(present_labels[image])
-            for reference, named_objects in named[image]:
-                if tokens.own_reference is None or tokens.own_reference[number] != reference:
-                    present.update(named_objects)
-            mentioned_per_caption.append(mentioned)
-            false_per_caption.append(hallucinated_mentions(mentioned, present))
-        n_own = 1 if tokens.own_reference is not None else 0  # a human caption is compared with the others
-        is_known = [
-            image in labels_of or len(named[index]) > n_own for index, image in enumerate(tokens.images)
+                reference_mentions[image].append((reference_index, self.mention_finder.find(caption)))
+        mentioned, hallucinated = [], []
+        for caption_index, (image, caption) in enumerate(
+            zip(tokens.image_index, source.captions, strict=True)
+        ):
+            caption_mentions = self.mention_finder.find(caption)
+            present_objects = set(labels_per_image[image])
+            for reference_index, reference_objects in reference_mentions[image]:
+                if (
+                    tokens.identical_reference is None
+                    or tokens.identical_reference[caption_index] != reference_index
+                ):
+                    present_objects.update(reference_objects)
+            mentioned.append(caption_mentions)
+            hallucinated.append(hallucinated_mentions(caption_mentions, present_objects))
+        # A human caption is compared with the other references of its image.
+        n_identical_references = 1 if tokens.identical_reference is not None else 0
+        has_known_objects = [
+            image in labels_by_image or len(reference_mentions[index]) > n_identical_references
+            for index, image in enumerate(tokens.images)
         ]
-        return mentioned_per_caption, false_per_caption, np.array(is_known, dtype=np.float64)
+        return mentioned, hallucinated, np.array(has_known_objects, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The card of quality: what it measures, and what its numbers cannot say."""
+"""The card of the metric `quality`: what it measures, and its limitations."""
 
 from __future__ import annotations
 

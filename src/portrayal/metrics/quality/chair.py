@@ -1,4 +1,4 @@
-"""CHAIR: objects that a caption names and that are not in the image (Rohrbach et al. 2018)."""
+"""CHAIR: mentions of objects that are not in the image (Rohrbach et al. 2018)."""
 
 from __future__ import annotations
 
@@ -13,40 +13,43 @@ from portrayal.metrics.quality.ngrams import Array
 PERSON = "person"
 
 
-class ObjectMentions:
-    """Finds the mentions of objects in captions. Results are cached, since captions repeat.
+class ObjectMentionFinder:
+    """Finds mentions of objects in captions. Results are cached, since captions repeat.
 
-    With `people`, all words for people mention one object: "person" for a woman is no more a hallucination than
-    "woman".
+    With `include_people`, all words for people are mentions of the object "person", so that "person" for a woman is no
+    more a hallucination than "woman".
     """
 
-    def __init__(self, finder: ObjectFinder, people: bool):
-        self._finder = finder
-        self._people = people
-        self._cache: dict[str, tuple[str, ...]] = {}
+    def __init__(self, finder: ObjectFinder, include_people: bool):
+        self._object_finder = finder
+        self._include_people = include_people
+        self._mentions_by_caption: dict[str, tuple[str, ...]] = {}
 
     def find(self, caption: str) -> tuple[str, ...]:
-        """The mentioned objects, repeats included."""
-        mentions = self._cache.get(caption)
+        """The object of each mention in a caption, repeats included."""
+        mentions = self._mentions_by_caption.get(caption)
         if mentions is None:
             tokens = tokenize(caption)
-            mentions = tuple(match.value for match in self._finder.matches(tokens))
-            if self._people:
+            mentions = tuple(match.value for match in self._object_finder.matches(tokens))
+            if self._include_people:
                 mentions += (PERSON,) * count_person_mentions(tokens)
-            self._cache[caption] = mentions
+            self._mentions_by_caption[caption] = mentions
         return mentions
 
 
 def hallucinated_mentions(mentioned: Sequence[str], present: Iterable[str]) -> list[str]:
-    """The mentions of objects that are not present, repeats included."""
+    """The mentions of objects that are not in the image, repeats included."""
     present_labels = set(present)
     return [label for label in mentioned if label not in present_labels]
 
 
 def chair_counts(mentioned: Sequence[Sequence[str]], hallucinated: Sequence[Sequence[str]]) -> Array:
-    """Counts that CHAIR sums, a row per caption: hallucinated mentions, mentions, and whether one is hallucinated."""
-    rows = [
-        (len(false_mentions), len(mentions), bool(false_mentions))
-        for mentions, false_mentions in zip(mentioned, hallucinated, strict=True)
+    """The counts that CHAIR sums, with a row for each caption.
+
+    Columns are hallucinated mentions, all mentions, and 1 if any mention is hallucinated.
+    """
+    counts = [
+        (len(caption_hallucinations), len(caption_mentions), bool(caption_hallucinations))
+        for caption_mentions, caption_hallucinations in zip(mentioned, hallucinated, strict=True)
     ]
-    return np.array(rows, dtype=np.float64).reshape(-1, 3)
+    return np.array(counts, dtype=np.float64).reshape(-1, 3)

@@ -12,25 +12,29 @@ SCALE = 10.0
 
 
 def cider_scores(comparison: ReferenceComparison) -> tuple[Array, Array]:
-    """CIDEr-D (which coco-caption calls CIDEr) and plain CIDEr of every image.
+    """CIDEr-D (which coco-caption calls CIDEr) and plain CIDEr of each image.
 
-    CIDEr-D clips the counts of a caption to those of the reference, and penalises a difference in length; plain CIDEr
-    is the cosine alone.
+    CIDEr-D clips the weights of a caption to those of the reference and penalises a difference in length. Plain CIDEr
+    is the cosine similarity only.
     """
-    images, references = len(comparison), len(comparison.references)
-    max_idf = np.log(images)
-    clipped, plain = np.zeros(references), np.zeros(references)
+    n_images, n_references = len(comparison), len(comparison.references)
+    max_idf = np.log(n_images)
+    clipped, plain = np.zeros(n_references), np.zeros(n_references)
     for shared in comparison.shared_ngrams:
-        caption_tfidf = shared.caption_count * (max_idf - np.log(np.maximum(shared.caption_frequency, 1)))
-        reference_tfidf = shared.reference_count * (
-            max_idf - np.log(np.maximum(shared.reference_frequency, 1))
+        caption_tfidf = shared.caption_count * (
+            max_idf - np.log(np.maximum(shared.caption_document_frequency, 1))
         )
-        # An n-gram that occurs once in the corpus has the maximum idf and no match.
+        reference_tfidf = shared.reference_count * (
+            max_idf - np.log(np.maximum(shared.reference_document_frequency, 1))
+        )
+        # N-grams that occur once in the corpus have the maximum idf and no match.
         caption_norm = (
-            np.bincount(shared.caption, weights=caption_tfidf**2, minlength=images)
+            np.bincount(shared.caption_index, weights=caption_tfidf**2, minlength=n_images)
             + shared.caption_unique * max_idf**2
         )
-        reference_norm = np.bincount(shared.reference, weights=reference_tfidf**2, minlength=references)
+        reference_norm = np.bincount(
+            shared.reference_index, weights=reference_tfidf**2, minlength=n_references
+        )
         norm = np.sqrt(caption_norm)[comparison.image_index] * np.sqrt(
             reference_norm + shared.reference_unique * max_idf**2
         )
@@ -38,14 +42,14 @@ def cider_scores(comparison: ReferenceComparison) -> tuple[Array, Array]:
             caption_tfidf[shared.shared_caption],
             reference_tfidf[shared.shared_reference],
         )
-        reference_index = shared.reference[shared.shared_reference]
-        for total, product in (
+        reference_index = shared.reference_index[shared.shared_reference]
+        for reference_scores, product in (
             (clipped, np.minimum(caption_weight, reference_weight) * reference_weight),
             (plain, caption_weight * reference_weight),
         ):
-            dot = np.bincount(reference_index, weights=product, minlength=references)
-            total += np.divide(dot, norm, out=np.zeros(references), where=norm > 0)
-    # coco-caption uses the number of bigrams as length, which differs only for captions without one.
+            dot = np.bincount(reference_index, weights=product, minlength=n_references)
+            reference_scores += np.divide(dot, norm, out=np.zeros(n_references), where=norm > 0)
+    # coco-caption measures length in bigrams. The difference is the same unless a text has no bigram.
     n_bigrams = np.maximum(comparison.sentences.lengths - 1, 0)
     length_difference = (
         n_bigrams[comparison.captions][comparison.image_index] - n_bigrams[comparison.references]

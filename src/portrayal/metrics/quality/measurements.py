@@ -28,12 +28,15 @@ from portrayal.stats import (
 
 GAP = "-gap"
 STYLE = ("length", "repeated")
-# Number of references shown with a caption.
-_SHOWN_REFERENCES = 5
+# Number of references that are shown with a caption.
+_MAX_SHOWN_REFERENCES = 5
 
 
 class QualityMeasurements:
-    """Measurements of one source, whose images are split into groups."""
+    """Adds the measurements of one source: over all images, by group, and gaps between groups.
+
+    `labels` has the group of each labelled image. `is_member` has the shape (groups, images).
+    """
 
     def __init__(
         self,
@@ -49,15 +52,17 @@ class QualityMeasurements:
         self.builder, self.source, self.captions, self.scores = builder, source, captions, scores
         self.columns, self.evidence_limit = scores.columns, evidence_limit
         self.images, self.image_index = captions.tokens.images, captions.tokens.image_index
-        group_of = [labels.get(image) for image in self.images]
-        self.groups = sorted({group for group in group_of if group is not None})
-        self.is_member = np.array([[group == name for group in group_of] for name in self.groups], dtype=bool)
+        image_groups = [labels.get(image) for image in self.images]
+        self.groups = sorted({group for group in image_groups if group is not None})
+        self.is_member = np.array(
+            [[group == name for group in image_groups] for name in self.groups], dtype=bool
+        )
         self.is_member = self.is_member.reshape(len(self.groups), len(self.images))
         self.seed, self.n_resamples = seed, n_resamples
         self.resamples = resampler(self.images, seed, n_resamples)
 
     def add_all(self, programs: Mapping[str, str | None], image_objects: ImageObjects | None) -> None:
-        """Add all rows. `programs`: the requested Java programs, each with the reason why it cannot run."""
+        """Add all rows. `programs` are the requested Java programs, each with the reason why it cannot run, or None."""
         for term in (*REFERENCE_TERMS, *OBJECT_TERMS, *STYLE):
             if term in self.estimates:
                 self._add_term(term)
@@ -71,65 +76,71 @@ class QualityMeasurements:
 
     @cached_property
     def estimates(self) -> dict[str, list[Estimate]]:
-        """Estimates of each term: all images, then each group. They share the resamples of images."""
+        """The estimates of each term, for all images and then each group, from the same resamples of images."""
         if not self.images:
             return {}
         counts = self.columns.counts
-        by_group = np.hstack([counts, *(counts * in_group[:, None] for in_group in self.is_member)])
+        blocks = np.hstack([counts, *(counts * membership[:, None] for membership in self.is_member)])
         n_blocks = 1 + len(self.groups)
 
         def statistic(sums: Array) -> Array:
             return np.hstack([self.columns.values(block) for block in np.split(sums, n_blocks, axis=1)])
 
-        all_estimates = bootstrap(by_group, statistic, self.resamples)
+        flat_estimates = bootstrap(blocks, statistic, self.resamples)
         names = list(self.columns.terms)
-        return {name: all_estimates[index :: len(names)] for index, name in enumerate(names)}
+        return {name: flat_estimates[index :: len(names)] for index, name in enumerate(names)}
 
     def _add_term(self, term: str) -> None:
-        measured = self.columns.measured_images[term] > 0
+        measured_images = self.columns.measured_images[term] > 0
         for index, group in enumerate((None, *self.groups)):
-            images = measured if group is None else measured & self.is_member[index - 1]
-            estimate = self._rate_interval(term, self.estimates[term][index], images)
-            of_group = f"of '{group}' " if group is not None else ""
+            image_mask = measured_images if group is None else measured_images & self.is_member[index - 1]
+            estimate = self._rate_interval(term, self.estimates[term][index], image_mask)
+            group_text = f"of '{group}' " if group is not None else ""
             self.builder.add(
                 term,
                 estimate,
                 system=self.source,
                 group=group,
-                n=int(images.sum()),
+                n=int(image_mask.sum()),
                 reason=None
                 if estimate.value is not None
-                else f"no image {of_group}has what it is counted from",
-                evidence=self._evidence_frame(term, images),
+                else f"no image {group_text}has what it is counted from",
+                evidence=self._evidence_frame(term, image_mask),
                 in_brief=group is not None,
                 resampler=self.resamples,
             )
 
-    def _rate_interval(self, term: str, estimate: Estimate, images: NDArray[np.bool_]) -> Estimate:
-        """The estimate with Wilson's interval where it is a rate: without successes, resamples would have no spread."""
+    def _rate_interval(self, term: str, estimate: Estimate, image_mask: NDArray[np.bool_]) -> Estimate:
+        """The estimate, with Wilson's interval if it is a rate.
+
+        Bootstrap resamples of a rate of 0 are all 0, so that their interval would have no width.
+        """
         if term not in self.columns.rate_columns or estimate.value is None:
             return estimate
         column = self.columns.rate_columns[term]
-        successes, trials = self.columns.counts[images, column : column + 2].T
+        successes, trials = self.columns.counts[image_mask, column : column + 2].T
         low, high = clustered_wilson(successes, trials)
         return replace(estimate, low=low, high=high)
 
     def _add_gaps(self) -> None:
-        """Add the largest difference between two groups with enough images, for every term."""
+        """Add the largest difference between two groups with enough images, for each term."""
         p_values = self._gap_p_values()
         for index, (term, estimates) in enumerate(self.estimates.items()):
-            groups = np.flatnonzero(self._is_comparable[:, index]).tolist()
-            images = (self.columns.measured_images[term] > 0) & self.is_member[groups].any(axis=0)
-            if len(groups) < 2:
-                reason = f"fewer than two groups have {TOO_FEW} images to compare"
-                self.builder.add(term + GAP, None, system=self.source, n=int(images.sum()), reason=reason)
-                continue
-            ranked = sorted(
-                (estimates[group + 1] for group in groups), key=lambda estimate: estimate.value or 0.0
+            comparable_groups = np.flatnonzero(self._is_comparable[:, index]).tolist()
+            image_mask = (self.columns.measured_images[term] > 0) & self.is_member[comparable_groups].any(
+                axis=0
             )
-            low, high = ranked[0], ranked[-1]
+            if len(comparable_groups) < 2:
+                reason = f"fewer than two groups have {TOO_FEW} images to compare"
+                self.builder.add(term + GAP, None, system=self.source, n=int(image_mask.sum()), reason=reason)
+                continue
+            ranked_estimates = sorted(
+                (estimates[group_index + 1] for group_index in comparable_groups),
+                key=lambda estimate: estimate.value or 0.0,
+            )
+            lowest, highest = ranked_estimates[0], ranked_estimates[-1]
             difference = paired_difference(
-                low.value or 0.0, high.value or 0.0, low.replicates, high.replicates
+                lowest.value or 0.0, highest.value or 0.0, lowest.replicates, highest.replicates
             )
             self.builder.add(
                 term + GAP,
@@ -138,31 +149,33 @@ class QualityMeasurements:
                     difference.low,
                     difference.high,
                     difference.se,
-                    high.replicates - low.replicates,
+                    highest.replicates - lowest.replicates,
                 ),
                 system=self.source,
-                n=int(images.sum()),
+                n=int(image_mask.sum()),
                 p=float(p_values[index]),
-                evidence=self._evidence_frame(term, images),
+                evidence=self._evidence_frame(term, image_mask),
                 in_brief=True,
                 resampler=self.resamples,
             )
 
     @cached_property
     def _is_comparable(self) -> NDArray[np.bool_]:
-        """Whether a group has a value from enough images: (groups, terms)."""
-        measured = np.array([images > 0 for images in self.columns.measured_images.values()])
-        sizes = self.is_member.astype(np.int64) @ measured.T.astype(np.int64)
+        """Whether a group has a value from enough images, of shape (groups, terms)."""
+        is_measured = np.array(
+            [measured_images > 0 for measured_images in self.columns.measured_images.values()]
+        )
+        n_images_by_group = self.is_member.astype(np.int64) @ is_measured.T.astype(np.int64)
         has_value = np.array(
             [
                 [estimate.value is not None for estimate in estimates[1:]]
                 for estimates in self.estimates.values()
             ]
         ).T
-        return np.asarray((sizes >= TOO_FEW) & has_value, dtype=bool)
+        return np.asarray((n_images_by_group >= TOO_FEW) & has_value, dtype=bool)
 
     def _gap_p_values(self) -> Array:
-        """Permutation p value of each gap: groups are permuted among the labelled images."""
+        """The p value of each gap, from permutations of groups among the labelled images."""
         labelled = np.flatnonzero(self.is_member.any(axis=0))
         counts = self.columns.counts[labelled]
         is_member = self.is_member[:, labelled].astype(np.float64)
@@ -176,26 +189,29 @@ class QualityMeasurements:
         return permutation_test(gap, len(labelled), self.seed, self.n_resamples)
 
     def _add_vocabulary(self) -> None:
-        """Add the number of distinct words; resamples do not give its error, since it grows with the captions."""
+        """Add the number of distinct words.
+
+        It has no interval: it grows with the number of distinct captions, so that resamples would underestimate it.
+        """
         all_images = np.ones(len(self.images), dtype=bool)
-        words = self.captions.tokens.captions
-        for group, images in ((None, all_images), *zip(self.groups, self.is_member, strict=True)):
-            chosen = np.flatnonzero(images[self.image_index]) if len(self.image_index) else ()
-            distinct = {word for index in chosen for word in words[index]}
+        caption_words = self.captions.tokens.captions
+        for group, image_mask in ((None, all_images), *zip(self.groups, self.is_member, strict=True)):
+            caption_indices = np.flatnonzero(image_mask[self.image_index]) if len(self.image_index) else ()
+            distinct = {word for index in caption_indices for word in caption_words[index]}
             self.builder.add(
                 "vocabulary",
                 float(len(distinct)),
                 system=self.source,
                 group=group,
-                n=int(images.sum()),
-                evidence=self._evidence_frame("length", images),
+                n=int(image_mask.sum()),
+                evidence=self._evidence_frame("length", image_mask),
                 in_brief=True,
             )
 
-    def _evidence_frame(self, term: str, images: NDArray[np.bool_]) -> pl.DataFrame:
-        """Evidence: captions in order of their value; a sample of them contains both ends."""
+    def _evidence_frame(self, term: str, image_mask: NDArray[np.bool_]) -> pl.DataFrame:
+        """The evidence for a term: captions in order of their value, or evenly spaced ones if there are too many."""
         values = self.scores.per_caption[term]
-        indices = np.flatnonzero(images[self.image_index] & np.isfinite(values))
+        indices = np.flatnonzero(image_mask[self.image_index] & np.isfinite(values))
         indices = indices[np.argsort(values[indices], kind="stable")]
         if self.evidence_limit and len(indices) > self.evidence_limit:
             indices = indices[np.linspace(0, len(indices) - 1, self.evidence_limit).astype(np.int64)]
@@ -204,6 +220,7 @@ class QualityMeasurements:
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String()), orient="row")
 
     def _evidence_row(self, index: int) -> tuple[str, str, str]:
+        """The image, the caption and the details of a caption as JSON."""
         detail = self.scores.details[index] | {"references": self._shown_references[self.image_index[index]]}
         return (
             self.images[self.image_index[index]],
@@ -213,12 +230,12 @@ class QualityMeasurements:
 
     @cached_property
     def _shown_references(self) -> list[list[str]]:
-        """The first references of each image."""
+        """The first references of each image, up to `_MAX_SHOWN_REFERENCES`."""
         references: list[list[str]] = [[] for _ in self.images]
         for image, caption in zip(
             self.captions.tokens.reference_image.tolist(), self.captions.references, strict=True
         ):
-            if len(references[image]) < _SHOWN_REFERENCES:
+            if len(references[image]) < _MAX_SHOWN_REFERENCES:
                 references[image].append(caption)
         return references
 
@@ -229,7 +246,7 @@ def _undefined_reason(
     programs: Mapping[str, str | None],
     image_objects: ImageObjects | None,
 ) -> str | None:
-    """The reason why a term has no value; None where it was not requested."""
+    """The reason why a term has no value; None if the term was not requested."""
     if term in ("meteor", "spice") and term not in programs:
         return None
     if programs.get(term):
@@ -238,9 +255,9 @@ def _undefined_reason(
         return "the study has no labels of objects"
     if term in REFERENCE_TERMS:
         if term.startswith("cider") and len(captions.references) > (
-            captions.tokens.own_reference is not None
+            captions.tokens.identical_reference is not None
         ):
             return "document frequencies need two images with references or more"
-        has_own = captions.tokens.own_reference is not None
-        return "no image has two human captions" if has_own else "no caption has a reference"
+        compares_human_captions = captions.tokens.identical_reference is not None
+        return "no image has two human captions" if compares_human_captions else "no caption has a reference"
     return "there is no caption"

@@ -1,4 +1,4 @@
-"""Quality of captions: the usual scores of captions, overall and by group."""
+"""Quality of captions: the published caption scores, overall and by group."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def quality(
     """
     programs = _java_programs(java)
     preconditions_met()
-    available = tuple(name for name, reason in programs.items() if reason is None)
+    runnable_programs = tuple(name for name, reason in programs.items() if reason is None)
     image_objects = _image_objects(study, truth, synonyms, confidence)
     labels = dict(study.labels(attribute).iter_rows()) if study.has_attribute(attribute) else {}
     settings = {
@@ -70,16 +70,17 @@ def quality(
     }
     builder = ResultBuilder(CARD, attribute, settings, keep_all=evidence == 0)
     for source in sources:
-        captions = read_source(study, source)
-        scores = _source_scores(study, source, truth, synonyms, confidence, available)
-        QualityMeasurements(builder, source, captions, scores, labels, seed, bootstrap, evidence).add_all(
-            programs, image_objects
-        )
+        source_captions = read_source(study, source)
+        scores = _source_scores(study, source, truth, synonyms, confidence, runnable_programs)
+        QualityMeasurements(
+            builder, source, source_captions, scores, labels, seed, bootstrap, evidence
+        ).add_all(programs, image_objects)
     return builder
 
 
 @lru_cache(maxsize=2)
 def _image_objects(study: Study, truth: str, synonyms: str | None, confidence: float) -> ImageObjects | None:
+    """The objects of a study. Cached, since all sources have the same."""
     return ImageObjects.from_study(study, truth, synonyms, confidence)
 
 
@@ -92,7 +93,7 @@ def _source_scores(
     confidence: float,
     programs: tuple[str, ...],
 ) -> SourceScores:
-    """Scores of one source; cached, since they do not depend on the attribute."""
+    """The scores of one source. Cached, since they do not depend on the attribute."""
     return score_source(
         read_source(study, source), _image_objects(study, truth, synonyms, confidence), programs
     )

@@ -1,4 +1,4 @@
-"""All scores of one source: columns that are summed over images, and evidence of each caption."""
+"""All scores of one source: columns that are summed over images, and the evidence of each caption."""
 
 from __future__ import annotations
 
@@ -28,33 +28,35 @@ from portrayal.stats import divide_columns
 
 @dataclass(frozen=True)
 class SourceScores:
-    """Columns that are summed over images, the value of every caption for each term, and evidence details."""
+    """Columns that are summed over images, the value of each caption by term, and the details of its evidence."""
 
     columns: ScoreColumns
-    per_caption: dict[str, Array]
+    per_caption: dict[str, Array]  # by term
     details: list[dict[str, Any]]
 
 
 def score_source(
     source: SourceCaptions, image_objects: ImageObjects | None, programs: Sequence[str]
 ) -> SourceScores:
+    """All scores of the captions of one source."""
     tokens = source.tokens
     columns = ScoreColumns(len(tokens.images))
-    values: dict[str, Array] = {}
+    values_by_term: dict[str, Array] = {}
     details: list[dict[str, Any]] = [{} for _ in source.captions]
 
-    def record(name: str, numbers: Array, captions: NDArray[np.int64]) -> None:
-        all_captions = np.full(len(source.captions), np.nan)
-        all_captions[captions] = numbers
-        values[name] = all_captions
-        for caption, number in zip(captions.tolist(), numbers.tolist(), strict=True):
-            details[caption][name] = round(number, 4)
+    def record(name: str, scores_of_captions: Array, captions: NDArray[np.int64]) -> None:
+        """Store the scores of these captions; other captions have nan."""
+        padded = np.full(len(source.captions), np.nan)
+        padded[captions] = scores_of_captions
+        values_by_term[name] = padded
+        for caption_index, caption_score in zip(captions.tolist(), scores_of_captions.tolist(), strict=True):
+            details[caption_index][name] = round(caption_score, 4)
 
     scores = score_captions(tokens, programs)
     if scores is not None:
         add_score_columns(columns, tokens, scores)
-        for name, numbers in zip(BLEU, bleu(scores.bleu_counts).T, strict=True):
-            record(name, numbers, scores.caption_index)
+        for name, term_values in zip(BLEU, bleu(scores.bleu_counts).T, strict=True):
+            record(name, term_values, scores.caption_index)
         record("rouge-l", scores.rouge, scores.caption_index)
         record("cider", scores.cider, scores.caption_index)
         record("cider-plain", scores.cider_plain, scores.caption_index)
@@ -64,33 +66,35 @@ def score_source(
             record("spice", scores.spice, scores.caption_index)
     all_captions = np.arange(len(source.captions))
     if image_objects is not None:
-        mentioned, false_mentions, known = image_objects.hallucinations(source)
-        add_chair_columns(columns, tokens.image_index, mentioned, false_mentions, known)
-        measured = all_captions[known[tokens.image_index] > 0]
-        n_false = np.array([len(caption_mentions) for caption_mentions in false_mentions], dtype=np.float64)
+        mentioned, hallucinated, has_known_objects = image_objects.hallucinations(source)
+        add_chair_columns(columns, tokens.image_index, mentioned, hallucinated, has_known_objects)
+        measured_captions = all_captions[has_known_objects[tokens.image_index] > 0]
+        n_hallucinated = np.array(
+            [len(caption_mentions) for caption_mentions in hallucinated], dtype=np.float64
+        )
         for name in OBJECT_TERMS:
-            values[name] = np.where(known[tokens.image_index] > 0, n_false, np.nan)
-        for number in measured.tolist():
-            details[number]["mentioned"] = list(mentioned[number])
-            details[number]["not there"] = false_mentions[number]
+            values_by_term[name] = np.where(has_known_objects[tokens.image_index] > 0, n_hallucinated, np.nan)
+        for caption_index in measured_captions.tolist():
+            details[caption_index]["mentioned"] = list(mentioned[caption_index])
+            details[caption_index]["not there"] = hallucinated[caption_index]
     ones = np.ones(len(tokens.images))
     length = np.array([len(words) for words in tokens.captions], dtype=np.float64)
-    repeated = _is_repeated(source)
-    words, repeats = mean_per_image(
-        np.column_stack([length, repeated]), tokens.image_index, columns.n_images
+    is_repeated = _is_repeated(source)
+    mean_length, repeat_rate = mean_per_image(
+        np.column_stack([length, is_repeated]), tokens.image_index, columns.n_images
     ).T
-    columns.add(np.column_stack([words, ones]), {"length": divide_columns}, ones)
-    columns.add_rate("repeated", repeats, ones, ones)
+    columns.add(np.column_stack([mean_length, ones]), {"length": divide_columns}, ones)
+    columns.add_rate("repeated", repeat_rate, ones, ones)
     record("length", length, all_captions)
-    record("repeated", repeated, all_captions)
-    return SourceScores(columns, values, details)
+    record("repeated", is_repeated, all_captions)
+    return SourceScores(columns, values_by_term, details)
 
 
 def _is_repeated(source: SourceCaptions) -> Array:
-    """1 where a caption of another image has the same words, else 0."""
-    words = [" ".join(caption_words) for caption_words in source.tokens.captions]
-    images = Counter(
+    """1 for each caption whose words are also a caption of another image, else 0."""
+    texts = [" ".join(words) for words in source.tokens.captions]
+    n_images_by_text = Counter(
         text
-        for text, _ in {(text, image) for text, image in zip(words, source.tokens.image_index, strict=True)}
+        for text, _ in {(text, image) for text, image in zip(texts, source.tokens.image_index, strict=True)}
     )
-    return np.array([float(images[text] > 1) for text in words])
+    return np.array([float(n_images_by_text[text] > 1) for text in texts])

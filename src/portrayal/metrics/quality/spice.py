@@ -1,6 +1,6 @@
 """SPICE: objects, attributes and relations that a caption shares with its references (Anderson et al. 2016).
 
-It exists as a Java program only, which the package pycocoevalcap calls; the models of its parser must be installed.
+It is a Java program, which the package pycocoevalcap calls. The models of its parser must be installed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from portrayal.metrics.quality.ngrams import Array
 
 
 def missing_requirement() -> str | None:
-    """The reason why SPICE cannot run on this machine, or None where it can."""
+    """The reason why SPICE cannot run on this machine, or None if it can."""
     spec = importlib.util.find_spec("pycocoevalcap")
     if spec is None:
         return "SPICE needs the extra 'meteor': pip install 'portrayal[meteor]'"
     if shutil.which("java") is None:
         return "SPICE needs Java (the command 'java')"
-    folders = [Path(folder) / "spice" / "lib" for folder in spec.submodule_search_locations or ()]
-    if not any(list(folder.glob("stanford-corenlp-*-models.jar")) for folder in folders):
+    library_folders = [Path(folder) / "spice" / "lib" for folder in spec.submodule_search_locations or ()]
+    if not any(list(folder.glob("stanford-corenlp-*-models.jar")) for folder in library_folders):
         return "SPICE needs the Stanford parser's models in pycocoevalcap's folder spice/lib"
     return None
 
 
 def spice(captions: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> Array:
-    """The F score of every caption; its mean is what coco-caption prints."""
+    """The F score of each caption. coco-caption prints their mean."""
     from pycocoevalcap.spice.spice import Spice
 
     candidates = {index: [" ".join(words)] for index, words in enumerate(captions)}

@@ -1,4 +1,4 @@
-"""The card of the metric `remedy`: the effect of caption mitigation on captions and on other metrics."""
+"""The card of the metric `caption-mitigation`: the effect of caption mitigation on captions and on other metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from portrayal.metrics.base.card import Card, Term
 from portrayal.statements import LESS, MORE, ZERO, Statement
 
 CARD = Card(
-    name="remedy",
+    name="caption-mitigation",
     title="Effect of caption mitigation",
     question="How much does mitigation change captions, and how do bias, errors and quality change?",
     formula=(

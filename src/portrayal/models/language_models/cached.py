@@ -26,8 +26,8 @@ class CachedLanguageModel:
         return self.model.digest
 
     @property
-    def about(self) -> dict[str, str]:
-        return self.model.about
+    def metadata(self) -> dict[str, str]:
+        return self.model.metadata
 
     def score(self, texts: Sequence[str]) -> list[TokenScores]:
         cache = ResponseCache(self.folder, self.digest)

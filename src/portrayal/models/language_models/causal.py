@@ -26,9 +26,9 @@ from portrayal.models.language_models.loading import (
 )
 from portrayal.models.language_models.scores import TokenScores
 
-_MAX_WORKERS = 8  # each needs memory for a batch
-_BATCH_TOKENS = {"cpu": 1024, "cuda": 16_384}  # tokens of a batch, about
-# logits of a batch: a large vocabulary needs smaller batches
+_MAX_WORKERS = 8  # each uses memory for a batch
+_BATCH_TOKENS = {"cpu": 1024, "cuda": 16_384}  # approximate number of tokens in a batch
+# maximum number of logits in a batch, which makes batches smaller for a large vocabulary
 _BATCH_LOGITS = {"cpu": 1 << 26, "cuda": 1 << 30}
 
 
@@ -43,7 +43,7 @@ class CausalLM:
 
     name: str
     digest: str
-    about: dict[str, str]
+    metadata: dict[str, str]
     tokenizer: Any
     device: str
     source: str  # name, folder or file of the weights
@@ -60,7 +60,7 @@ class CausalLM:
         if tokenizer.eos_token_id is None:
             raise PortrayalError(
                 f"The language model '{name}' has no end-of-text token, which is needed for the probability of a "
-                "whole text is."
+                "whole text."
             )
         if not tokenizer.is_fast:
             raise PortrayalError(
@@ -69,7 +69,7 @@ class CausalLM:
         return cls(
             name=Path(name).resolve().name.removesuffix(GGUF) if Path(name).exists() else name,
             digest=digest,
-            about={"begin": tokenizer.bos_token or tokenizer.eos_token, "end": tokenizer.eos_token},
+            metadata={"begin": tokenizer.bos_token or tokenizer.eos_token, "end": tokenizer.eos_token},
             tokenizer=tokenizer,
             device=resolved_device,
             source=name,
@@ -88,12 +88,12 @@ class CausalLM:
         end = self.tokenizer.eos_token_id
         codes = [[end if begin is None else begin, *ids, end] for ids in encoding["input_ids"]]
         self._check_lengths(distinct, codes)
-        scores_of = {}
+        scores_by_text = {}
         for index, logs in self._log_probabilities(codes):
             text = distinct[index]
             ends = [*(stop for _, stop in encoding["offset_mapping"][index]), len(text)]
-            scores_of[text] = TokenScores(logs, np.array(ends, dtype=np.int64))
-        return [scores_of[text] for text in texts]
+            scores_by_text[text] = TokenScores(logs, np.array(ends, dtype=np.int64))
+        return [scores_by_text[text] for text in texts]
 
     def _log_probabilities(self, codes: Sequence[Sequence[int]]) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Yield the index of each text, and the log-probabilities of all its tokens but the first."""

@@ -14,7 +14,7 @@ from portrayal.files import content_digest
 
 PURPOSE = "A language model"
 GGUF = ".gguf"
-_VERSION = 1  # to be raised when the same model would give other numbers
+_VERSION = 1  # increase when the scores of the same model change
 
 
 def is_causal(model: Any, device: str) -> bool:

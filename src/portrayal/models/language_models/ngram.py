@@ -1,4 +1,4 @@
-"""An n-gram model: a small language model that is fitted to the captions at hand and needs no further package."""
+"""An n-gram language model, which is fitted to captions and needs no further package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from portrayal.models.language_models.scores import TokenScores
 UNKNOWN = "<unk>"
 # Codes; words start at _FIRST_WORD, and the start of a text has the last code.
 _UNKNOWN, _END, _FIRST_WORD = 0, 1, 2
-_VERSION = 1  # to be raised when the same counts would give other probabilities
+_VERSION = 1  # increase when the probabilities of the same counts change
 
 Codes = NDArray[np.int64]
 # the tokens of a text, each with the position at which it ends
@@ -61,7 +61,7 @@ class NGramModel:
     words: tuple[str, ...]  # sorted
     order: int
     name: str
-    about: dict[str, str]
+    metadata: dict[str, str]
     tokenize: TokenizeWithEnds
     levels: tuple[_Level, ...]  # by length of the context: 0, 1, ... order - 1
 
@@ -83,12 +83,12 @@ class NGramModel:
         words = tuple(sorted({token for tokens in token_lists for token in tokens} - {UNKNOWN}))
         coded = _CodedTexts.from_texts(token_lists, _word_codes(words), len(words), order)
         repeats = np.repeat(np.fromiter(text_counts.values(), np.int64, len(text_counts)), coded.lengths)
-        about = {
+        metadata = {
             "order": str(order),
             "fitted on": f"{text_counts.total():,} {source}",
             "words": f"{len(words):,}",
         }
-        return cls(words, order, name, about, tokenize, tuple(_count_levels(coded, repeats, order)))
+        return cls(words, order, name, metadata, tokenize, tuple(_count_levels(coded, repeats, order)))
 
     @cached_property
     def digest(self) -> str:
@@ -108,13 +108,13 @@ class NGramModel:
         )
         logs = np.log(self._probabilities(coded))
         ends_of_text = np.cumsum(coded.lengths)
-        scores_of = {}
+        scores_by_text = {}
         for text, pairs, start, stop in zip(
             distinct, tokenized, ends_of_text - coded.lengths, ends_of_text, strict=True
         ):
             ends = np.array([*(end for _, end in pairs), len(text)], dtype=np.int64)
-            scores_of[text] = TokenScores(logs[start:stop], ends)
-        return [scores_of[text] for text in texts]
+            scores_by_text[text] = TokenScores(logs[start:stop], ends)
+        return [scores_by_text[text] for text in texts]
 
     @cached_property
     def _code(self) -> dict[str, int]:
@@ -151,14 +151,14 @@ class _CodedTexts:
 
     @classmethod
     def from_texts(
-        cls, texts: Sequence[Sequence[str]], code_of: dict[str, int], n_words: int, order: int
+        cls, texts: Sequence[Sequence[str]], code_by_token: dict[str, int], n_words: int, order: int
     ) -> _CodedTexts:
         begin = n_words + _FIRST_WORD
-        marks = [begin] * (order - 1)
+        start_codes = [begin] * (order - 1)
         codes: list[int] = []
         for tokens in texts:
-            codes += marks
-            codes += [code_of.get(token, _UNKNOWN) for token in tokens]
+            codes += start_codes
+            codes += [code_by_token.get(token, _UNKNOWN) for token in tokens]
             codes.append(_END)
         padded = np.array(codes, dtype=np.int64)
         lengths = np.fromiter((len(tokens) + 1 for tokens in texts), np.int64, len(texts))

@@ -40,8 +40,8 @@ class LanguageModel(Protocol):
         """Changes whenever the scores could change; fit for the name of a file."""
 
     @property
-    def about(self) -> dict[str, str]:
-        """What a reader of its numbers must know."""
+    def metadata(self) -> dict[str, str]:
+        """Facts about the model that are stored with results."""
 
     def score(self, texts: Sequence[str]) -> list[TokenScores]:
         """Return the token scores of each text, in order."""
@@ -79,8 +79,8 @@ def text_probability(scores: TokenScores, aggregation: str = "mean") -> float:
 def last_word_probability(text: str, scores: TokenScores) -> float | None:
     """Return the probability of the last word given all before it; None if there is no word.
 
-    It is the product over the word's tokens. Punctuation after the word is left out, unless one token holds
-    both.
+    It is the product over the tokens of the word. Punctuation after the word does not count, unless it shares a
+    token with the word.
 
     >>> a_pup_py_stop = TokenScores(np.log([0.5, 0.2, 0.5, 0.4, 0.9]), np.array([1, 5, 7, 8, 8]))
     >>> round(last_word_probability("a puppy.", a_pup_py_stop), 6)

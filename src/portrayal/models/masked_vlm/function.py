@@ -1,4 +1,4 @@
-"""Wrap any function that predicts masked words as a model."""
+"""A masked model from any function that predicts masked words."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MaskFunction = Callable[["Tensor | Sequence[Tensor] | None", Sequence[str]], Tensor]
-_SUM_TOLERANCE = 0.01  # by how much the log of the probabilities' sum may exceed 0
+_SUM_TOLERANCE = 0.01  # maximum log of the sum of the probabilities, which should be 0 or less
 
 
 class FunctionModel(MaskedVLM):
-    """A model from a function that returns log-probabilities (texts, words) at the one mask of each text.
+    """A model that wraps a function.
 
-    It is called as `function(images, texts)`. Its gradients are passed on.
+    `function(images, texts)` returns log-probabilities (texts, words) at the one mask of each text. An attack uses
+    its gradients.
 
     Parameters
     ----------
     function
-        Takes pixels or None, and texts.
+        A function of pixels, or None, and texts.
     words
-        The words that the columns stand for.
+        The words of the columns of the result.
     image_size
-        The side of the square images that it takes.
+        Side in pixels of the square images that the function takes.
     """
 
     def __init__(self, function: MaskFunction, words: Sequence[str], image_size: int, name: str = "given"):
@@ -52,7 +53,7 @@ class FunctionModel(MaskedVLM):
         return preprocess_square(images, self.image_size)
 
     def encode_images(self, images: Tensor | Sequence[Tensor]) -> Tensor:
-        """Return the pixels: there is nothing to reuse."""
+        """Return the pixels: a function has no image embeddings to reuse."""
         return images if isinstance(images, Tensor) else torch.stack(list(images))
 
     def log_probs(self, images: ImageInput, texts: TextInput) -> Tensor:
@@ -71,20 +72,20 @@ class FunctionModel(MaskedVLM):
         for text in texts:
             if text.count(MASK) != 1:
                 raise PortrayalError(f"A function predicts one {MASK} for each text, got {shown(text)}.")
-        values = self._function(images, texts)
+        log_probs = self._function(images, texts)
         expected = (len(texts), len(self._column))
-        if not isinstance(values, Tensor) or tuple(values.shape) != expected:
-            shape = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        if not isinstance(log_probs, Tensor) or tuple(log_probs.shape) != expected:
+            shape = tuple(log_probs.shape) if isinstance(log_probs, Tensor) else type(log_probs).__name__
             raise PortrayalError(
                 f"The function of '{self.name}' must return a tensor {expected}, got {shape}."
             )
-        highest = float(values.detach().logsumexp(dim=1).max())
-        if not highest <= _SUM_TOLERANCE:
+        max_log_sum = float(log_probs.detach().logsumexp(dim=1).max())
+        if not max_log_sum <= _SUM_TOLERANCE:
             raise PortrayalError(
                 f"The function of '{self.name}' must return log-probabilities, which add up to 1 at most; got "
-                f"numbers that add up to {torch.tensor(highest).exp():g}."
+                f"numbers that add up to {torch.tensor(max_log_sum).exp():g}."
             )
-        return values[:, None]
+        return log_probs[:, None]
 
     def _vocabulary_log_probs(
         self,

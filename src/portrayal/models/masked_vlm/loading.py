@@ -1,4 +1,4 @@
-"""Masked models by name: lab models, saved folders, checkpoints of ALBEF and TCL, and models of Transformers."""
+"""Load masked models by name: lab models, saved folders, checkpoints of ALBEF and TCL, models of Transformers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from portrayal.models.masked_vlm.checkpoints import dual_network, read_weights
 from portrayal.models.masked_vlm.folder import CONFIG, PORTRAYAL_KEY, load_model
 from portrayal.models.masked_vlm.model import TorchMaskedVLM
 from portrayal.models.masked_vlm.network import VLMNetwork
-from portrayal.models.masked_vlm.single import SingleNetwork
+from portrayal.models.masked_vlm.single_stream import SingleNetwork
 from portrayal.models.masked_vlm.text_only import TextNetwork
 from portrayal.models.masked_vlm.tokenizers import load_auto_tokenizer, load_bert_tokenizer
 from portrayal.models.masked_vlm.vocabulary import AlbefTokenizer, Tokenizer, TransformersTokenizer
 
 _LAB_PREFIX = "lab-"
-_DEFAULT_WORLD = "half"  # the default world of the lab, for a model name that names none
+_DEFAULT_WORLD = "half"  # lab world of the training data, if the name of a model states none
 _CHECKPOINT_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
-BERT = "bert-base-uncased"  # whose tokenizer ALBEF and TCL use
+_ALBEF_TOKENIZER = "bert-base-uncased"  # tokenizer of ALBEF and TCL
 _MAX_TEXT_LENGTH = 30  # tokens of a text, as ALBEF and TCL truncate their captions
 
 
@@ -45,7 +45,7 @@ def load_masked(
     precision
         "float32" or "bfloat16".
     batch_size
-        Images or texts that are processed at once.
+        Number of images or texts in a batch.
     image_size
         Side of the images for a checkpoint, if another than in its training is wanted.
     tokenizer
@@ -120,14 +120,14 @@ def _load_checkpoint(
         has_tokenizer = any(
             (file.parent / file_name).is_file() for file_name in ("vocab.txt", "tokenizer.json")
         )
-        tokenizer = str(file.parent) if has_tokenizer else BERT
+        tokenizer = str(file.parent) if has_tokenizer else _ALBEF_TOKENIZER
     network = dual_network(read_weights(file), image_size)
     text_tokenizer = AlbefTokenizer(
-        load_bert_tokenizer(tokenizer), min(network.shape.positions, _MAX_TEXT_LENGTH)
+        load_bert_tokenizer(tokenizer), min(network.shape.max_position_embeddings, _MAX_TEXT_LENGTH)
     )
-    if len(text_tokenizer) != network.shape.words:
+    if len(text_tokenizer) != network.shape.vocab_size:
         raise PortrayalError(
-            f"{file}: expected a tokenizer of {network.shape.words:,} tokens, found {len(text_tokenizer):,} in "
+            f"{file}: expected a tokenizer of {network.shape.vocab_size:,} tokens, found {len(text_tokenizer):,} in "
             f"'{tokenizer}'. Give the one the model was trained with."
         )
     return network, text_tokenizer

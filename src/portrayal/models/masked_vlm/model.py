@@ -1,4 +1,4 @@
-"""The masked vision-language model that metrics use: images and texts in, log-probabilities of words out."""
+"""Masked vision-language models, which give the log-probabilities of words at a mask in a text."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ImageInput: TypeAlias = "Tensor | Sequence[Tensor] | ImageEmbeddings | None"
 TextInput: TypeAlias = "str | Sequence[str]"
 NormalizeOver = Literal["vocabulary", "candidates"]
-SubwordPolicy = Literal["product", "refuse"]
-_NORMALIZE_OVER, _SUBWORD_POLICIES = ("vocabulary", "candidates"), ("product", "refuse")
+SubwordPolicy = Literal["product", "error"]
+_NORMALIZE_OVER, _SUBWORD_POLICIES = ("vocabulary", "candidates"), ("product", "error")
 
 
 class MaskedVLM(ABC):
@@ -64,10 +64,10 @@ class MaskedVLM(ABC):
         words
             The candidate words.
         normalize_over
-            "vocabulary": probabilities over all words of the model. "candidates": over `words` alone.
+            Words over which probabilities add up to 1: all of the vocabulary, or the candidates in `words`.
         subword_policy
-            What to do with a word of several tokens. "product" puts one mask for each token and multiplies
-            the probability of each token given those before it; "refuse" raises an error.
+            How to handle a word of several tokens. "product": put one mask for each token, and multiply the
+            probability of each token given the tokens before it. "error": raise an error.
         """
         if normalize_over not in _NORMALIZE_OVER:
             raise unknown_name("set of words", normalize_over, _NORMALIZE_OVER)
@@ -82,11 +82,11 @@ class MaskedVLM(ABC):
     def _vocabulary_log_probs(
         self, images: ImageInput, texts: TextInput, words: Sequence[str], subword_policy: SubwordPolicy
     ) -> Tensor:
-        """Return (texts, words) over the vocabulary; raise for words that the model cannot tell apart."""
+        """Return log-probabilities (texts, words) over the vocabulary; raise if two words have the same tokens."""
 
 
 class TorchMaskedVLM(MaskedVLM):
-    """A network and its tokenizer, with the device, precision and batch size to run them with."""
+    """A PyTorch network with its tokenizer, device, precision and batch size."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class TorchMaskedVLM(MaskedVLM):
         return preprocess_images(images, self.network, self.device)
 
     def gray_images(self, n: int) -> Tensor:
-        """Return n gray images: an alternative to using no image."""
+        """Return n gray images, for models that need an image even when only the text matters."""
         return torch.full((n, 3, self.network.image_size, self.network.image_size), 0.5)
 
     def encode_images(self, images: Tensor | Sequence[Tensor]) -> ImageEmbeddings:
@@ -123,7 +123,7 @@ class TorchMaskedVLM(MaskedVLM):
         return self._encode_by_shape(images)
 
     def _encode_by_shape(self, images: Sequence[Tensor]) -> ImageEmbeddings:
-        """Encode images of different shapes, those of equal shape in one batch."""
+        """Return the embeddings of images of different shapes; images of equal shape form batches."""
         indices_by_shape: dict[tuple[int, ...], list[int]] = {}
         for index, image in enumerate(images):
             indices_by_shape.setdefault(tuple(image.shape), []).append(index)
@@ -132,44 +132,56 @@ class TorchMaskedVLM(MaskedVLM):
             for indices in indices_by_shape.values()
             for start in range(0, len(indices), self.batch_size)
         ]
-        encoded = [self._encode_batch(torch.stack([images[index] for index in batch])) for batch in batches]
+        batch_embeddings = [
+            self._encode_batch(torch.stack([images[index] for index in batch])) for batch in batches
+        ]
         order = torch.tensor([index for batch in batches for index in batch], device=self.device)
-        return ImageEmbeddings.concat(encoded)[order.argsort()]
+        return ImageEmbeddings.concat(batch_embeddings)[order.argsort()]
 
     def log_probs(self, images: ImageInput, texts: TextInput) -> Tensor:
-        return self._log_probs_at_masks(images, self._tokenize(images, texts), lambda scores: scores)
+        return self._log_probs_at_masks(images, self._tokenize(images, texts), lambda log_probs: log_probs)
 
     def _vocabulary_log_probs(
         self, images: ImageInput, texts: TextInput, words: Sequence[str], subword_policy: SubwordPolicy
     ) -> Tensor:
         word_ids = self._word_ids(words, subword_policy)
-        rows = self._tokenize(images, texts)
-        if images is not None and not isinstance(images, ImageEmbeddings) and len(rows) > self.batch_size:
-            text_list = [texts] * len(rows) if isinstance(texts, str) else texts
-            slices = [slice(start, start + self.batch_size) for start in range(0, len(rows), self.batch_size)]
+        text_ids = self._tokenize(images, texts)
+        if images is not None and not isinstance(images, ImageEmbeddings) and len(text_ids) > self.batch_size:
+            text_list = [texts] * len(text_ids) if isinstance(texts, str) else texts
+            slices = [
+                slice(start, start + self.batch_size) for start in range(0, len(text_ids), self.batch_size)
+            ]
             return torch.cat(
                 [
                     self._vocabulary_log_probs(images[part], text_list[part], words, subword_policy)
                     for part in slices
                 ]
             )
-        for row in rows:
-            if row.count(self.tokenizer.mask_id) != 1:
+        for ids in text_ids:
+            if ids.count(self.tokenizer.mask_id) != 1:
                 raise PortrayalError(
-                    f"A word is filled in at one {MASK}, and a text has {row.count(self.tokenizer.mask_id)} of them."
+                    f"A word is filled in at one {MASK}, and a text has {ids.count(self.tokenizer.mask_id)} of them."
                 )
-        self._check_word_starts(rows, words)
-        single_token = [index for index, token_ids in enumerate(word_ids) if len(token_ids) == 1]
-        if images is not None and not isinstance(images, ImageEmbeddings) and len(single_token) < len(words):
+        self._check_word_starts(text_ids, words)
+        single_token_words = [index for index, token_ids in enumerate(word_ids) if len(token_ids) == 1]
+        if (
+            images is not None
+            and not isinstance(images, ImageEmbeddings)
+            and len(single_token_words) < len(words)
+        ):
             images = self.encode_images(images)  # encode once for all words
         columns: dict[int, Tensor] = {}
-        if single_token:
-            single_ids = torch.tensor([word_ids[index][0] for index in single_token], device=self.device)
-            log_probs = self._log_probs_at_masks(images, rows, lambda scores: scores[..., single_ids])[:, 0]
-            columns.update(zip(single_token, log_probs.unbind(1), strict=True))
+        if single_token_words:
+            single_token_ids = torch.tensor(
+                [word_ids[index][0] for index in single_token_words], device=self.device
+            )
+            single_log_probs = self._log_probs_at_masks(
+                images, text_ids, lambda log_probs: log_probs[..., single_token_ids]
+            )[:, 0]
+            columns.update(zip(single_token_words, single_log_probs.unbind(1), strict=True))
         for index, token_ids in enumerate(word_ids):
             if len(token_ids) > 1:
-                columns[index] = self._product_log_probs(images, rows, token_ids)
+                columns[index] = self._product_log_probs(images, text_ids, token_ids)
         return torch.stack([columns[index] for index in range(len(words))], dim=1)
 
     def match_log_probs(self, images: ImageInput, texts: TextInput) -> Tensor:
@@ -179,9 +191,9 @@ class TorchMaskedVLM(MaskedVLM):
     def match_logits(self, images: ImageInput, texts: TextInput) -> Tensor:
         """Return two logits for each text: it does not match its image, it does."""
         self._require_match_head()
-        rows = self._tokenize(images, texts, self.tokenizer.encode_caption)
+        text_ids = self._tokenize(images, texts, self.tokenizer.encode_caption)
         return torch.cat(
-            [self.network.match_logits(hidden).float() for _, hidden in self._hidden_states(images, rows)]
+            [self.network.match_logits(hidden).float() for _, hidden in self._hidden_states(images, text_ids)]
         )
 
     def image_features(self, images: Tensor | Sequence[Tensor] | ImageEmbeddings) -> Tensor:
@@ -194,12 +206,12 @@ class TorchMaskedVLM(MaskedVLM):
         network = self._require_dual_encoder()
         if not texts or isinstance(texts, str):
             raise PortrayalError("Expected a list of texts, at least one.")
-        rows = [self.tokenizer.encode_caption(text) for text in texts]
+        text_ids = [self.tokenizer.encode_caption(text) for text in texts]
         features = [
             network.text_features(
-                network.encode_text(*self._padded_ids(rows[start : start + self.batch_size]))
+                network.encode_text(*self._padded_ids(text_ids[start : start + self.batch_size]))
             )
-            for start in range(0, len(rows), self.batch_size)
+            for start in range(0, len(text_ids), self.batch_size)
         ]
         return torch.cat(features).float()
 
@@ -253,15 +265,15 @@ class TorchMaskedVLM(MaskedVLM):
         if len({tuple(token_ids) for token_ids in word_ids}) < len(words):
             raise PortrayalError("Words must be distinct: some have the same tokens in the model.")
         multi_token = [word for word, token_ids in zip(words, word_ids, strict=True) if len(token_ids) > 1]
-        if multi_token and subword_policy == "refuse":
+        if multi_token and subword_policy == "error":
             raise PortrayalError(
                 f"The model '{self.name}' splits some words into several tokens: {', '.join(map(shown, multi_token))}."
             )
         return word_ids
 
-    def _check_word_starts(self, rows: Sequence[list[int]], words: Sequence[str]) -> None:
-        """Raise for words that the tokenizer encodes differently at the start of a text, where a mask stands there."""
-        if any(row.index(self.tokenizer.mask_id) == 1 for row in rows):
+    def _check_word_starts(self, text_ids: Sequence[list[int]], words: Sequence[str]) -> None:
+        """Raise if a mask starts a text and some words have other tokens there than inside a text."""
+        if any(ids.index(self.tokenizer.mask_id) == 1 for ids in text_ids):
             differing = [word for word in words if not self.tokenizer.is_same_at_start(word)]
             if differing:
                 raise PortrayalError(
@@ -270,59 +282,67 @@ class TorchMaskedVLM(MaskedVLM):
                 )
 
     def _product_log_probs(
-        self, images: ImageInput, rows: Sequence[list[int]], token_ids: Sequence[int]
+        self, images: ImageInput, text_ids: Sequence[list[int]], token_ids: Sequence[int]
     ) -> Tensor:
-        total: Tensor | None = None
+        """Return the log-probability of a word of several tokens: the sum over its tokens."""
+        word_log_probs: Tensor | None = None
         for n_filled, token_id in enumerate(token_ids):
             span = [*token_ids[:n_filled], *[self.tokenizer.mask_id] * (len(token_ids) - n_filled)]
             filled_rows = []
-            for row in rows:
-                position = row.index(self.tokenizer.mask_id)
-                filled_rows.append([*row[:position], *span, *row[position + 1 :]])
+            for ids in text_ids:
+                position = ids.index(self.tokenizer.mask_id)
+                filled_rows.append([*ids[:position], *span, *ids[position + 1 :]])
                 if len(filled_rows[-1]) > self.tokenizer.max_length:
                     raise PortrayalError(
                         f"A text with a word of {len(token_ids)} tokens is longer than the model takes: expected at "
                         f"most {self.tokenizer.max_length} tokens, found {len(filled_rows[-1])}."
                     )
             log_probs = self._log_probs_at_masks(images, filled_rows, _first_mask_token(token_id))[:, 0]
-            total = log_probs if total is None else total + log_probs
-        assert total is not None
-        return total
+            word_log_probs = log_probs if word_log_probs is None else word_log_probs + log_probs
+        assert word_log_probs is not None
+        return word_log_probs
 
     def _log_probs_at_masks(
-        self, images: ImageInput, rows: Sequence[list[int]], select: Callable[[Tensor], Tensor]
+        self, images: ImageInput, text_ids: Sequence[list[int]], select: Callable[[Tensor], Tensor]
     ) -> Tensor:
-        """Return what `select` keeps of the log-probabilities (texts, masks, vocabulary)."""
+        """Return `select` applied to the log-probabilities (texts, masks, vocabulary)."""
         if not self.network.has_mlm_head:
             raise PortrayalError(f"The model '{self.name}' has no masked-language-model head.")
-        mask_counts = {row.count(self.tokenizer.mask_id) for row in rows}
+        mask_counts = {ids.count(self.tokenizer.mask_id) for ids in text_ids}
         if mask_counts == {0} or len(mask_counts) > 1:
             raise PortrayalError(
                 f"Every text must have the same number of {MASK}, at least one: found "
                 f"{', '.join(map(str, sorted(mask_counts)))}."
             )
         positions = [
-            [position for position, token_id in enumerate(row) if token_id == self.tokenizer.mask_id]
-            for row in rows
+            [position for position, token_id in enumerate(ids) if token_id == self.tokenizer.mask_id]
+            for ids in text_ids
         ]
         mask_positions = torch.tensor(positions, device=self.device)
-        outputs = []
-        for batch, hidden in self._hidden_states(images, rows):
-            position = mask_positions[batch, :, None].expand(-1, -1, hidden.shape[2])
-            for masked in hidden.gather(1, position).split(self.batch_size):  # the vocabulary axis is long
-                logits = self.network.word_logits(masked)
-                outputs.append(select(functional.log_softmax(logits.float(), dim=-1)))
-        return torch.cat(outputs)
+        selected_log_probs = []
+        for batch, hidden in self._hidden_states(images, text_ids):
+            hidden_index = mask_positions[batch, :, None].expand(-1, -1, hidden.shape[2])
+            # In batches, since logits over the vocabulary need much memory.
+            for masked_states in hidden.gather(1, hidden_index).split(self.batch_size):
+                logits = self.network.word_logits(masked_states)
+                selected_log_probs.append(select(functional.log_softmax(logits.float(), dim=-1)))
+        return torch.cat(selected_log_probs)
 
-    def _hidden_states(self, images: ImageInput, rows: Sequence[list[int]]) -> Iterator[tuple[slice, Tensor]]:
+    def _hidden_states(
+        self, images: ImageInput, text_ids: Sequence[list[int]]
+    ) -> Iterator[tuple[slice, Tensor]]:
         """Yield the hidden states of texts encoded with their images, one batch at a time."""
         batch_size = self._texts_per_batch(images)
-        for start in range(0, len(rows), batch_size):
+        for start in range(0, len(text_ids), batch_size):
             batch = slice(start, start + batch_size)
-            unique_rows = {text: number for number, text in enumerate(dict.fromkeys(map(tuple, rows[batch])))}
-            # Before the images: a copy to the device waits for all work queued on it.
-            ids, attention_mask = self._padded_ids([list(text) for text in unique_rows])
-            row_index = torch.tensor([unique_rows[tuple(row)] for row in rows[batch]], device=self.device)
+            index_by_ids = {
+                token_ids: index for index, token_ids in enumerate(dict.fromkeys(map(tuple, text_ids[batch])))
+            }
+            # Copied before images are encoded: a copy to the device waits for all work queued on it.
+            ids, attention_mask = self._padded_ids([list(token_ids) for token_ids in index_by_ids])
+            text_index = torch.tensor(
+                [index_by_ids[tuple(token_ids)] for token_ids in text_ids[batch]], device=self.device
+            )
             embeddings = None
             if isinstance(images, ImageEmbeddings):
                 embeddings = images[batch]
@@ -333,33 +353,37 @@ class TorchMaskedVLM(MaskedVLM):
                     batch,
                     self.network.cross_encode_text(
                         embeddings,
-                        self.network.encode_text(ids, attention_mask)[row_index],
-                        attention_mask[row_index],
+                        self.network.encode_text(ids, attention_mask)[text_index],
+                        attention_mask[text_index],
                     ),
                 )
             else:
-                yield batch, self.network.cross_encode(embeddings, ids[row_index], attention_mask[row_index])
+                yield (
+                    batch,
+                    self.network.cross_encode(embeddings, ids[text_index], attention_mask[text_index]),
+                )
 
     def _texts_per_batch(self, images: ImageInput) -> int:
-        """Return how many texts form a batch.
+        """Return the number of texts in a batch.
 
-        A dual encoder takes a batch of images with all of their texts, since texts are short.
+        A batch of a dual encoder is a number of images with all their texts, since texts are short.
         """
         texts_per_image = images.texts_per_image if isinstance(images, ImageEmbeddings) else 1
         return self.batch_size * texts_per_image if isinstance(self.network, DualEncoder) else self.batch_size
 
-    def _padded_ids(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
+    def _padded_ids(self, text_ids: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
         """Return token ids (texts, tokens) and their attention mask."""
-        ids = torch.tensor(pad_rows(rows, self.tokenizer.pad_id), device=self.device)
+        ids = torch.tensor(pad_rows(text_ids, self.tokenizer.pad_id), device=self.device)
         return ids, ids != self.tokenizer.pad_id
 
 
 def _first_mask_token(token_id: int) -> Callable[[Tensor], Tensor]:
-    """Return a function that selects one token at the first mask."""
-    return lambda scores: scores[:, :1, token_id]
+    """Return a function that selects the log-probability of one token at the first mask."""
+    return lambda log_probs: log_probs[:, :1, token_id]
 
 
 def check_pixel_range(pixels: Tensor) -> None:
-    low, high = (float(edge) for edge in pixels.detach().aminmax())
+    """Raise unless all pixels are from 0 to 1."""
+    low, high = (float(value) for value in pixels.detach().aminmax())
     if not 0 <= low <= high <= 1:
         raise PortrayalError(f"Pixels have values from 0 to 1, got {low:g} to {high:g}.")

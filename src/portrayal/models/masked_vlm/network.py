@@ -1,4 +1,4 @@
-"""The interface of masked vision-language networks."""
+"""The interface of masked vision-language networks, and the image embeddings that they share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 @dataclass(frozen=True)
 class ImageEmbeddings:
-    """The output of an image encoder, which can be reused with any number of texts."""
+    """The output of an image encoder, which can be reused for several texts."""
 
     tokens: Tensor  # (images, tokens, width)
-    attention_mask: Tensor | None = None  # False at padding of smaller images; None: no padding
-    texts_per_image: int = 1  # consecutive texts that share an image
+    attention_mask: Tensor | None = None  # (images, tokens), False at padding; None: no padding
+    texts_per_image: int = 1  # number of consecutive texts that share an image
     _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -28,22 +28,21 @@ class ImageEmbeddings:
         return len(self.tokens) * self.texts_per_image
 
     def with_texts_per_image(self, n: int) -> ImageEmbeddings:
-        """Return the same images for n texts each. The cache is shared."""
+        """Return the same images with n texts each. Both objects share the cache."""
         embeddings = ImageEmbeddings(self.tokens, self.attention_mask, n)
         object.__setattr__(embeddings, "_cache", self._cache)
         return embeddings
 
     def expanded(self) -> ImageEmbeddings:
-        """Return one image for each text, for a network that cannot process several texts with one image."""
+        """Return the embeddings with the images repeated, one for each text."""
         if self.texts_per_image == 1:
             return self
         return self[torch.arange(len(self), device=self.tokens.device)]
 
     def cached(self, module: nn.Module, compute: Callable[[Tensor], T]) -> T:
-        """Return what a module computes from the image tokens; it is the same for every text of the images.
+        """Return `compute(tokens)`, which a module computes once for all texts of the images.
 
-        It is cached in inference only: with gradients it belongs to one step, and weights change from step to
-        step.
+        Results are cached in inference only, since weights change during training.
         """
         if torch.is_grad_enabled():
             return compute(self.tokens)
@@ -62,7 +61,7 @@ class ImageEmbeddings:
                 index = slice(start // texts_per_image, stop // texts_per_image)
             else:
                 index = torch.arange(start, stop, step, device=self.tokens.device)
-        # Some of an image's texts: each gets its own image.
+        # The selected texts of an image may be fewer, so each text gets its own copy of the image.
         if texts_per_image > 1 and isinstance(index, Tensor):
             index, texts_per_image = index // texts_per_image, 1
         return ImageEmbeddings(
@@ -72,30 +71,30 @@ class ImageEmbeddings:
         )
 
     @staticmethod
-    def concat(parts: Sequence[ImageEmbeddings]) -> ImageEmbeddings:
-        """Concatenate images that were encoded separately, one text each; those of fewer tokens are padded."""
-        longest = max(part.tokens.shape[1] for part in parts)
-        if len(parts) == 1:
-            return parts[0]
-        if all(part.attention_mask is None and part.tokens.shape[1] == longest for part in parts):
-            return ImageEmbeddings(torch.cat([part.tokens for part in parts]))
+    def concat(batches: Sequence[ImageEmbeddings]) -> ImageEmbeddings:
+        """Return embeddings of one text per image concatenated; images with fewer tokens are padded."""
+        max_tokens = max(batch.tokens.shape[1] for batch in batches)
+        if len(batches) == 1:
+            return batches[0]
+        if all(batch.attention_mask is None and batch.tokens.shape[1] == max_tokens for batch in batches):
+            return ImageEmbeddings(torch.cat([batch.tokens for batch in batches]))
         tokens, masks = [], []
-        for part in parts:
-            n_missing = longest - part.tokens.shape[1]
-            mask = part.attention_mask
+        for batch in batches:
+            n_missing = max_tokens - batch.tokens.shape[1]
+            mask = batch.attention_mask
             if mask is None:
-                mask = torch.ones(part.tokens.shape[:2], dtype=torch.bool, device=part.tokens.device)
-            tokens.append(nn.functional.pad(part.tokens, (0, 0, 0, n_missing)))
+                mask = torch.ones(batch.tokens.shape[:2], dtype=torch.bool, device=batch.tokens.device)
+            tokens.append(nn.functional.pad(batch.tokens, (0, 0, 0, n_missing)))
             masks.append(nn.functional.pad(mask, (0, n_missing)))
         return ImageEmbeddings(torch.cat(tokens), torch.cat(masks))
 
 
 class VLMNetwork(nn.Module, ABC):
-    """Base class of networks. Pixels are from 0 to 1; each network normalizes them with its own mean and deviation."""
+    """Base class of networks. Pixels are from 0 to 1, and are normalized with the mean and deviation of the network."""
 
-    image_size: int  # of the images, in pixels; 0: takes no images
+    image_size: int  # side of the images in pixels; 0: the network takes no images
     patch_size: int
-    square: bool = True  # False: an image keeps its aspect ratio, and `image_size` is its shorter side
+    square: bool = True  # whether images are square; if not, `image_size` is the shorter side
     # whether it predicts if an image and a text match (image-text matching, ITM)
     has_match_head: bool = False
     has_mlm_head: bool = True  # whether it predicts masked words
@@ -113,7 +112,7 @@ class VLMNetwork(nn.Module, ABC):
 
     @abstractmethod
     def cross_encode(self, images: ImageEmbeddings | None, ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the hidden states of texts encoded with their images; the mask is False at padding."""
+        """Return the hidden states of texts that attend to their images; the mask is False at padding."""
 
     @abstractmethod
     def word_logits(self, hidden: Tensor) -> Tensor:
@@ -128,7 +127,7 @@ class VLMNetwork(nn.Module, ABC):
 
 
 class DualEncoder(ABC):
-    """A network that encodes images and texts separately, so that many can be compared."""
+    """A network with separate encoders, so that many images can be compared with many texts."""
 
     @abstractmethod
     def encode_text(self, ids: Tensor, attention_mask: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Checks for the packages that a masked model needs, before any work is done. This module needs none of them."""
+"""Check for the packages that a masked model needs. This module itself needs none of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from portrayal.errors import need
 
-_BUNDLED = ("lab-dual",)  # name prefixes of models that need no Transformers; folders need none either
+_WITHOUT_TRANSFORMERS = ("lab-dual",)  # name prefixes of models that do not need Transformers; nor do folders
 PURPOSE = "A masked model"
 
 
 def need_packages(name: str, purpose: str = PURPOSE) -> None:
-    """Raise now if a package is missing, instead of after all images have been read."""
+    """Raise an error if a package is missing. Called before images are read, so that no work is lost."""
     need("torch", "neural", purpose)
     need("safetensors.torch", "neural", purpose)
-    if not name.startswith(_BUNDLED) and not Path(name).is_dir():
+    if not name.startswith(_WITHOUT_TRANSFORMERS) and not Path(name).is_dir():
         need("transformers", "neural", purpose)

@@ -1,4 +1,4 @@
-"""A masked language model without an image encoder (BERT and similar): a baseline for vision-language models."""
+"""A masked language model without an image encoder, such as BERT: a baseline for vision-language models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNUSED_MEAN_STD = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 
 class TextNetwork(VLMNetwork):
-    """Wrap a masked language model of Transformers. `cross_encode` returns its logits, `word_logits` passes them on."""
+    """Wrapper of a masked language model of Transformers. `cross_encode` returns its logits, not hidden states."""
 
     image_size, patch_size = 0, 1
 

@@ -8,13 +8,14 @@ from portrayal.errors import need
 
 
 def load_bert_tokenizer(name: str) -> Any:
-    """Return the BERT word-piece tokenizer that ALBEF and TCL use; a bare vocab.txt is enough."""
+    """Return a BERT word-piece tokenizer, which ALBEF and TCL use; a folder needs no more than a vocab.txt."""
     from portrayal.models.vision.loading import from_pretrained
 
     return from_pretrained(need("transformers", "neural", "A masked model").BertTokenizer, name)
 
 
 def load_auto_tokenizer(name: str) -> Any:
+    """Return the tokenizer of a model of Transformers."""
     from portrayal.models.vision.loading import from_pretrained
 
     return from_pretrained(need("transformers", "neural", "A masked model").AutoTokenizer, name)

@@ -1,4 +1,4 @@
-"""Tokenizers: a vocabulary of whole words, and wrappers of Transformers' subword tokenizers."""
+"""Tokenizers of masked models: whole words, and wrappers of the subword tokenizers of Transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from portrayal.errors import PortrayalError, shown
 
 MASK = "[MASK]"
-_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK)
+_SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK)
 _WORD = re.compile(r"\[mask\]|[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -20,7 +20,7 @@ class Tokenizer(ABC):
 
     pad_id: int
     mask_id: int
-    max_length: int  # number of tokens that a model takes, the first and last included
+    max_length: int  # maximum number of tokens of a text, including special tokens
     has_end_token: bool = True  # whether a text ends with a special token
 
     @abstractmethod
@@ -29,7 +29,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text, with those for its start and end."""
+        """Return the token ids of a text, including the start and end tokens."""
 
     @abstractmethod
     def tokenize_word(self, word: str) -> list[int]:
@@ -44,7 +44,7 @@ class Tokenizer(ABC):
         """Return the token with this id."""
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Return the token ids of a text with a mask; raise if it is too long, since all of it counts."""
+        """Return the token ids of a text with a mask; raise if the text is too long."""
         ids = self.encode(text)
         if len(ids) > self.max_length:
             raise PortrayalError(
@@ -54,7 +54,7 @@ class Tokenizer(ABC):
         return ids
 
     def encode_caption(self, text: str) -> list[int]:
-        """Return the token ids of a caption, truncated as in training; the end token is kept."""
+        """Return the token ids of a caption, truncated to the maximum length; the end token is kept."""
         ids = self.encode(text)
         if len(ids) <= self.max_length:
             return ids
@@ -62,14 +62,16 @@ class Tokenizer(ABC):
 
 
 class WordTokenizer(Tokenizer):
-    """Whole words in lower case; all others share one unknown token."""
+    """A tokenizer of whole words in lower case; words outside the vocabulary share one unknown token."""
 
     def __init__(self, words: Iterable[str], max_length: int = 48):
-        self.words = (*_SPECIAL, *words)
-        self._id_of = {word: token_id for token_id, word in enumerate(self.words)}
-        if len(self._id_of) != len(self.words):
+        self.words = (*_SPECIAL_TOKENS, *words)
+        self._id_by_word = {word: token_id for token_id, word in enumerate(self.words)}
+        if len(self._id_by_word) != len(self.words):
             raise PortrayalError("The words of a vocabulary must be distinct.")
-        self.pad_id, self._unknown_id, self._begin_id, self._end_id, self.mask_id = range(len(_SPECIAL))
+        self.pad_id, self._unknown_id, self._start_id, self._end_id, self.mask_id = range(
+            len(_SPECIAL_TOKENS)
+        )
         self.max_length = max_length
 
     def __len__(self) -> int:
@@ -80,12 +82,12 @@ class WordTokenizer(Tokenizer):
         >>> WordTokenizer(["a", "man", "is"]).encode("A man is [MASK].")
         [2, 5, 6, 7, 4, 3]
         """
-        ids = [self._id_of.get(word, self._unknown_id) for word in split_words(text)]
-        return [self._begin_id, *ids, self._end_id]
+        ids = [self._id_by_word.get(word, self._unknown_id) for word in split_words(text)]
+        return [self._start_id, *ids, self._end_id]
 
     def tokenize_word(self, word: str) -> list[int]:
-        token_id = self._id_of.get(word.lower())
-        if token_id is None or token_id < len(_SPECIAL):
+        token_id = self._id_by_word.get(word.lower())
+        if token_id is None or token_id < len(_SPECIAL_TOKENS):
             raise PortrayalError(f"The word {shown(word)} is not in the model's vocabulary of whole words.")
         return [token_id]
 
@@ -95,9 +97,11 @@ class WordTokenizer(Tokenizer):
     @classmethod
     def load(cls, file: Path, max_length: int) -> WordTokenizer:
         words = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        if tuple(words[: len(_SPECIAL)]) != _SPECIAL:
-            raise PortrayalError(f"{file}: expected a vocabulary that starts with {', '.join(_SPECIAL)}.")
-        return cls(words[len(_SPECIAL) :], max_length)
+        if tuple(words[: len(_SPECIAL_TOKENS)]) != _SPECIAL_TOKENS:
+            raise PortrayalError(
+                f"{file}: expected a vocabulary that starts with {', '.join(_SPECIAL_TOKENS)}."
+            )
+        return cls(words[len(_SPECIAL_TOKENS) :], max_length)
 
     def save(self, file: Path) -> None:
         file.write_text("\n".join(self.words) + "\n", encoding="utf-8")
@@ -124,7 +128,7 @@ class TransformersTokenizer(Tokenizer):
         return ids
 
     def tokenize_word(self, word: str) -> list[int]:
-        # Some tokenizers encode a word at the start differently, so it is encoded after another word.
+        # Encoded after another word, since some tokenizers encode the first word of a text differently.
         prefix = self._tokenizer("a", add_special_tokens=False)["input_ids"]
         ids: list[int] = self._tokenizer(f"a {word}", add_special_tokens=False)["input_ids"]
         word_ids = ids[len(prefix) :]
@@ -144,7 +148,7 @@ class TransformersTokenizer(Tokenizer):
 
 
 class AlbefTokenizer(TransformersTokenizer):
-    """Text processing of ALBEF and TCL: cleaned text, with a start token and no end token."""
+    """The tokenizer of ALBEF and TCL: cleaned text, with a start token and no end token."""
 
     has_end_token = False
 
@@ -183,6 +187,6 @@ def split_words(text: str) -> list[str]:
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad_id: int) -> list[list[int]]:
-    """Return rows padded to the length of the longest."""
+    """Return the rows padded to equal length."""
     max_length = max(map(len, rows))
     return [[*row, *[pad_id] * (max_length - len(row))] for row in rows]

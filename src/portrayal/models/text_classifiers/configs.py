@@ -29,20 +29,20 @@ class LstmConfig:
     learning_rate: float = 5e-5
     batch_size: int = 64
     dropout: float = 0.5
-    max_words: int = 25_000  # vocabulary size limit
+    max_words: int = 25_000  # maximum size of the vocabulary
     precision: str = "bfloat16"
 
     def need_packages(self) -> None:
         need("torch", "neural", "The LSTM classifier")
 
     def train(
-        self, tasks: Sequence[ClassificationTask], device: str, explain: int
+        self, tasks: Sequence[ClassificationTask], device: str, attribution_steps: int
     ) -> Iterator[tuple[int, TaskPredictions]]:
-        """Train tasks and yield the index and predictions of each as it finishes."""
+        """Train a classifier for each task; yield the index and the predictions of each task as it finishes."""
         self.need_packages()
         from portrayal.models.text_classifiers.lstm import train
 
-        return train(tasks, self, device=device, explain=explain)
+        return train(tasks, self, device=device, attribution_steps=attribution_steps)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ class EncoderConfig:
     kind: ClassVar[str] = "bert"
     model: str = ENCODER  # a Hugging Face name or a folder
     frozen: bool = False
-    encoder_dropout: bool = True  # a frozen encoder keeps its dropout on, as in the published code
+    encoder_dropout: bool = (
+        True  # whether a frozen encoder uses dropout in training, as in the published code
+    )
     epochs: int = 5
     learning_rate: float = 1e-5
     batch_size: int = 64
@@ -64,46 +66,47 @@ class EncoderConfig:
         need("transformers", "neural", "The BERT classifier")
 
     def train(
-        self, tasks: Sequence[ClassificationTask], device: str, explain: int
+        self, tasks: Sequence[ClassificationTask], device: str, attribution_steps: int
     ) -> Iterator[tuple[int, TaskPredictions]]:
-        """Train tasks and yield the index and predictions of each as it finishes."""
+        """Train a classifier for each task; yield the index and the predictions of each task as it finishes."""
         self.need_packages()
         from portrayal.models.text_classifiers.encoder import train
 
-        return train(tasks, self, device=device, explain=explain)
+        return train(tasks, self, device=device, attribution_steps=attribution_steps)
 
 
 ClassifierConfig = LstmConfig | EncoderConfig
 _CONFIGS: dict[str, type[LstmConfig] | type[EncoderConfig]] = {
-    kind.kind: kind for kind in (LstmConfig, EncoderConfig)
+    config_class.kind: config_class for config_class in (LstmConfig, EncoderConfig)
 }
 FINE_TUNED = EncoderConfig()
 FROZEN = EncoderConfig(frozen=True, epochs=20, learning_rate=5e-5)
 
 
-_VERSION = 1  # raise it when the same task would give other predictions
+_VERSION = 1  # increase when the predictions of the same task change
 
 
-def as_dict(config: ClassifierConfig) -> dict[str, Any]:
+def config_to_dict(config: ClassifierConfig) -> dict[str, Any]:
     return {"kind": config.kind, **asdict(config)}
 
 
-def from_dict(stored: dict[str, Any]) -> ClassifierConfig:
-    rest = dict(stored)
-    return _CONFIGS[rest.pop("kind")](**rest)
+def config_from_dict(config_dict: dict[str, Any]) -> ClassifierConfig:
+    hyperparameters = dict(config_dict)
+    return _CONFIGS[hyperparameters.pop("kind")](**hyperparameters)
 
 
-def cache_key(task: ClassificationTask, config: ClassifierConfig, explain: int) -> str:
-    """Cache key of a task; equal for tasks with the same predictions."""
+def cache_key(task: ClassificationTask, config: ClassifierConfig, attribution_steps: int) -> str:
+    """Return the cache key of a task, which is equal for tasks with the same predictions."""
     content = json.dumps(
-        [_VERSION, task.digest, as_dict(config), _model_digest(config), explain], sort_keys=True
+        [_VERSION, task.digest, config_to_dict(config), _model_digest(config), attribution_steps],
+        sort_keys=True,
     )
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=8)
 def _model_digest(config: ClassifierConfig) -> str | None:
-    """Digest of the files of an encoder in a folder, whose name does not identify its content."""
+    """Return the digest of the files of an encoder in a folder; None for other classifiers."""
     if not isinstance(config, EncoderConfig) or not Path(config.model).is_dir():
         return None
     return content_digest(Path(config.model))

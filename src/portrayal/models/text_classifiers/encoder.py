@@ -1,7 +1,7 @@
-"""Fine-tunes a pretrained encoder to predict a group: the published head on the state of the first token.
+"""Fine-tune a pretrained encoder to predict a group, with the published head on the state of the first token.
 
-On a GPU the training steps are captured as CUDA graphs, one per batch shape: kernels on a batch of captions
-are shorter than their launch overhead.
+On a GPU the training steps are captured as CUDA graphs, one for each batch shape, since the launch overhead of
+the kernels is longer than their run time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from portrayal.errors import PortrayalError
 from portrayal.models.cuda_graph import CudaGraph, RestoreState
 from portrayal.models.text_classifiers.configs import EncoderConfig
-from portrayal.models.text_classifiers.integrated_gradients import quadrature
+from portrayal.models.text_classifiers.integrated_gradients import gauss_legendre
 from portrayal.models.text_classifiers.tasks import ClassificationTask, IntArray, TaskPredictions, Texts
 from portrayal.models.text_classifiers.tokens import EncoderTokens
 
@@ -26,25 +26,32 @@ HEAD_WIDTH = 256  # hidden units of the head
 BETAS, EPSILON, WEIGHT_DECAY = (0.9, 0.98), 1e-6, 0.1
 _NO_DECAY = ("bias", "LayerNorm.weight")
 _LENGTH_MULTIPLE = 8  # padded lengths are a multiple of this, to limit the number of graphs
-_MAX_BATCH = 512  # captions, or steps of integrated gradients, per batch
-_MAX_BATCH_CPU = 64  # steps, on a CPU that shares its memory with other workers
+_MAX_BATCH_SIZE = 512  # captions, or steps of integrated gradients
+_MAX_BATCH_SIZE_CPU = 64  # steps of integrated gradients on a CPU, whose memory other workers use too
 
 
 def train(
-    tasks: Sequence[ClassificationTask], config: EncoderConfig, *, device: str = "cpu", explain: int = 0
+    tasks: Sequence[ClassificationTask],
+    config: EncoderConfig,
+    *,
+    device: str = "cpu",
+    attribution_steps: int = 0,
 ) -> Iterator[tuple[int, TaskPredictions]]:
-    """Train each task and yield its index and predictions; `explain` is the number of integrated-gradient
-    steps, 0: none.
+    """Train a classifier for each task, and yield the index and the predictions of each task.
+
+    `attribution_steps` is the number of steps of integrated gradients; 0: no attributions.
     """
     if not tasks:
         return
-    classifier = EncoderClassifier(*load(config.model), config, max(task.groups for task in tasks), device)
-    for number, task in enumerate(tasks):
-        yield number, classifier.fit_predict(task, explain)
+    classifier = EncoderClassifier(
+        *load_encoder(config.model), config, max(task.n_groups for task in tasks), device
+    )
+    for index, task in enumerate(tasks):
+        yield index, classifier.fit_predict(task, attribution_steps)
 
 
-def load(name: str) -> tuple[nn.Module, Any]:
-    """Load an encoder and its tokenizer by Hugging Face name or folder."""
+def load_encoder(name: str) -> tuple[nn.Module, Any]:
+    """Return an encoder and its tokenizer, by Hugging Face name or folder."""
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
 
@@ -63,34 +70,34 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
 
 
-def head(inputs: int, groups: int) -> nn.Sequential:
+def classification_head(in_features: int, n_groups: int) -> nn.Sequential:
     """Return the published classification head.
 
-    >>> sum(part.numel() for part in head(768, 2).parameters())
+    >>> sum(parameter.numel() for parameter in head(768, 2).parameters())
     199426
     """
     return nn.Sequential(
-        nn.BatchNorm1d(inputs),
-        nn.Linear(inputs, HEAD_WIDTH),
+        nn.BatchNorm1d(in_features),
+        nn.Linear(in_features, HEAD_WIDTH),
         nn.BatchNorm1d(HEAD_WIDTH),
         nn.LeakyReLU(),
-        nn.Linear(HEAD_WIDTH, groups),
+        nn.Linear(HEAD_WIDTH, n_groups),
     )
 
 
 class EncoderClassifier:
-    """An encoder with a classification head; both are reset for each task.
+    """An encoder with a classification head, which are reset before each task.
 
-    Master weights stay in float32; the forward and backward passes use a copy in the given precision.
+    Master weights are float32. The forward and backward passes use a copy in the configured precision.
     """
 
-    def __init__(self, encoder: nn.Module, tokenizer: Any, config: EncoderConfig, groups: int, device: str):
+    def __init__(self, encoder: nn.Module, tokenizer: Any, config: EncoderConfig, n_groups: int, device: str):
         self.config, self.device, self.tokenizer = config, torch.device(device), tokenizer
         self.encoder = encoder.to(self.device).eval()
         precision = getattr(torch, config.precision)
         self.compute_encoder = encoder if precision == torch.float32 else copy.deepcopy(encoder).to(precision)
         self.hidden_size = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
-        self.head = head(self.hidden_size, groups).to(self.device)
+        self.head = classification_head(self.hidden_size, n_groups).to(self.device)
         self._initial_state = {
             name: parameter.detach().clone() for name, parameter in encoder.state_dict().items()
         }
@@ -125,17 +132,18 @@ class EncoderClassifier:
             capturable=self.device.type == "cuda",
         )
 
-    def fit_predict(self, task: ClassificationTask, explain: int) -> TaskPredictions:
+    def fit_predict(self, task: ClassificationTask, attribution_steps: int) -> TaskPredictions:
+        """Train on the training captions and return the predictions for the test captions."""
         self._reset(task.seed)
         self._train(task)
         self.compute_encoder.eval()
         self.head.eval()
-        attributions = self._attributions(task, explain) if explain else None
+        attributions = self._attributions(task, attribution_steps) if attribution_steps else None
         return TaskPredictions(self._predict_proba(task), attributions)
 
     @torch.no_grad()
     def _reset(self, seed: int) -> None:
-        """Reset weights and optimizer state, as if nothing had been trained before."""
+        """Reset the weights and the optimizer state to those before training."""
         torch.manual_seed(seed)
         for encoder in (self.encoder, self.compute_encoder):
             for name, tensor in encoder.state_dict().items():
@@ -149,7 +157,7 @@ class EncoderClassifier:
 
     def _tokenize(self, task: ClassificationTask) -> EncoderTokens:
         if task.texts not in self._encoder_tokens:
-            self._encoder_tokens[task.texts] = EncoderTokens.of(
+            self._encoder_tokens[task.texts] = EncoderTokens.encode(
                 task.texts, self.tokenizer, self.config.max_length
             )
         return self._encoder_tokens[task.texts]
@@ -160,24 +168,29 @@ class EncoderClassifier:
         encoded = self._tokenize(task)
         self.compute_encoder.train(not self.config.frozen or self.config.encoder_dropout)
         self.head.train()
-        groups = torch.from_numpy(task.group).to(self.device)
-        weight = torch.from_numpy(task.weight).float().to(self.device)
-        # its output for a caption never changes
+        groups = torch.from_numpy(task.group_index).to(self.device)
+        weight = torch.from_numpy(task.group_weights).float().to(self.device)
+        # Without dropout the output of a frozen encoder for a caption is always the same.
         if self.config.frozen and not self.config.encoder_dropout:
             if task.texts not in self._cached_states:
-                self._cached_states[task.texts] = self._states(encoded, np.arange(len(encoded.codes)))
+                self._cached_states[task.texts] = self._states(encoded, np.arange(len(encoded.token_ids)))
             states = self._cached_states[task.texts]
             for batch, _ in self._batches(task):
                 self._step(self._training_step, states[batch], groups[batch], weight)
             return
-        codes = torch.from_numpy(encoded.codes).to(self.device)
+        token_ids = torch.from_numpy(encoded.token_ids).to(self.device)
         lengths = torch.from_numpy(encoded.lengths).to(self.device)
         for batch, indices in self._batches(task):
             longest = min(
-                -(-int(encoded.lengths[indices].max()) // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE, codes.shape[1]
+                -(-int(encoded.lengths[indices].max()) // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE,
+                token_ids.shape[1],
             )
             self._step(
-                self._training_step_from_tokens, codes[batch, :longest], lengths[batch], groups[batch], weight
+                self._training_step_from_tokens,
+                token_ids[batch, :longest],
+                lengths[batch],
+                groups[batch],
+                weight,
             )
 
     def _batches(self, task: ClassificationTask) -> Iterator[tuple[Tensor, IntArray]]:
@@ -189,22 +202,22 @@ class EncoderClassifier:
         if self.device.type == "cpu":
             training_step(*batch)
             return
-        size = tuple(batch[0].shape)
-        if size not in self._graphs:
+        batch_shape = tuple(batch[0].shape)
+        if batch_shape not in self._graphs:
             tensors = [
                 *self.compute_encoder.state_dict().values(),
                 *self.head.state_dict().values(),
                 *self._full_precision,
             ]
             with RestoreState(tensors, self.optimizer):
-                self._graphs[size] = CudaGraph.of(training_step, batch)
-        self._graphs[size].play(batch)
+                self._graphs[batch_shape] = CudaGraph.capture(training_step, batch)
+        self._graphs[batch_shape].replay(batch)
 
     def _training_step_from_tokens(
-        self, codes: Tensor, lengths: Tensor, groups: Tensor, weight: Tensor
+        self, token_ids: Tensor, lengths: Tensor, groups: Tensor, weight: Tensor
     ) -> None:
-        mask = torch.arange(codes.shape[1], device=self.device) < lengths[:, None]
-        self._training_step(_first_token_state(self.compute_encoder, codes, mask), groups, weight)
+        mask = torch.arange(token_ids.shape[1], device=self.device) < lengths[:, None]
+        self._training_step(_first_token_state(self.compute_encoder, token_ids, mask), groups, weight)
 
     def _training_step(self, states: Tensor, groups: Tensor, weight: Tensor) -> None:
         loss = nn.functional.cross_entropy(self.head(states), groups, reduction="none") * weight[groups]
@@ -220,16 +233,15 @@ class EncoderClassifier:
             with torch.no_grad():
                 torch._foreach_copy_(self._low_precision, self._full_precision)
 
-    # -- predictions
-    # ---------------------------------------------------------------------------------------------
+    # -- predictions --------------------------------------------------------------------------------------------
 
     @torch.no_grad()
     def _states(self, tokens: EncoderTokens, indices: IntArray) -> Tensor:
-        """First-token states of these captions; 0 for all others."""
-        states = torch.zeros(len(tokens.codes), self.hidden_size, device=self.device)
+        """Return the first-token states of these captions; 0 for all others."""
+        states = torch.zeros(len(tokens.token_ids), self.hidden_size, device=self.device)
         order = indices[np.argsort(tokens.lengths[indices], kind="stable")]
-        for start in range(0, len(order), _MAX_BATCH):
-            batch = order[start : start + _MAX_BATCH]
+        for start in range(0, len(order), _MAX_BATCH_SIZE):
+            batch = order[start : start + _MAX_BATCH_SIZE]
             states[torch.from_numpy(batch).to(self.device)] = _first_token_state(
                 self.encoder, *self._padded(tokens, batch)
             )
@@ -237,79 +249,79 @@ class EncoderClassifier:
 
     def _padded(self, tokens: EncoderTokens, indices: IntArray) -> tuple[Tensor, Tensor]:
         longest = int(tokens.lengths[indices].max(initial=1))
-        codes = torch.from_numpy(tokens.codes[indices, :longest]).to(self.device)
+        token_ids = torch.from_numpy(tokens.token_ids[indices, :longest]).to(self.device)
         mask = torch.from_numpy(np.arange(longest) < tokens.lengths[indices][:, None]).to(self.device)
-        return codes, mask
+        return token_ids, mask
 
     @torch.no_grad()
     def _predict_proba(self, task: ClassificationTask) -> NDArray[np.float64]:
-        states = self._states(self._tokenize(task), np.unique(task.test))
-        logits = self.head(states[torch.from_numpy(task.test).to(self.device)])
+        states = self._states(self._tokenize(task), np.unique(task.test_indices))
+        logits = self.head(states[torch.from_numpy(task.test_indices).to(self.device)])
         proba: NDArray[np.float64] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
         return proba
 
-    # -- attributions
-    # --------------------------------------------------------------------------------------------
+    # -- attributions -------------------------------------------------------------------------------------------
 
     def _attributions(self, task: ClassificationTask, steps: int) -> NDArray[np.float64]:
-        """Integrated gradients of the true group's probability for each word of each test caption,
-        concatenated.
+        """Return integrated gradients of the true group's probability for the words of all test captions, concatenated.
 
-        The baseline is padding between the encoder's special tokens. The path runs through the output of its
+        The baseline has padding between the encoder's special tokens. The path is through the output of the
         embeddings.
         """
         tokens = self._tokenize(task)
-        equivalent = _first_equivalent(tokens, task)
+        equivalent_index = _first_equivalent(tokens, task)
         attributions: dict[int, NDArray[np.float64]] = {}
-        distinct = np.unique(np.array(list(equivalent.values()), dtype=np.int64))
-        batch_size = max(1, (_MAX_BATCH if self.device.type == "cuda" else _MAX_BATCH_CPU) // steps)
-        for length in np.unique(tokens.lengths[distinct]):
-            same_length = distinct[tokens.lengths[distinct] == length]
+        distinct_indices = np.unique(np.array(list(equivalent_index.values()), dtype=np.int64))
+        batch_size = max(1, (_MAX_BATCH_SIZE if self.device.type == "cuda" else _MAX_BATCH_SIZE_CPU) // steps)
+        for length in np.unique(tokens.lengths[distinct_indices]):
+            same_length = distinct_indices[tokens.lengths[distinct_indices] == length]
             for start in range(0, len(same_length), batch_size):
                 batch = same_length[start : start + batch_size]
                 for index, token_attributions in zip(
                     batch.tolist(), self._token_attributions(tokens, task, batch, steps), strict=True
                 ):
-                    words = np.zeros(int(task.texts.lengths[index]))
-                    word_of_token = tokens.word[index, :length]
+                    word_attributions = np.zeros(int(task.texts.lengths[index]))
+                    word_index = tokens.word_index[index, :length]
                     np.add.at(
-                        words, word_of_token[word_of_token >= 0], token_attributions[word_of_token >= 0]
+                        word_attributions, word_index[word_index >= 0], token_attributions[word_index >= 0]
                     )
-                    attributions[index] = words
+                    attributions[index] = word_attributions
         return np.concatenate(
-            [np.zeros(0), *(attributions[equivalent[index]] for index in task.test.tolist())]
+            [np.zeros(0), *(attributions[equivalent_index[index]] for index in task.test_indices.tolist())]
         )
 
     def _token_attributions(
         self, tokens: EncoderTokens, task: ClassificationTask, indices: IntArray, steps: int
     ) -> NDArray[np.float64]:
-        """Attributions (captions, tokens) of captions with the same length."""
+        """Return the attributions (captions, tokens) of captions with the same length."""
         points, weights = (
-            torch.tensor(tensor, dtype=torch.float32, device=self.device) for tensor in quadrature(steps)
+            torch.tensor(tensor, dtype=torch.float32, device=self.device) for tensor in gauss_legendre(steps)
         )
-        codes, mask = self._padded(tokens, indices)
-        is_special = torch.from_numpy(tokens.word[indices, : codes.shape[1]] < 0).to(self.device)
-        baseline_codes = torch.where(is_special, codes, self.tokenizer.pad_token_id or 0)
+        token_ids, mask = self._padded(tokens, indices)
+        is_special = torch.from_numpy(tokens.word_index[indices, : token_ids.shape[1]] < 0).to(self.device)
+        baseline_ids = torch.where(is_special, token_ids, self.tokenizer.pad_token_id or 0)
         layer = self._embeddings()
         with torch.no_grad():
-            embedded = _layer_output(layer, lambda: _first_token_state(self.encoder, codes, mask))
-            baseline = _layer_output(layer, lambda: _first_token_state(self.encoder, baseline_codes, mask))
+            embedded = _layer_output(layer, lambda: _first_token_state(self.encoder, token_ids, mask))
+            baseline = _layer_output(layer, lambda: _first_token_state(self.encoder, baseline_ids, mask))
         path = baseline[:, None] + points[:, None, None] * (embedded - baseline)[:, None]
         path = path.flatten(0, 1).detach().requires_grad_()
         hook = layer.register_forward_hook(lambda *_: path)
         try:
             state = _first_token_state(
-                self.encoder, *(tensor.repeat_interleave(steps, 0) for tensor in (codes, mask))
+                self.encoder, *(tensor.repeat_interleave(steps, 0) for tensor in (token_ids, mask))
             )
         finally:
             hook.remove()
         proba = torch.softmax(self.head(state), dim=-1)
-        groups = torch.from_numpy(task.group[indices]).to(self.device).repeat_interleave(steps)
+        groups = torch.from_numpy(task.group_index[indices]).to(self.device).repeat_interleave(steps)
         (gradient,) = torch.autograd.grad(proba.gather(1, groups[:, None]).sum(), path)
-        mean = (gradient.reshape(len(indices), steps, *embedded.shape[1:]) * weights[:, None, None]).sum(
-            dim=1
+        mean_gradient = (
+            gradient.reshape(len(indices), steps, *embedded.shape[1:]) * weights[:, None, None]
+        ).sum(dim=1)
+        attributions: NDArray[np.float64] = (
+            (mean_gradient * (embedded - baseline)).sum(dim=2).double().cpu().numpy()
         )
-        attributions: NDArray[np.float64] = (mean * (embedded - baseline)).sum(dim=2).double().cpu().numpy()
         return attributions
 
     def _embeddings(self) -> nn.Module:
@@ -317,9 +329,9 @@ class EncoderClassifier:
         return layer
 
 
-def _first_token_state(encoder: nn.Module, codes: Tensor, mask: Tensor) -> Tensor:
-    """State of each caption's first token, in float32."""
-    hidden: Tensor = encoder(input_ids=codes, attention_mask=mask.long()).last_hidden_state
+def _first_token_state(encoder: nn.Module, token_ids: Tensor, mask: Tensor) -> Tensor:
+    """Return the state of the first token of each caption, in float32."""
+    hidden: Tensor = encoder(input_ids=token_ids, attention_mask=mask.long()).last_hidden_state
     return hidden[:, 0].float()
 
 
@@ -335,21 +347,24 @@ def _layer_output(layer: nn.Module, run: Callable[[], object]) -> Tensor:
 
 
 def _first_equivalent(encoded: EncoderTokens, task: ClassificationTask) -> dict[int, int]:
-    """Map each test caption to the first one of its group with the same tokens and number of words."""
-    first: dict[tuple[bytes, bytes, int, int], int] = {}
+    """Map each test caption to the first one of its group with the same tokens and words."""
+    first_by_key: dict[tuple[bytes, bytes, int, int], int] = {}
     equivalent = {}
-    for index in task.test.tolist():
+    for index in task.test_indices.tolist():
         length = encoded.lengths[index]
-        tokens, words = encoded.codes[index, :length].tobytes(), encoded.word[index, :length].tobytes()
-        key = (tokens, words, int(task.texts.lengths[index]), int(task.group[index]))
-        equivalent[index] = first.setdefault(key, index)
+        tokens, words = (
+            encoded.token_ids[index, :length].tobytes(),
+            encoded.word_index[index, :length].tobytes(),
+        )
+        key = (tokens, words, int(task.texts.lengths[index]), int(task.group_index[index]))
+        equivalent[index] = first_by_key.setdefault(key, index)
     return equivalent
 
 
 def _shuffled(task: ClassificationTask, size: int, epoch: int) -> list[IntArray]:
-    """Shuffled batches; a single last caption joins the batch before, since batch norm needs two."""
-    order = task.train[np.random.default_rng([task.seed, epoch]).permutation(len(task.train))]
-    cut = [order[start : start + size] for start in range(0, len(order), size)]
-    if len(cut) > 1 and len(cut[-1]) == 1:
-        cut[-2:] = [np.concatenate(cut[-2:])]
-    return cut
+    """Return shuffled batches; a last batch of one caption is merged, since batch normalization needs two."""
+    order = task.train_indices[np.random.default_rng([task.seed, epoch]).permutation(len(task.train_indices))]
+    batches = [order[start : start + size] for start in range(0, len(order), size)]
+    if len(batches) > 1 and len(batches[-1]) == 1:
+        batches[-2:] = [np.concatenate(batches[-2:])]
+    return batches

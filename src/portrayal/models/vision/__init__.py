@@ -1,4 +1,4 @@
-"""Image models: classifiers, detectors and captioners. Nothing heavy is imported until a model is loaded."""
+"""Image models: classifiers, detectors and captioners. PyTorch is imported when a model is loaded."""
 
 from portrayal.models.vision.detections import Detection, ImageModel
 from portrayal.models.vision.loading import image_model_kind, load_image_model

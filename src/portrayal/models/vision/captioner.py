@@ -1,4 +1,4 @@
-"""Captions from a pretrained captioner."""
+"""Pretrained image captioning models."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 NUM_BEAMS = 3
-MAX_NEW_TOKENS = 30  # tokens; a word has one or a few
+MAX_NEW_TOKENS = 30  # of a caption; a word has one token or a few
 _PURPOSE = "A captioner"
 
 
-class Captioner:
-    """An image-to-text model without a prompt, such as BLIP, GIT or a vision encoder with a text decoder.
+class ImageCaptioner:
+    """An image captioning model, such as BLIP, GIT or a vision encoder with a text decoder.
 
     Decoding is deterministic: the same image gets the same caption.
     """
@@ -54,8 +54,8 @@ class Captioner:
         *,
         num_beams: int = NUM_BEAMS,
         max_new_tokens: int = MAX_NEW_TOKENS,
-    ) -> Captioner:
-        """Load by name or folder. One beam is greedy decoding."""
+    ) -> ImageCaptioner:
+        """Return the captioner with this name or in this folder. One beam is greedy decoding."""
         need("torch", "neural", _PURPOSE)
         transformers = need("transformers", "neural", _PURPOSE)
         if num_beams < 1 or max_new_tokens < 1:

@@ -1,4 +1,4 @@
-"""What a model detects in an image: labels with confidence."""
+"""Detections of an image model: labels with confidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MAX_DETECTIONS = 100  # labels kept of an image; the rest of a thousand classes are noise
+MAX_DETECTIONS = 100  # number of labels kept for each image; ImageNet classifiers have a thousand
 _NO_LABEL = {"", "n/a"}  # detectors trained on COCO have class ids without a class
 
 
@@ -21,7 +21,7 @@ class Detection:
 
 
 class ImageModel(Protocol):
-    """A model that names what is in images."""
+    """A model that predicts labels of images."""
 
     name: str
 
@@ -40,21 +40,21 @@ def normalize_label(name: str) -> str:
 
 
 def by_confidence(scores: Iterable[tuple[str, float]]) -> list[Detection]:
-    """Return labels by decreasing confidence, each once with its highest confidence.
+    """Return detections by decreasing confidence; a repeated label has its highest confidence.
 
     >>> by_confidence([("dog", 0.2), ("Cat", 0.5), ("dog", 0.4)])
     [Detection(label='cat', confidence=0.5), Detection(label='dog', confidence=0.4)]
     """
-    confidence_of: dict[str, float] = {}
+    confidence_by_label: dict[str, float] = {}
     for name, confidence in scores:
         label = normalize_label(name)
         if label not in _NO_LABEL:
-            confidence_of[label] = max(confidence_of.get(label, 0.0), min(confidence, 1.0))
-    ordered = sorted(confidence_of.items(), key=lambda pair: (-pair[1], pair[0]))
+            confidence_by_label[label] = max(confidence_by_label.get(label, 0.0), min(confidence, 1.0))
+    ordered = sorted(confidence_by_label.items(), key=lambda pair: (-pair[1], pair[0]))
     return [Detection(label, confidence) for label, confidence in ordered[:MAX_DETECTIONS]]
 
 
 def packaged_labels(file: str) -> tuple[str, ...]:
-    """Return the labels in a packaged file, one a line; lines that start with # state the source."""
+    """Return the labels of a packaged file, one per line; lines that start with # are comments."""
     path = resources.files("portrayal.models.vision") / "data" / file
     return tuple(line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))

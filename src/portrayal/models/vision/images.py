@@ -1,4 +1,4 @@
-"""Read untrusted image files: of any format, broken, or malicious."""
+"""Read image files safely: they may have any format, and may be broken or malicious."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _EXPECTED_SIZE = f"an image of at most {_MAX_PIXELS:,} pixels"
 def read_image(path: Path) -> Image.Image:
     """Return the image in RGB.
 
-    It is rotated as its EXIF data says, on white where it is transparent, and the first frame of several.
-    Whatever a file holds, the result is an image or an `InputError` that says what is wrong with it.
+    It is rotated according to its EXIF data, transparent pixels become white, and of an animation only the first
+    frame is returned. A file that is no valid image raises an `InputError` that says what is wrong with it.
     """
     if not path.is_file():  # a pipe would wait for ever
         raise _problem(path, "an image", "no file" if not path.exists() else "a special file")
@@ -30,7 +30,7 @@ def read_image(path: Path) -> Image.Image:
                 if image.width * image.height > _MAX_PIXELS:
                     size = f"one of {image.width:,} by {image.height:,}"
                     raise _problem(path, _EXPECTED_SIZE, size)
-                return _to_rgb(_upright(image))
+                return _to_rgb(_apply_exif_rotation(image))
     except InputError:
         raise
     except Image.DecompressionBombError as error:
@@ -39,7 +39,7 @@ def read_image(path: Path) -> Image.Image:
         raise _problem(path, "an image", "something that cannot be read as one") from error
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def _apply_exif_rotation(image: Image.Image) -> Image.Image:
     image.load()
     try:
         return ImageOps.exif_transpose(image)

@@ -1,4 +1,4 @@
-"""Load image models by name or folder; the kind of model is read from its config."""
+"""Load image models by name or folder; the config of a model determines its kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ImageModelKind = Literal["classifier", "detector", "zero-shot"]
 def load_image_model(
     name: str, device: str = "auto", labels: Sequence[str] | None = None, prompt: str = PROMPT
 ) -> ImageModel:
-    """Return a classifier or detector of Transformers, a model like CLIP, or 'efficientnet-lite0'.
+    """Return an image model: a classifier, detector or zero-shot model of Transformers, or 'efficientnet-lite0'.
 
     Parameters
     ----------
@@ -30,10 +30,10 @@ def load_image_model(
     device
         "auto", "cpu" or "cuda".
     labels
-        The labels that a model like CLIP chooses from. Default: the 80 categories of COCO. Other models have
-        fixed labels, and raise.
+        Candidate labels of a zero-shot model such as CLIP. Default: the 80 categories of COCO. Models with
+        fixed labels raise an error.
     prompt
-        The text for a label, for models like CLIP.
+        The text for a label, for zero-shot models.
 
     Returns
     -------
@@ -71,8 +71,8 @@ def image_model_kind(name: str) -> ImageModelKind:
         return "classifier"
     if architecture.endswith("ForObjectDetection"):
         return "detector"
-    like_clip = auto.MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING_NAMES.values()
-    if architecture.endswith("Model") and architecture in like_clip:
+    zero_shot_architectures = auto.MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING_NAMES.values()
+    if architecture.endswith("Model") and architecture in zero_shot_architectures:
         return "zero-shot"
     raise PortrayalError(
         f"The model '{name}' is a {architecture}: expected an image classifier, an object detector, or a model "
@@ -80,12 +80,12 @@ def image_model_kind(name: str) -> ImageModelKind:
     )
 
 
-def from_pretrained(auto: Any, name: str) -> Any:
-    """Return `auto.from_pretrained(name)`, or raise one sentence on why it failed."""
+def from_pretrained(auto_class: Any, name: str) -> Any:
+    """Return `auto_class.from_pretrained(name)`; raise an error of one sentence if it fails."""
     transformers_logging = need("transformers.utils.logging", "neural", "An image model")
     transformers_logging.disable_progress_bar()
     try:
-        return auto.from_pretrained(name)
+        return auto_class.from_pretrained(name)
     except (OSError, ValueError, KeyError, ImportError) as error:
         first_line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise PortrayalError(

@@ -39,7 +39,7 @@ class TransformersClassifier:
 
 
 class TransformersDetector:
-    """An object detector. Boxes are dropped: each label has the confidence of its best box."""
+    """An object detector. Boxes are not returned; each label has the confidence of its most confident box."""
 
     def __init__(self, name: str, device: str):
         transformers = need("transformers", "neural", _PURPOSE)
@@ -65,10 +65,10 @@ class TransformersDetector:
 
 
 class ZeroShotClassifier:
-    """A model that scores how well each label, put into a prompt, fits the image.
+    """A model such as CLIP that compares an image with a text for each label.
 
-    Confidences add up to 1 over the labels (CLIP), or are independent where the model was trained so
-    (SigLIP).
+    The confidences of CLIP add up to 1 over the labels. Those of SigLIP, which was trained on each label
+    separately, do not.
     """
 
     def __init__(self, name: str, device: str, labels: Sequence[str] | None = None, prompt: str = PROMPT):
@@ -82,11 +82,11 @@ class ZeroShotClassifier:
         self._processor = from_pretrained(transformers.AutoImageProcessor, name)
         self._model = from_pretrained(transformers.AutoModelForZeroShotImageClassification, name)
         self._model = self._model.to(device).eval()
-        self._independent_scores = self._model.config.model_type.startswith("siglip")
+        self._uses_sigmoid = self._model.config.model_type.startswith("siglip")
         tokenizer = from_pretrained(transformers.AutoTokenizer, name)
         texts = [prompt.replace("{label}", label) for label in self._labels.values()]
         # SigLIP was trained on padded texts only.
-        padding = "max_length" if self._independent_scores else True
+        padding = "max_length" if self._uses_sigmoid else True
         self._text_inputs = tokenizer(texts, padding=padding, truncation=True, return_tensors="pt").to(device)
 
     def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
@@ -95,12 +95,14 @@ class ZeroShotClassifier:
         with need("torch", "neural", _PURPOSE).inference_mode():
             inputs = self._processor(images=list(images), return_tensors="pt").to(self._device)
             logits = self._model(**self._text_inputs, **inputs).logits_per_image.float()
-            probabilities = logits.sigmoid() if self._independent_scores else logits.softmax(dim=-1)
+            probabilities = logits.sigmoid() if self._uses_sigmoid else logits.softmax(dim=-1)
         return [_detections(self._labels, enumerate(row)) for row in probabilities.tolist()]
 
 
-def _detections(labels: dict[int, str], scores: Any) -> list[Detection]:
-    """Return class ids with confidences as labels; ids without a label are dropped."""
+def _detections(labels: dict[int, str], class_confidences: Any) -> list[Detection]:
+    """Return the detections for (class id, confidence) pairs; ids without a label are dropped."""
     return by_confidence(
-        (labels[class_id], float(confidence)) for class_id, confidence in scores if class_id in labels
+        (labels[class_id], float(confidence))
+        for class_id, confidence in class_confidences
+        if class_id in labels
     )

@@ -1,10 +1,11 @@
-"""Select the detected objects that count, as the Gender Score paper does.
+"""Select detected objects by a vote of several models, as in the Gender Score paper.
 
-The paper (Sabir and Padró 2023) takes the three most confident classes of each of three models, drops
-*person*, drops classes with a confidence below 0.2, and keeps those that the models agree on by the cosine of
-the labels' vectors. It does not state the cosine's threshold. 0.5 is this project's choice: with GloVe of 50
-dimensions, racket and tennis racket have 0.81, notebook and laptop 0.52, pizza and umbrella 0.30; of all
-pairs of an ImageNet class and a COCO category 7 % reach it.
+The paper (Sabir and Padró 2023) takes the three most confident classes of each of three models, excludes
+*person* and classes with a confidence below 0.2, and keeps the classes on which models agree by the cosine
+similarity of the labels' word vectors. It does not state the minimum similarity, for which this project uses
+0.5. With 50-dimensional GloVe vectors the similarity is 0.81 for racket and tennis racket, 0.52 for notebook
+and laptop, and 0.30 for pizza and umbrella. Of all pairs of an ImageNet class and a COCO category, 7 % have
+at least 0.5.
 """
 
 from __future__ import annotations
@@ -21,60 +22,62 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class Vote:
-    """The four steps of the selection, in order."""
+    """The parameters of the four steps of the selection, in the order of the steps."""
 
-    top: int = 3  # labels of each model
-    person: tuple[str, ...] = ("person",)  # a label with one of these words is dropped
-    threshold: float = 0.2  # a label with a lower confidence is dropped
-    agree: float = 0.5  # minimum cosine at which two labels agree
+    top_k: int = 3  # number of most confident labels of each model
+    excluded_words: tuple[str, ...] = ("person",)  # labels that contain one of these words are dropped
+    min_confidence: float = 0.2  # labels with a lower confidence are dropped
+    min_similarity: float = 0.5  # minimum cosine similarity at which two labels agree
 
 
 def confident_detections(detections: Sequence[Detection], vote: Vote) -> list[Detection]:
-    """Return the result of the first three steps for one model. A dropped label is not replaced.
+    """Return the detections of one model that remain after the first three steps; dropped ones are not replaced.
 
     >>> detected = [("person", 0.9), ("dog", 0.6), ("cat", 0.1), ("car", 0.1)]
     >>> confident_detections([Detection(*pair) for pair in detected], Vote())
     [Detection(label='dog', confidence=0.6)]
     """
-    person_words = {word.lower() for word in vote.person}
-    top_detections = sorted(detections, key=lambda detection: -detection.confidence)[: vote.top]
+    excluded_words = {word.lower() for word in vote.excluded_words}
+    top_detections = sorted(detections, key=lambda detection: -detection.confidence)[: vote.top_k]
     return [
         detection
         for detection in top_detections
-        if detection.confidence >= vote.threshold
-        and person_words.isdisjoint(_WORD.findall(detection.label.lower()))
+        if detection.confidence >= vote.min_confidence
+        and excluded_words.isdisjoint(_WORD.findall(detection.label.lower()))
     ]
 
 
 def agreed_detections(
-    sources: Mapping[str, Sequence[Detection]], vote: Vote, similarity: Similarity
+    detections_by_source: Mapping[str, Sequence[Detection]], vote: Vote, similarity: Similarity
 ) -> dict[str, list[Detection]]:
     """Return the detections of each model in one image that remain after all four steps.
 
-    An object is kept if at least one other model has one that agrees with it: the same label, or a similarity
-    of `agree` or more. An unknown label agrees with itself only. With a single model the fourth step is
-    skipped.
+    A detection is kept if another model has a detection with the same label, or with a label of similarity
+    `min_similarity` or more. A label without a word vector agrees with an identical label only. With a single
+    model the fourth step is skipped.
     """
-    confident = {source: confident_detections(detections, vote) for source, detections in sources.items()}
+    confident = {
+        source: confident_detections(detections, vote) for source, detections in detections_by_source.items()
+    }
     if len(confident) < 2:
         return confident
     return {
         source: [
             detection
-            for detection in detections_of_model
+            for detection in source_detections
             if any(
-                _agree(detection.label, other.label, vote.agree, similarity)
-                for name, other_detections in confident.items()
-                if name != source
+                _agree(detection.label, other.label, vote.min_similarity, similarity)
+                for other_source, other_detections in confident.items()
+                if other_source != source
                 for other in other_detections
             )
         ]
-        for source, detections_of_model in confident.items()
+        for source, source_detections in confident.items()
     }
 
 
-def _agree(first: str, second: str, threshold: float, similarity: Similarity) -> bool:
+def _agree(first: str, second: str, min_similarity: float, similarity: Similarity) -> bool:
     if first.lower() == second.lower():
         return True
     cosine = similarity(first, second)
-    return cosine is not None and cosine >= threshold
+    return cosine is not None and cosine >= min_similarity

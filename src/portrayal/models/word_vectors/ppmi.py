@@ -1,7 +1,6 @@
-"""Word vectors fitted to captions: a singular value decomposition of word co-occurrence.
+"""Word vectors fitted to captions: truncated SVD of the PPMI of co-occurring words (Levy, Goldberg and Dagan 2015).
 
-Positive pointwise mutual information (PPMI) of words within a window, reduced by truncated SVD (Levy,
-Goldberg and Dagan 2015). It is deterministic: the same captions give the same vectors.
+PPMI is the positive pointwise mutual information. The same captions always give the same vectors.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from sklearn.utils.extmath import randomized_svd
 
 from portrayal.models.word_vectors.vectors import WordVectors
 
-SIZE = 100
-_WINDOW = 5  # words to either side
-_CONTEXT_SMOOTHING = 0.75  # exponent of context frequencies, so that rare contexts do not dominate
-_MIN_COUNT = 3  # occurrences of a word
+SIZE = 100  # dimensions of the vectors
+_WINDOW = 5  # words on each side
+_CONTEXT_SMOOTHING = 0.75  # exponent of context frequencies, which reduces the PMI of rare contexts
+_MIN_COUNT = 3  # minimum number of occurrences of a word
 
 
 def fit_vectors(captions: Sequence[Sequence[str]], size: int = SIZE) -> WordVectors:
-    """Return vectors of the frequent words of tokenized captions."""
+    """Return vectors of the frequent words of tokenized captions, with `size` dimensions at most."""
     words, codes, caption_index = _encode_words(captions)
     counts = _cooccurrence_counts(codes, caption_index, len(words))
     matrix = _truncated_svd(_ppmi(counts), min(size, max(len(words) - 2, 0)))
     digest = hashlib.blake2b("\n".join(words).encode() + matrix.tobytes(), digest_size=8).hexdigest()
-    index = {word: number for number, word in enumerate(words)}
-    about = {"fitted on": f"{len(captions):,} captions", "words": f"{len(words):,}"}
-    return WordVectors("learnt", digest, index, matrix, about)
+    index = {word: code for code, word in enumerate(words)}
+    metadata = {"fitted on": f"{len(captions):,} captions", "words": f"{len(words):,}"}
+    return WordVectors("fitted", digest, index, matrix, metadata)
 
 
 def frequent_words(captions: Sequence[Sequence[str]]) -> list[str]:
-    """Return the words that occur often enough to have a vector, sorted."""
+    """Return the words that occur at least `_MIN_COUNT` times, sorted."""
     counts: dict[str, int] = {}
     for caption in captions:
         for word in caption:
@@ -45,9 +44,9 @@ def frequent_words(captions: Sequence[Sequence[str]]) -> list[str]:
 def _encode_words(
     captions: Sequence[Sequence[str]],
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the frequent words; all captions' words as one array of codes, -1 for others; the caption of each."""
+    """Return the frequent words, the codes of all words (-1 for others), and the caption of each code."""
     words = frequent_words(captions)
-    index = {word: number for number, word in enumerate(words)}
+    index = {word: code for code, word in enumerate(words)}
     codes = np.array([index.get(word, -1) for caption in captions for word in caption], dtype=np.int64)
     return words, codes, np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])
 
@@ -55,7 +54,7 @@ def _encode_words(
 def _cooccurrence_counts(
     codes: NDArray[np.int64], caption_index: NDArray[np.int64], n_words: int
 ) -> sparse.csr_array:
-    """Return how often each word occurs near each other word; nearer ones have more weight."""
+    """Return co-occurrence counts (words, words) within the window, with weight 1 / distance."""
     counts = sparse.csr_array((n_words, n_words))
     for distance in range(1, _WINDOW + 1):
         left, right = codes[:-distance], codes[distance:]
@@ -79,10 +78,10 @@ def _ppmi(counts: sparse.csr_array) -> sparse.csr_array:
 
 
 def _truncated_svd(ppmi: sparse.csr_array, size: int) -> NDArray[np.float32]:
-    """Return the leading singular vectors, scaled by the root of the singular values, with definite signs."""
+    """Return the leading singular vectors, scaled by the root of the singular values, with deterministic signs."""
     if size < 1 or not ppmi.nnz:
         return np.zeros((ppmi.shape[0], max(size, 1)), dtype=np.float32)
-    # A fixed random state: the result depends on the words alone.
+    # A fixed random state, so that the result depends only on the captions.
     u, singular_values, _ = randomized_svd(ppmi, size, n_iter=7, random_state=0)
     signs = np.sign(u[np.abs(u).argmax(axis=0), np.arange(size)])
     vectors: NDArray[np.float32] = (u * signs * np.sqrt(singular_values)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Word vectors and their similarity. A missing word is unknown, never a vector of zeros."""
+"""Word vectors and their similarity. The vector of an unknown word is None."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Vectors = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """A matrix with a row for each word. `about` is what a reader must know of its source."""
+    """A matrix with a row for each word, and facts about its source (`about`) that are stored with results."""
 
     name: str
     digest: str
     index: Mapping[str, int]
     matrix: NDArray[np.float32]
-    about: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
 
     def vector(self, word: str) -> Vectors | None:
         """Return the vector of a word as written, else in lower case; None if unknown.
@@ -32,7 +32,7 @@ class WordVectors:
         return None if row is None else self.matrix[row].astype(np.float64)
 
     def mean(self, words: Sequence[str]) -> Vectors | None:
-        """Return the mean vector of the words; None if there is none, or one is unknown: half a name is another name.
+        """Return the mean vector of the words; None if there are no words or one is unknown.
 
         >>> known = WordVectors("two", "", {"cell": 0}, np.array([[3.0, 4.0]], dtype=np.float32))
         >>> known.mean(["cell"]).tolist(), known.mean(["cell", "phone"])
@@ -44,7 +44,7 @@ class WordVectors:
 
 
 def cosine(first: Vectors | None, second: Vectors | None) -> float | None:
-    """Return the cosine of two vectors; None where either is unknown or has no direction.
+    """Return the cosine similarity of two vectors; None if either is unknown or all zeros.
 
     >>> cosine(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
     0.7071067811865475

@@ -1,6 +1,6 @@
-"""The interactive charts of a page: their specifications, the Vega libraries, and the script that draws them.
+"""Interactive charts of a page: their specifications, the Vega libraries, and the script that draws them.
 
-All of it is embedded in the page, compressed, so that nothing is fetched. Vega runs without evaluating text as code.
+Everything is embedded in the page and compressed, so that nothing is downloaded. Vega does not evaluate text as code.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _LICENCES = (
     "The charts are drawn by Vega, Vega-Lite and Vega-Embed (BSD 3-Clause, University of Washington Interactive Data "
     "Lab) with D3 (ISC, Mike Bostock) inside them: https://vega.github.io."
 )
-_DROPPED_KEYS = ("$schema", "background")  # set by the page
+_DROPPED_KEYS = ("$schema", "background")  # keys of a specification that the page sets
 
 
 @cache
 def compressed_library() -> str:
-    """The JavaScript libraries as base64 of gzip. Cached, since bundling takes seconds."""
+    """The JavaScript libraries, compressed with gzip and encoded as base64. Cached, since bundling takes seconds."""
     library: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # without arguments: all
     return compress(library)
 
 
 class Plots:
-    """The charts of a page. Each has a placeholder, which the script replaces."""
+    """The charts of a page. Each has a placeholder element that the script replaces with the chart."""
 
     def __init__(self, panels: Iterable[Panel]) -> None:
         self._panels = list(panels)
@@ -43,20 +43,23 @@ class Plots:
 
     @property
     def csp_sources(self) -> str:
-        """The script sources of the content security policy: the script, and the library that it unpacks."""
+        """The script sources for the content security policy: the script, and the library that it decompresses."""
         return f" '{csp_hash(read_template('charts.js'))}' blob:" if self else ""
 
     def placeholder(self, panel: Panel) -> Markup:
-        """The element where a chart will be drawn, labelled with its summary."""
+        """The HTML element in which a chart is drawn, labelled with its summary."""
         return Markup(
             '<div class="plot" role="img" data-chart="{}" data-height="{}" aria-label="{}"></div>'
         ).format(self._indices[id(panel)], chart_height(panel.spec), panel.alt)
 
     def scripts(self) -> Markup:
-        """The embedded data and scripts; empty if the page has no chart."""
+        """The HTML of the embedded data and scripts; empty if the page has no chart."""
         if not self:
             return Markup("")
-        specs = [{k: v for k, v in panel.spec.items() if k not in _DROPPED_KEYS} for panel in self._panels]
+        specs = [
+            {key: value for key, value in panel.spec.items() if key not in _DROPPED_KEYS}
+            for panel in self._panels
+        ]
         data: dict[str, Any] = {"specs": specs, "dark": DARK_COLORS}
         return Markup(
             "<!-- {} -->\n"

@@ -1,7 +1,7 @@
-"""Placement of the labels of a scatter's points, so that they cover neither points nor each other.
+"""Placement of the labels of a scatter, so that they cover neither points nor each other.
 
-Positions are pixels from the top left of the plot. Labels are placed one after the other. Each takes the first offset
-from its point where it covers nothing; where there is none, it is dropped or takes the offset where it covers least.
+Positions are pixels from the top left of the plot. Labels are placed one after the other. Each label takes the first
+offset from its point at which it covers nothing. If there is none, it is dropped or placed where it covers least.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ _POINT_RADIUS = 5.0
 
 @dataclass(frozen=True)
 class Box:
+    """A rectangle in pixels."""
+
     left: float
     top: float
     right: float
     bottom: float
 
     def overlap(self, other: Box) -> float:
-        """The area that two boxes share."""
+        """The area of the intersection of two boxes."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(0.0, width) * max(0.0, height)
@@ -36,7 +38,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Offset:
-    """The position of a label relative to its point, with Vega-Lite's names."""
+    """The position of a label relative to its point, with the names of Vega-Lite."""
 
     align: str
     dx: float
@@ -45,9 +47,9 @@ class Offset:
 
 @dataclass(frozen=True)
 class LabelStyle:
-    """The size of a label's text and the offsets it may take, best first.
+    """The size of a label's text, and the offsets it may take, with the best first.
 
-    With `mirrored`, points in the right half of the plot try each offset mirrored, since the left has more space.
+    With `mirrored`, labels of points in the right half of the plot are mirrored, since there is more space on the left.
     """
 
     letter_width: float
@@ -58,10 +60,11 @@ class LabelStyle:
     mirrored: bool = False
 
     def candidates(self, in_right_half: bool) -> tuple[Offset, ...]:
+        """The offsets to try for a point in the right or left half of the plot."""
         if not (self.mirrored and in_right_half):
             return self.offsets
-        opposite = {"left": "right", "right": "left", "center": "center"}
-        return tuple(Offset(opposite[offset.align], -offset.dx, offset.dy) for offset in self.offsets)
+        mirrored_align = {"left": "right", "right": "left", "center": "center"}
+        return tuple(Offset(mirrored_align[offset.align], -offset.dx, offset.dy) for offset in self.offsets)
 
     def box(self, text: str, point: tuple[float, float], offset: Offset) -> Box:
         """The area that the text covers."""
@@ -91,13 +94,13 @@ def place_labels(
     size
         Width and height of the plot.
     obstacles
-        What labels should not cover, besides points and other labels.
+        Areas that labels should not cover, besides points and other labels.
     order
-        Indices in the order in which labels are placed; by default their own order.
+        Indices of labels in the order in which they are placed; by default 0, 1, 2, ...
     max_labels
-        How many labels are placed at most.
+        The maximum number of labels that are placed.
     allow_overlap
-        Whether a label that covers something everywhere is placed where it covers least, not dropped.
+        Whether a label without a free offset is placed where it covers least, instead of being dropped.
 
     Examples
     --------
@@ -107,19 +110,19 @@ def place_labels(
     """
     width, height = size
     plot = Box(0, 0, width, height)
-    r = _POINT_RADIUS
-    boxes = [*obstacles, *(Box(x - r, y - r, x + r, y + r) for x, y in points)]
-    placed: list[Offset | None] = [None] * len(texts)
+    radius = _POINT_RADIUS
+    occupied_boxes = [*obstacles, *(Box(x - radius, y - radius, x + radius, y + radius) for x, y in points)]
+    label_offsets: list[Offset | None] = [None] * len(texts)
     for index in range(len(texts)) if order is None else order:
-        if max_labels is not None and sum(offset is not None for offset in placed) == max_labels:
+        if max_labels is not None and sum(offset is not None for offset in label_offsets) == max_labels:
             break
         best: tuple[float, Offset, Box] | None = None
         for offset in style.candidates(points[index][0] > width / 2):
             box = style.box(texts[index], points[index], offset)
-            covered = sum(box.overlap(other) for other in boxes) + box.area - box.overlap(plot)
-            if best is None or covered < best[0]:
-                best = covered, offset, box
+            covered_area = sum(box.overlap(other) for other in occupied_boxes) + box.area - box.overlap(plot)
+            if best is None or covered_area < best[0]:
+                best = covered_area, offset, box
         if best is not None and (allow_overlap or best[0] == 0):
-            placed[index] = best[1]
-            boxes.append(best[2])
-    return placed
+            label_offsets[index] = best[1]
+            occupied_boxes.append(best[2])
+    return label_offsets

@@ -1,4 +1,4 @@
-"""The scatter that the charts of concepts and of bias against quality share."""
+"""The scatter plot, used for concepts and for bias against quality."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def scatter(
     labels: Sequence[Spec] = (),
     fit_width: bool = True,
 ) -> Spec:
-    """A point for each row, above the `background` layers and below the `labels`.
+    """The specification of a scatter: a point for each row, above the `background` layers and below the `labels`.
 
-    With `fit_width`, the plot is as wide as its place on the page; otherwise exactly `size`.
+    With `fit_width`, the plot is as wide as its container on the page; otherwise exactly `size`.
     """
     spec = base_spec(*size)
     if not fit_width:

@@ -10,47 +10,47 @@ from portrayal.report.charts.label_placement import LETTER_WIDTH
 
 Spec = dict[str, Any]
 
-_NEUTRAL = "#767676"
-# After Okabe and Ito: distinguishable with every kind of color vision, and dark enough for light paper.
+_NEUTRAL_COLOR = "#767676"
+# The palette of Okabe and Ito, darkened for a white background. It is distinguishable with color blindness.
 _COLORS = ("#0072B2", "#D55E00", "#008A64", "#AA4499", "#2E8BC0", "#9A7400", "#882255")
-# The dark theme's color for each color of a chart.
+# The color in the dark theme for each color of a chart.
 DARK_COLORS = {
     **dict(zip(_COLORS, ("#5AB0F0", "#F28A3C", "#2DBE94", "#DE8AD0", "#9AD8FF", "#E6B93C", "#E8809C"), strict=True)),
-    _NEUTRAL: "#B4B0BE", "#444": "#D0CDD8", "#333": "#ECEAF0", "#9aa5b1": "#8B8896", "#ececec": "#3A3742",
+    _NEUTRAL_COLOR: "#B4B0BE", "#444": "#D0CDD8", "#333": "#ECEAF0", "#9aa5b1": "#8B8896", "#ececec": "#3A3742",
     "#d6d6d6": "#3A3742",
 }  # fmt: skip
 _DIAMOND = "M0,-1.3L1.3,0L0,1.3L-1.3,0Z"
-_SMALL_SQUARE = "M-.65,-.65H.65V.65H-.65Z"  # for the neutral name, which should not stand out
+_SMALL_SQUARE = "M-.65,-.65H.65V.65H-.65Z"  # for the neutral name, which should be inconspicuous
 _SHAPES = ("circle", _DIAMOND, "triangle-up", "square", "triangle-down", "cross")
 # Characters that SVG, which is XML, cannot hold.
 _UNDRAWABLE = re.compile("[^\t -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def drawable_text(text: str) -> str:
-    """The text with a replacement character for each character that a chart cannot hold."""
+    """The text with a replacement character for each character that SVG cannot hold."""
     return _UNDRAWABLE.sub("\ufffd", text)
 
 
 def color_scale(names: Sequence[str], neutral: str | None = None) -> tuple[Spec, Spec]:
-    """A color scale and a shape scale. Colors and shapes repeat with different periods, so pairs rarely repeat."""
-    colors = [_COLORS[n % len(_COLORS)] for n in range(len(names))]
-    shapes = [_SHAPES[n % len(_SHAPES)] for n in range(len(names))]
-    for n, name in enumerate(names):
+    """A color scale and a shape scale. They repeat with different periods, so that pairs rarely repeat."""
+    colors = [_COLORS[index % len(_COLORS)] for index in range(len(names))]
+    shapes = [_SHAPES[index % len(_SHAPES)] for index in range(len(names))]
+    for index, name in enumerate(names):
         if name == neutral:
-            colors[n], shapes[n] = _NEUTRAL, _SMALL_SQUARE
+            colors[index], shapes[index] = _NEUTRAL_COLOR, _SMALL_SQUARE
     domain = [drawable_text(name) for name in names]
     return {"domain": domain, "range": colors}, {"domain": domain, "range": shapes}
 
 
 def color_encoding(scales: tuple[Spec, Spec], title: str) -> tuple[Spec, Spec]:
-    """The encodings of the field `by` as color and as shape, with one legend for both."""
+    """The encodings of the field `by` as color and shape, with one legend for both."""
     legend = {"title": title, "columns": 3, "symbolOpacity": 1, "labelLimit": 90, "offset": 8}
     color, shape = ({"field": "by", "type": "nominal", "scale": scale, "legend": legend} for scale in scales)
     return color, shape
 
 
 def base_spec(width: int, height: int) -> Spec:
-    """The size, fonts and colors that all charts share."""
+    """A specification with the size, fonts and colors that all charts share."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "width": width,
@@ -76,7 +76,7 @@ def base_spec(width: int, height: int) -> Spec:
 
 
 def layer(values: Sequence[Mapping[str, Any]], mark: Spec, encoding: Spec) -> Spec:
-    """A layer with data of its own."""
+    """A layer with its own data."""
     return {"data": {"values": list(values)}, "mark": mark, "encoding": encoding}
 
 
@@ -87,23 +87,23 @@ def symmetric_limit(values: Sequence[float]) -> float:
 
 def symmetric_axis(field: str, title: Sequence[str], limit: float) -> Spec:
     """The encoding of a number on an axis from -limit to limit."""
-    domain = {"domain": [-limit, limit], "nice": False, "zero": False}
+    scale = {"domain": [-limit, limit], "nice": False, "zero": False}
     return {
         "field": field,
         "type": "quantitative",
         "title": list(title),
-        "scale": domain,
+        "scale": scale,
         "axis": {"tickCount": 5},
     }
 
 
 def label_axis(labels: Sequence[str]) -> Spec:
-    """Axis options with space for the labels in a browser, where text may be wider than in an exported file."""
+    """Axis options with enough space for the labels in a browser, where text may be wider than in an exported file."""
     return {"labelLimit": 120, "minExtent": min(126, LETTER_WIDTH * max(map(len, labels)) + 8)}
 
 
 def zero_line(axis: str) -> Spec:
-    """A line at 0 of the axis "x" or "y"."""
+    """A layer with a line at 0 of the axis "x" or "y"."""
     encoding = {axis: {"datum": 0, "type": "quantitative"}}
     return layer([{}], {"type": "rule", "color": "#444", "strokeWidth": 1}, encoding)
 

@@ -61,4 +61,4 @@ def _entry(key: str, fields: Mapping[str, str]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text, keep=True)
+    return escape(text, keep_unicode=True)

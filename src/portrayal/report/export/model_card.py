@@ -11,9 +11,9 @@ from portrayal.files import write_text
 from portrayal.report.export.citation import bibtex, metric_cards
 from portrayal.report.export.front_matter import front_matter
 from portrayal.report.export.slugs import slug, slugs
-from portrayal.report.tables.by_term import GROUPS
+from portrayal.report.tables.by_term import GROUPS_SUBTITLE
 from portrayal.report.tables.layout import footnotes, is_too_few, make_tables, settings_text
-from portrayal.report.tables.markdown import escape, fenced, paragraph, table_lines
+from portrayal.report.tables.markdown import code_block, escape, paragraph, table_lines
 from portrayal.report.tables.table import SUMMARY, Table
 from portrayal.results import HUMAN, TOO_FEW, Measurement, Results
 
@@ -73,13 +73,9 @@ class _ModelCard:
             self._caveats(),
             self._skipped(),
             self._reproduction(),
-            ["### Citation", "", *fenced(bibtex(self.results, self.cards), "bibtex"), ""],
+            ["### Citation", "", *code_block(bibtex(self.results, self.cards), "bibtex"), ""],
         ]
-        return (
-            front_matter(self.metadata(), flat=("args",))
-            + "\n"
-            + "\n".join(line for part in parts for line in part)
-        )
+        return front_matter(self.metadata()) + "\n" + "\n".join(line for part in parts for line in part)
 
     def metadata(self) -> dict[str, Any]:
         """The metadata of the hub, without undefined numbers and those on too few images, which must not be ranked."""
@@ -192,13 +188,13 @@ class _ModelCard:
         }
         lines = [f"- {name}: {escape(str(value))}" for name, value in values.items() if value is not None]
         command = str(origin.get("command") or "")
-        command_lines = ["", *fenced(command, "sh")] if command else []
+        command_lines = ["", *code_block(command, "sh")] if command else []
         return ["### How to reproduce", "", *lines, *command_lines, ""]
 
 
 def _overview(table: Table) -> Table:
     """A table without items, and with the terms that have a direction if there are any."""
-    if table.by_term and table.subtitle not in (SUMMARY, GROUPS):
+    if table.by_term and table.subtitle not in (SUMMARY, GROUPS_SUBTITLE):
         return replace(table, rows=[])
     rows = [row for row in table.rows if row.item is None]
     if table.by_term:

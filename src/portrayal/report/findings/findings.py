@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from portrayal.report.findings.comparisons import ALPHA, ComparedStatement, Estimates, compare_statement
-from portrayal.report.findings.numbers import in_brackets, numbers_text
-from portrayal.report.findings.questions import OTHER, QUESTIONS, Question, question_of
-from portrayal.report.findings.wording import format_level, format_own_ci
+from portrayal.report.findings.numbers import add_brackets, numbers_text
+from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, Question, question_of
+from portrayal.report.findings.wording import format_level, format_level_ci
 from portrayal.report.tables.layout import is_too_few, study_cautions
 from portrayal.results import HUMAN, TOO_FEW_REASON, Measurement, Results, split_cautions
 from portrayal.statements import (
@@ -28,24 +28,25 @@ from portrayal.statements import (
 )
 from portrayal.stats import holm
 
-FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_COMPARABLE = (
+FINDING, SUGGESTIVE, OBSERVATION, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_COMPARABLE = (
     "finding", "suggestive", "observed", "as human captions", "inconclusive", "too few", "undefined", "not comparable",
 )  # fmt: skip
-STATES = (FINDING, SUGGESTIVE, OBSERVED, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_COMPARABLE)
-LENGTH_CAUTION, REFERENCE_TERMS, OTHER_IMAGES_CAUTION = (
+STATES = (FINDING, SUGGESTIVE, OBSERVATION, AS_HUMAN, INCONCLUSIVE, TOO_FEW, UNDEFINED, NOT_COMPARABLE)
+# Topics of the cautions that decide whether a comparison is valid.
+_LENGTH_TOPIC, _REFERENCES_TOPIC, _OTHER_IMAGES_TOPIC = (
     "length",
     "references",
     "other images",
-)  # topics of cautions
-_MAX_ITEMS = 3  # of a group in one sentence
+)
+_MAX_ITEMS_PER_GROUP = 3  # in one sentence
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A sentence, its state, and the row that it rests on.
+    """A sentence, its state, and the row that it states.
 
-    `group` is the worse-off group if the sentence is about groups. `side` is "more" or "less" if the difference is
-    significant.
+    `group` is the worse-off group if the sentence compares groups. `side` is "more" or "less" if the difference is
+    significant, else None.
     """
 
     question: str
@@ -62,49 +63,57 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Conclusions:
-    """All sentences in the order of the questions, findings first; `comparisons` were corrected for."""
+    """All sentences in the order of the questions, findings first.
+
+    `n_comparisons` is the number of comparisons that the p values of findings are corrected for.
+    """
 
     sentences: tuple[Conclusion, ...]
-    comparisons: int
+    n_comparisons: int
 
     def by_question(self) -> list[tuple[Question, list[Conclusion]]]:
+        """Each question that has sentences, with these."""
         return [
-            (question, own)
-            for question in (*QUESTIONS, OTHER)
-            if (own := [conclusion for conclusion in self.sentences if conclusion.question == question.name])
+            (question, question_sentences)
+            for question in (*QUESTIONS, OTHER_QUESTION)
+            if (
+                question_sentences := [
+                    conclusion for conclusion in self.sentences if conclusion.question == question.name
+                ]
+            )
         ]
 
     @property
-    def without_finding(self) -> list[str]:
+    def systems_without_finding(self) -> list[str]:
         """The systems with sentences but no finding."""
-        named = dict.fromkeys(
+        systems = dict.fromkeys(
             conclusion.system for conclusion in self.sentences if conclusion.system is not None
         )
         return [
-            system for system in named if all(conclusion.system != system for conclusion in self.findings)
+            system for system in systems if all(conclusion.system != system for conclusion in self.findings)
         ]
 
     @property
     def attributes_without_finding(self) -> list[str]:
         """The attributes with sentences but no finding."""
-        with_finding = {conclusion.attribute for conclusion in self.findings}
-        named = dict.fromkeys(
+        attributes_with_finding = {conclusion.attribute for conclusion in self.findings}
+        attributes = dict.fromkeys(
             conclusion.attribute for conclusion in self.sentences if conclusion.attribute is not None
         )
-        return [attribute for attribute in named if attribute not in with_finding]
+        return [attribute for attribute in attributes if attribute not in attributes_with_finding]
 
     @property
     def findings(self) -> list[Conclusion]:
+        """The sentences that are findings."""
         return [conclusion for conclusion in self.sentences if conclusion.state == FINDING]
 
 
 def conclusions(results: Results) -> Conclusions:
-    """All sentences that the cards in the results define."""
-    if (
-        "compared" in results.provenance
-    ):  # rows of a comparison are differences, which have sentences of their own
+    """The sentences about results, as the metrics' cards define them; none for a comparison of two audits."""
+    # The rows of a comparison are differences, whose sentences are in `changes`.
+    if "compared" in results.provenance:
         return Conclusions((), 0)
-    cards = _cards(results.provenance)
+    cards = _metric_cards(results.provenance)
     estimates = Estimates(results)
     comparisons: list[ComparedStatement] = []
     item_sentences: list[Conclusion] = []
@@ -114,73 +123,102 @@ def conclusions(results: Results) -> Conclusions:
             if statement.against == ITEMS:
                 item_sentences += _item_conclusions(statement, rows, results.provenance)
             else:
-                meanings = _meanings(cards.get(metric))
-                compared = compare_statement(statement, metric, rows, estimates)
-                comparisons += [replace(entry, meanings=meanings) for entry in compared]
-    origin = results.provenance
-    p_values = [entry.p if _why_not_comparable(entry, origin) is None else None for entry in comparisons]
-    # Possible findings are corrected for all possible findings, observations for all observations.
-    can_be_finding = [bool(entry.statement.findings) for entry in comparisons]
-    families = {
-        kind: [p if own == kind else None for p, own in zip(p_values, can_be_finding, strict=True)]
-        for kind in (True, False)
-    }
-    counts = {kind: sum(p is not None for p in family) for kind, family in families.items()}
-    corrected = {kind: holm(family) for kind, family in families.items()}
-    n_comparisons = counts[True]
-    concluded = [
-        (entry, _conclude(entry, corrected[kind][index], counts[kind], results.measurements, origin))
-        for index, (entry, kind) in enumerate(zip(comparisons, can_be_finding, strict=True))
+                meanings = _term_meanings(cards.get(metric))
+                statement_comparisons = compare_statement(statement, metric, rows, estimates)
+                comparisons += [
+                    replace(comparison, meanings=meanings) for comparison in statement_comparisons
+                ]
+    provenance = results.provenance
+    p_values = [
+        comparison.p if _why_not_comparable(comparison, provenance) is None else None
+        for comparison in comparisons
     ]
-    order = [question.name for question in (*QUESTIONS, OTHER)]
-    kept = sorted(
-        _choose(concluded), key=lambda pair: (order.index(pair[1].question), STATES.index(pair[1].state))
+    # Two families for Holm's correction: comparisons that can become findings, and those that are observations only.
+    can_be_finding = [bool(comparison.statement.findings) for comparison in comparisons]
+    families = {
+        family_is_candidate: [
+            p if is_candidate == family_is_candidate else None
+            for p, is_candidate in zip(p_values, can_be_finding, strict=True)
+        ]
+        for family_is_candidate in (True, False)
+    }
+    family_sizes = {
+        is_candidate: sum(p is not None for p in family) for is_candidate, family in families.items()
+    }
+    corrected_p = {is_candidate: holm(family) for is_candidate, family in families.items()}
+    n_comparisons = family_sizes[True]
+    pairs = [
+        (
+            comparison,
+            _conclude(
+                comparison,
+                corrected_p[is_candidate][index],
+                family_sizes[is_candidate],
+                results.measurements,
+                provenance,
+            ),
+        )
+        for index, (comparison, is_candidate) in enumerate(zip(comparisons, can_be_finding, strict=True))
+    ]
+    question_order = [question.name for question in (*QUESTIONS, OTHER_QUESTION)]
+    sorted_pairs = sorted(
+        _best_alternatives(pairs),
+        key=lambda pair: (question_order.index(pair[1].question), STATES.index(pair[1].state)),
     )
-    sentences = [conclusion for _, conclusion in _worst_first(kept)]
+    sentences = [conclusion for _, conclusion in _sort_by_difference(sorted_pairs)]
     sentences = sorted(
         [*sentences, *item_sentences],
-        key=lambda entry: (order.index(entry.question), STATES.index(entry.state)),
+        key=lambda conclusion: (question_order.index(conclusion.question), STATES.index(conclusion.state)),
     )
-    # Numbers of two attributes may give the same sentence.
-    by_text = {sentence.text: sentence for sentence in reversed(sentences)}
+    # The same sentence may come from two attributes. It is kept once.
+    conclusion_by_text = {conclusion.text: conclusion for conclusion in reversed(sentences)}
     return Conclusions(
-        tuple(by_text[text] for text in dict.fromkeys(entry.text for entry in sentences)), n_comparisons
+        tuple(
+            conclusion_by_text[text] for text in dict.fromkeys(conclusion.text for conclusion in sentences)
+        ),
+        n_comparisons,
     )
 
 
-def _cards(origin: Mapping[str, Any]) -> Mapping[str, Any]:
-    cards = origin.get("cards")
+def _metric_cards(provenance: Mapping[str, Any]) -> Mapping[str, Any]:
+    cards = provenance.get("cards")
     return cards if isinstance(cards, Mapping) else {}
 
 
-def _choose(
-    concluded: Sequence[tuple[ComparedStatement, Conclusion]],
+def _best_alternatives(
+    pairs: Sequence[tuple[ComparedStatement, Conclusion]],
 ) -> list[tuple[ComparedStatement, Conclusion]]:
-    """Of statements with the same `choice`, the one with the best state; the first of several."""
-    groups: dict[tuple[Any, ...], list[tuple[ComparedStatement, Conclusion]]] = {}
-    for index, pair in enumerate(concluded):
+    """One pair for each set of alternative statements, which share `choice`: the first with the best state."""
+    pairs_by_key: dict[tuple[Any, ...], list[tuple[ComparedStatement, Conclusion]]] = {}
+    for index, pair in enumerate(pairs):
         choice = pair[0].statement.choice
         row = pair[0].row
         key = (row.metric, choice, row.system, row.attribute, str(row.settings)) if choice else (index,)
-        groups.setdefault(key, []).append(pair)
-    return [min(pairs, key=lambda pair: STATES.index(pair[1].state)) for pairs in groups.values()]
+        pairs_by_key.setdefault(key, []).append(pair)
+    return [min(pairs, key=lambda pair: STATES.index(pair[1].state)) for pairs in pairs_by_key.values()]
 
 
-def _worst_first(
+def _sort_by_difference(
     pairs: Iterable[tuple[ComparedStatement, Conclusion]],
 ) -> list[tuple[ComparedStatement, Conclusion]]:
-    """Within a question and state, the sentences of a statement in order, the largest difference first."""
-    ordered = list(pairs)
-    first: dict[tuple[Any, ...], int] = {}
-    for index, (comparison, conclusion) in enumerate(ordered):
-        first.setdefault((conclusion.question, conclusion.state, id(comparison.statement)), index)
+    """The pairs with those of one statement next to each other, the largest difference first.
+
+    Only pairs of the same question and state change places. Statements keep the order of their first pair.
+    """
+    pair_list = list(pairs)
+    first_index: dict[tuple[Any, ...], int] = {}
+    for index, (comparison, conclusion) in enumerate(pair_list):
+        first_index.setdefault((conclusion.question, conclusion.state, id(comparison.statement)), index)
 
     def sort_key(pair: tuple[ComparedStatement, Conclusion]) -> tuple[Any, ...]:
         comparison, conclusion = pair
-        size = 0.0 if comparison.difference is None else abs(comparison.difference.value)
-        return (first[(conclusion.question, conclusion.state, id(comparison.statement))], -size)
+        absolute_difference = 0.0 if comparison.difference is None else abs(comparison.difference.value)
+        return (
+            first_index[(conclusion.question, conclusion.state, id(comparison.statement))],
+            -absolute_difference,
+        )
 
-    return sorted(ordered, key=sort_key)
+    return sorted(pair_list, key=sort_key)
 
 
 def _conclude(
@@ -188,31 +226,36 @@ def _conclude(
     q: float | None,
     n_comparisons: int,
     rows: Sequence[Measurement],
-    origin: Mapping[str, Any],
+    provenance: Mapping[str, Any],
 ) -> Conclusion:
+    """The conclusion of one comparison, whose corrected p value is `q`."""
     row, statement, difference = comparison.row, comparison.statement, comparison.difference
-    whether = f"whether {fill(statement.question, comparison.values)}"
+    whether = f"whether {fill(statement.question, comparison.placeholder_values)}"
     if row.value is None:
-        return _conclusion(
-            comparison, UNDEFINED, f"Undefined: {whether}: {row.reason}".rstrip("."), None, origin
+        return _make_conclusion(
+            comparison, UNDEFINED, f"Undefined: {whether}: {row.reason}".rstrip("."), None, provenance
         )
-    too_few_row = next((m for m in (row, comparison.reference) if m is not None and is_too_few(m)), None)
+    too_few_row = next((m for m in (row, comparison.reference_row) if m is not None and is_too_few(m)), None)
     if too_few_row is not None:
-        whose = too_few_row.group or ("human captions" if too_few_row.system == HUMAN else "")
-        number = (too_few_row.reason or "").removeprefix(TOO_FEW_REASON).removeprefix(": ")
-        text = f"Too few to say {whether} ({f'{whose}: ' if whose else ''}{number})"
-        return _conclusion(comparison, TOO_FEW, text, None, origin)
-    why_not = _why_not_comparable(comparison, origin)
-    if why_not is not None:
-        return _conclusion(
-            comparison, NOT_COMPARABLE, f"Cannot be compared: {whether}: {why_not}", None, origin
+        source_text = too_few_row.group or ("human captions" if too_few_row.system == HUMAN else "")
+        count_text = (too_few_row.reason or "").removeprefix(TOO_FEW_REASON).removeprefix(": ")
+        text = f"Too few to say {whether} ({f'{source_text}: ' if source_text else ''}{count_text})"
+        return _make_conclusion(comparison, TOO_FEW, text, None, provenance)
+    reason_not_comparable = _why_not_comparable(comparison, provenance)
+    if reason_not_comparable is not None:
+        return _make_conclusion(
+            comparison,
+            NOT_COMPARABLE,
+            f"Cannot be compared: {whether}: {reason_not_comparable}",
+            None,
+            provenance,
         )
-    values_text = numbers_text(comparison)
+    numbers = numbers_text(comparison)
     excludes_zero = difference is not None and (difference.low > 0 or difference.high < 0)
     side = None if difference is None or not excludes_zero else MORE if difference.value > 0 else LESS
-    explained = _explained_by_control(comparison, rows) if side == MORE else None
-    if explained is not None:
-        return _conclusion(comparison, INCONCLUSIVE, f"{explained}: {values_text}", None, origin)
+    control_sentence = _control_sentence(comparison, rows) if side == MORE else None
+    if control_sentence is not None:
+        return _make_conclusion(comparison, INCONCLUSIVE, f"{control_sentence}: {numbers}", None, provenance)
     difference_significant = (
         excludes_zero and comparison.p_difference is not None and comparison.p_difference < ALPHA
     )
@@ -224,144 +267,167 @@ def _conclude(
     )
     if not significant_corrected and significant:
         family = "comparisons" if statement.findings else "comparisons that are observed only"
-        corrected = f"significant after correction for {n_comparisons} {family}: {whether}: {values_text}"
-        if is_finding and _matters(comparison):
-            return _conclusion(comparison, SUGGESTIVE, f"Suggestive, not {corrected}", None, origin)
-        return _conclusion(comparison, INCONCLUSIVE, f"Not {corrected}", None, origin)
+        not_corrected_text = (
+            f"significant after correction for {n_comparisons} {family}: {whether}: {numbers}"
+        )
+        if is_finding and _is_large_enough(comparison):
+            return _make_conclusion(
+                comparison, SUGGESTIVE, f"Suggestive, not {not_corrected_text}", None, provenance
+            )
+        return _make_conclusion(comparison, INCONCLUSIVE, f"Not {not_corrected_text}", None, provenance)
     if not significant_corrected and difference_significant and comparison.human_rows:
-        text = f"Not shown to go beyond human captions: {whether}: {values_text}"
-        return _conclusion(comparison, AS_HUMAN, text, None, origin)
+        text = f"Not shown to go beyond human captions: {whether}: {numbers}"
+        return _make_conclusion(comparison, AS_HUMAN, text, None, provenance)
     if not significant_corrected:
-        kind = "Not significant" if difference is not None else "Inconclusive"
-        return _conclusion(comparison, INCONCLUSIVE, f"{kind}: {whether}: {values_text}", None, origin)
-    text = f"{fill(sentence, comparison.values)}: {values_text}"
+        not_significant_text = "Not significant" if difference is not None else "Inconclusive"
+        return _make_conclusion(
+            comparison, INCONCLUSIVE, f"{not_significant_text}: {whether}: {numbers}", None, provenance
+        )
+    text = f"{fill(sentence, comparison.placeholder_values)}: {numbers}"
     if not is_finding:
-        note = f" ({statement.note})" if statement.note else ""
-        return _conclusion(comparison, OBSERVED, f"{text}{note}", side, origin)
-    if not _matters(comparison):
-        return _conclusion(comparison, OBSERVED, f"{text} (too small to count as a finding)", side, origin)
-    return _conclusion(comparison, FINDING, text, side, origin)
+        note_text = f" ({statement.note})" if statement.note else ""
+        return _make_conclusion(comparison, OBSERVATION, f"{text}{note_text}", side, provenance)
+    if not _is_large_enough(comparison):
+        return _make_conclusion(
+            comparison, OBSERVATION, f"{text} (too small to count as a finding)", side, provenance
+        )
+    return _make_conclusion(comparison, FINDING, text, side, provenance)
 
 
-def _why_not_comparable(comparison: ComparedStatement, origin: Mapping[str, Any]) -> str | None:
-    """The reason why a comparison is invalid, from the cautions about the study: other images, or length; else None.
+def _why_not_comparable(comparison: ComparedStatement, provenance: Mapping[str, Any]) -> str | None:
+    """The reason why a comparison is invalid, or None if it is valid.
 
-    Groups can still be compared, except by scores against references if captions are several times as long as these,
-    which leaves hardly any score.
+    It follows from the cautions about the study. Human captions of other images are no valid reference. If captions
+    and references differ too much in length, only groups can be compared, and not by scores against references.
     """
     row, against = comparison.row, comparison.statement.against
-    cautions = origin.get("cautions")
+    cautions = provenance.get("cautions")
     row_cautions = split_cautions(row.caution)
     topics = {
         caution.get("about")
         for caution in (cautions if isinstance(cautions, list) else ())
         if isinstance(caution, Mapping) and caution.get("sentence") in row_cautions
     }
-    if against == HUMAN_CAPTIONS and OTHER_IMAGES_CAUTION in topics:
+    if against == HUMAN_CAPTIONS and _OTHER_IMAGES_TOPIC in topics:
         return "human captions are of other images"
-    cautioned = _mapping(_mapping(_cards(origin).get(row.metric)).get("caution_terms"))
-    if LENGTH_CAUTION in topics and (against != GROUPS or row.term in (cautioned.get(REFERENCE_TERMS) or ())):
+    caution_terms = _as_mapping(_as_mapping(_metric_cards(provenance).get(row.metric)).get("caution_terms"))
+    if _LENGTH_TOPIC in topics and (
+        against != GROUPS or row.term in (caution_terms.get(_REFERENCES_TOPIC) or ())
+    ):
         return "captions and references differ too much in length"
     return None
 
 
-def _meanings(card: object) -> dict[str, str]:
-    terms = _mapping(card).get("terms")
-    listed = [_mapping(term) for term in terms] if isinstance(terms, list | tuple) else []
-    return {str(term.get("name")): str(term.get("meaning")) for term in listed}
+def _term_meanings(card: object) -> dict[str, str]:
+    terms = _as_mapping(card).get("terms")
+    term_cards = [_as_mapping(term) for term in terms] if isinstance(terms, list | tuple) else []
+    return {str(term.get("name")): str(term.get("meaning")) for term in term_cards}
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _matters(comparison: ComparedStatement) -> bool:
-    """Whether a difference is large enough, absolutely and relative to its reference."""
+def _is_large_enough(comparison: ComparedStatement) -> bool:
+    """Whether a difference is large enough for a finding, absolutely and relative to its reference."""
     statement, row, difference = comparison.statement, comparison.row, comparison.difference
     if difference is None or abs(difference.value) < statement.smallest:
         return False
-    reference = comparison.reference.value if comparison.reference is not None else row.ideal
-    low, high = sorted((abs(row.value or 0.0), abs(reference or 0.0)))
-    return low == 0 or high / low >= statement.factor
+    reference_value = comparison.reference_row.value if comparison.reference_row is not None else row.ideal
+    smaller, larger = sorted((abs(row.value or 0.0), abs(reference_value or 0.0)))
+    return smaller == 0 or larger / smaller >= statement.factor
 
 
-def _explained_by_control(comparison: ComparedStatement, rows: Sequence[Measurement]) -> str | None:
-    """The sentence if a control explains the number or leaves it open; None if the number remains."""
-    statement, remainder = comparison.statement, comparison.remainder
-    if remainder is None:
+def _control_sentence(comparison: ComparedStatement, rows: Sequence[Measurement]) -> str | None:
+    """The sentence for a number that a control explains or may explain; None if the control does not."""
+    statement, remainder_row = comparison.statement, comparison.remainder_row
+    if remainder_row is None:
         return None
     key = (
-        remainder.metric,
-        remainder.term,
-        remainder.system,
-        remainder.attribute,
-        remainder.group,
-        remainder.settings,
+        remainder_row.metric,
+        remainder_row.term,
+        remainder_row.system,
+        remainder_row.attribute,
+        remainder_row.group,
+        remainder_row.settings,
     )
-    items = [
+    item_rows = [
         m
         for m in rows
         if (m.metric, m.term, m.system, m.attribute, m.group, m.settings) == key and m.item is not None
     ]
-    remains = remainder.low is not None and remainder.low > 0
-    if remains or any(m.q is not None and m.q < ALPHA for m in items):
+    is_above_zero = remainder_row.low is not None and remainder_row.low > 0
+    if is_above_zero or any(m.q is not None and m.q < ALPHA for m in item_rows):
         return None
-    sentence = statement.no_remainder if remainder.high == 0 else statement.open_remainder
-    value = format_level(remainder, remainder.value) if remainder.value is not None else "undefined"
-    return f"{fill(sentence, comparison.values)} ({remainder.term} {value}{in_brackets(format_own_ci(remainder))})"
+    sentence = statement.no_remainder if remainder_row.high == 0 else statement.open_remainder
+    value_text = (
+        format_level(remainder_row, remainder_row.value) if remainder_row.value is not None else "undefined"
+    )
+    return (
+        f"{fill(sentence, comparison.placeholder_values)} "
+        f"({remainder_row.term} {value_text}{add_brackets(format_level_ci(remainder_row))})"
+    )
 
 
 def _item_conclusions(
-    statement: Statement, rows: Sequence[Measurement], origin: Mapping[str, Any]
+    statement: Statement, rows: Sequence[Measurement], provenance: Mapping[str, Any]
 ) -> list[Conclusion]:
-    """Sentences about words or objects that are associated with groups, and those that are in human captions too."""
-    scans: dict[tuple[str | None, str | None], list[Measurement]] = {}
+    """The sentences about items (words or objects) that are associated with groups, and which of them humans share."""
+    rows_by_source: dict[tuple[str | None, str | None], list[Measurement]] = {}
     for m in rows:
         if m.term == statement.term and m.item is not None and m.value is not None:
-            scans.setdefault((m.system, m.attribute), []).append(m)
-    concluded = []
-    for (system, attribute), items in scans.items():
+            rows_by_source.setdefault((m.system, m.attribute), []).append(m)
+    item_conclusions = []
+    for (system, attribute), item_rows in rows_by_source.items():
         if system in (None, HUMAN):
             continue
-        associated = [m for m in items if _is_associated(m)]
-        shared = {(m.item, m.group) for m in scans.get((HUMAN, attribute), ()) if _is_associated(m)}
-        values = {"system": system, "attribute": attribute or "the group"}
-        comparison = ComparedStatement(statement, (associated or items)[0], values=values)
-        if not associated:
-            text = f"Not significant: whether {fill(statement.question, values)}"
-            concluded.append(_conclusion(comparison, INCONCLUSIVE, text, None, origin))
+        associated_rows = [m for m in item_rows if _is_associated(m)]
+        human_associations = {
+            (m.item, m.group) for m in rows_by_source.get((HUMAN, attribute), ()) if _is_associated(m)
+        }
+        placeholder_values = {"system": system, "attribute": attribute or "the group"}
+        comparison = ComparedStatement(
+            statement, (associated_rows or item_rows)[0], placeholder_values=placeholder_values
+        )
+        if not associated_rows:
+            text = f"Not significant: whether {fill(statement.question, placeholder_values)}"
+            item_conclusions.append(_make_conclusion(comparison, INCONCLUSIVE, text, None, provenance))
             continue
-        parts, shared_items = [], []
-        for group in dict.fromkeys(m.group for m in associated):
-            strongest = sorted((m for m in associated if m.group == group), key=lambda m: -(m.value or 0.0))
-            strongest = strongest[:_MAX_ITEMS]
-            parts.append(f"with {group} {', '.join(str(m.item) for m in strongest)}")
-            shared_items += [str(m.item) for m in strongest if (m.item, m.group) in shared]
-        text = f"{fill(statement.more, values)}: {'; '.join(parts)}"
+        phrases, shared_items = [], []
+        for group in dict.fromkeys(m.group for m in associated_rows):
+            strongest_rows = sorted(
+                (m for m in associated_rows if m.group == group), key=lambda m: -(m.value or 0.0)
+            )
+            strongest_rows = strongest_rows[:_MAX_ITEMS_PER_GROUP]
+            phrases.append(f"with {group} {', '.join(str(m.item) for m in strongest_rows)}")
+            shared_items += [str(m.item) for m in strongest_rows if (m.item, m.group) in human_associations]
+        text = f"{fill(statement.more, placeholder_values)}: {'; '.join(phrases)}"
         if shared_items:
             text += f" (in human captions too: {', '.join(shared_items)})"
-        elif (HUMAN, attribute) in scans:
+        elif (HUMAN, attribute) in rows_by_source:
             text += " (in human captions none of these)"
-        concluded.append(_conclusion(comparison, OBSERVED, text, None, origin))
-    return concluded
+        item_conclusions.append(_make_conclusion(comparison, OBSERVATION, text, None, provenance))
+    return item_conclusions
 
 
 def _is_associated(m: Measurement) -> bool:
+    """Whether an item is significantly associated with its group."""
     return m.q is not None and m.q < ALPHA and m.value is not None and m.value > 0
 
 
-def _conclusion(
-    comparison: ComparedStatement, state: str, text: str, side: str | None, origin: Mapping[str, Any]
+def _make_conclusion(
+    comparison: ComparedStatement, state: str, text: str, side: str | None, provenance: Mapping[str, Any]
 ) -> Conclusion:
+    """The conclusion with `text` as its sentence, followed by the cautions about its rows."""
     row = comparison.row
-    rows = [m for m in (row, comparison.reference) if m is not None]
-    cautions = dict.fromkeys(caution for m in rows for caution in split_cautions(m.caution))
-    about_study = study_cautions(origin)
-    # Cautions about the whole study stand above all sentences, and are not repeated in each.
-    tail = "".join(f" Caution: {caution}" for caution in cautions if caution not in about_study)
-    if any(caution in about_study for caution in cautions):
-        tail += " (See the cautions about this study.)"
+    compared_rows = [m for m in (row, comparison.reference_row) if m is not None]
+    cautions = dict.fromkeys(caution for m in compared_rows for caution in split_cautions(m.caution))
+    cautions_of_study = study_cautions(provenance)
+    # Cautions about the whole study are printed once, above all sentences.
+    caution_text = "".join(f" Caution: {caution}" for caution in cautions if caution not in cautions_of_study)
+    if any(caution in cautions_of_study for caution in cautions):
+        caution_text += " (See the cautions about this study.)"
     return Conclusion(
-        question_of(row.metric).name, state, f"{text}.{tail}", row.id, row.metric, row.term, row.system,
+        question_of(row.metric).name, state, f"{text}.{caution_text}", row.id, row.metric, row.term, row.system,
         row.attribute, comparison.group, side,
     )  # fmt: skip

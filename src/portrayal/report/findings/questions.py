@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
+    """A question as a section of the page, and the metrics that answer it."""
+
     name: str
     heading: str
     description: str
@@ -33,11 +35,12 @@ QUESTIONS = (
              "How similar they are to human captions, what is made up, and whether that is so for every group.",
              ("quality", "retrieval-recall")),
     Question("mitigation", "Does a mitigation work?",
-             "How much of a bias a mitigation removes, and what it costs.", ("mitigation", "remedy")),
+             "How much of a bias a mitigation removes, and what it costs.", ("mitigation", "caption-mitigation")),
 )  # fmt: skip
-OTHER = Question("other", "Further numbers", "What else was measured.", ())
-_OF = {metric: question for question in QUESTIONS for metric in question.metrics}
+OTHER_QUESTION = Question("other", "Further numbers", "What else was measured.", ())
+_QUESTION_BY_METRIC = {metric: question for question in QUESTIONS for metric in question.metrics}
 
 
 def question_of(metric: str) -> Question:
-    return _OF.get(metric, OTHER)
+    """The question that a metric answers; `OTHER_QUESTION` for a metric that is not listed."""
+    return _QUESTION_BY_METRIC.get(metric, OTHER_QUESTION)

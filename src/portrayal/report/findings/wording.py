@@ -1,4 +1,4 @@
-"""The format of numbers in sentences: shares in percent, their differences in points, confidence intervals."""
+"""Formats of numbers in sentences: shares in percent, differences in points, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from portrayal.report.tables.layout import format_number
 from portrayal.results import Measurement
 from portrayal.stats import Interval
 
-_POINTS = " points"
-_ROUNDING_ERROR = 1e-12  # of a difference of equal numbers
+_POINTS_SUFFIX = " points"
+_MAX_ROUNDING_ERROR = 1e-12  # smaller differences come from rounding
 
 
 def format_share(value: float | None) -> str:
@@ -22,7 +22,7 @@ def format_share(value: float | None) -> str:
 
 
 def format_level(m: Measurement, value: float | None) -> str:
-    """A value that is no difference, with its unit."""
+    """A value that is not a difference, with its unit."""
     if value is None:
         return format_number(None, m.unit)
     if m.unit == "share":
@@ -34,17 +34,19 @@ def format_level(m: Measurement, value: float | None) -> str:
 
 def format_signed(m: Measurement, value: float) -> str:
     """A difference with its sign and unit."""
-    text, unit = _format_change(m, value)
-    return f"{'+' if value > _ROUNDING_ERROR else ''}{text}{unit}"
+    text, unit = _format_difference(m, value)
+    return f"{'+' if value > _MAX_ROUNDING_ERROR else ''}{text}{unit}"
 
 
-def format_ci(m: Measurement, gap: Interval) -> str:
+def format_difference_ci(m: Measurement, difference: Interval) -> str:
     """The confidence interval of a difference, without the unit."""
-    return f"95 % CI [{_format_change(m, gap.low)[0]}, {_format_change(m, gap.high)[0]}]"
+    return (
+        f"95 % CI [{_format_difference(m, difference.low)[0]}, {_format_difference(m, difference.high)[0]}]"
+    )
 
 
-def format_own_ci(m: Measurement) -> str:
-    """The confidence interval of a value that is no difference; empty if it has none."""
+def format_level_ci(m: Measurement) -> str:
+    """The confidence interval of a value that is not a difference; empty if it has none."""
     if m.low is None or m.high is None:
         return ""
     low, high = (
@@ -53,25 +55,28 @@ def format_own_ci(m: Measurement) -> str:
     return f"95 % CI [{low}, {high}]"
 
 
-def _format_change(m: Measurement, value: float) -> tuple[str, str]:
-    if abs(value) < _ROUNDING_ERROR:
+def _format_difference(m: Measurement, value: float) -> tuple[str, str]:
+    """A difference without its sign for positive values, and its unit."""
+    if abs(value) < _MAX_ROUNDING_ERROR:
         value = 0.0
     if m.unit == "share":
-        return _without_minus_zero(_format_percent(value)), _POINTS
-    return _without_minus_zero(format_number(value, m.unit)), _POINTS if m.unit == "percent" else ""
+        return _without_minus_zero(_format_percent(value)), _POINTS_SUFFIX
+    return _without_minus_zero(format_number(value, m.unit)), _POINTS_SUFFIX if m.unit == "percent" else ""
 
 
 def _format_percent(value: float) -> str:
-    """Percent, rounded like the share in a table: as a float, .0375 is smaller than the decimal, 100 times it is not.
+    """The share in percent, rounded as the share itself is in tables.
+
+    It is multiplied as a decimal: the float .0375 is slightly smaller than .0375, which 100 times the float is not.
 
     >>> _format_percent(0.0375), f"{0.0375:.3f}"
     ('3.7', '0.037')
     """
-    return f"{Decimal(value) * 100:.{_digits(value)}f}"
+    return f"{Decimal(value) * 100:.{_n_decimals(value)}f}"
 
 
 def _without_minus_zero(text: str) -> str:
-    """The number without the sign of a zero.
+    """The number, without a minus sign if it is zero.
 
     >>> _without_minus_zero("-0.00"), _without_minus_zero("-0.01")
     ('0.00', '-0.01')
@@ -79,6 +84,6 @@ def _without_minus_zero(text: str) -> str:
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
-def _digits(value: float) -> int:
-    """One decimal, or two for shares below a tenth of a percent."""
+def _n_decimals(value: float) -> int:
+    """The number of decimals of a percentage: one, or two for shares below a tenth of a percent."""
     return 1 if value == 0 or abs(value) >= 0.001 else 2

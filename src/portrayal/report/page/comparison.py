@@ -26,7 +26,7 @@ from portrayal.report.findings.changes import (
     row_labels,
     verdict,
 )
-from portrayal.report.findings.questions import OTHER, QUESTIONS, Question, question_of
+from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, Question, question_of
 from portrayal.report.page.embedded import csp_hash, pack_json, read_template
 from portrayal.report.page.page import PAGE_FILE
 from portrayal.report.tables.layout import MDE_FACTOR, format_number, is_too_few
@@ -111,7 +111,7 @@ def _by_question(differences: Results) -> list[tuple[Question, list[ComparedMetr
     ]
     return [
         (question, own)
-        for question in (*QUESTIONS, OTHER)
+        for question in (*QUESTIONS, OTHER_QUESTION)
         if (own := [part for part in sections if question_of(part.metric) == question])
     ]
 

@@ -19,7 +19,7 @@ from portrayal.report.charts.intervals import interval_chart, system_names
 from portrayal.report.charts.tradeoff import mitigation_tradeoffs, tradeoffs
 from portrayal.report.export.citation import bibtex
 from portrayal.report.findings.findings import Conclusion, conclusions
-from portrayal.report.findings.questions import OTHER, QUESTIONS, question_of
+from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, question_of
 from portrayal.report.page.embedded import csp_hash, json_for_html, pack_json, read_template
 from portrayal.report.page.evidence import CAPTION_LIMITS, PAGE_BYTES, pack_evidence, sample_evenly
 from portrayal.report.page.glossary import GLOSSARY
@@ -44,7 +44,7 @@ MAX_THUMBNAILS = 600
 MAX_EXAMPLES = 6  # images with a caption of every source
 # Where the evidence is inserted last, since it takes the space that the rest leaves.
 _EVIDENCE_ELEMENT = '<script type="text/plain" id="data">'
-_ALL_QUESTIONS = [*QUESTIONS, OTHER]
+_ALL_QUESTIONS = [*QUESTIONS, OTHER_QUESTION]
 _MAX_SAFE_INTEGER = 2**53  # JavaScript rounds larger integers
 
 

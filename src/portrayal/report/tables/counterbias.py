@@ -1,7 +1,7 @@
-"""Tables of CounterBias: one of models, one of concepts, one of templates and one of the attack.
+"""Tables of CounterBias: by model, by concept, by template and by attack.
 
-It has numbers for every kind of concepts, attack, template and bias. The usual layout would make a table for each
-combination.
+The metric has numbers for every kind of concepts, attack, template and bias. The default layout would have a table for
+each combination.
 """
 
 from __future__ import annotations
@@ -13,52 +13,70 @@ from portrayal.report.tables.table import Table, TableRow
 from portrayal.results import Measurement
 
 ALL = "all"
-_HEADLINES = ("b@v-l", "b@v", "b@l", "excess", "placebo", "corrected", "agreement")
-_CONCEPTS = ("b@v-l", "b@v", "b@l", "corrected", "placebo", "observed")
-_TEMPLATES = ("b@v-l", "b@v", "b@l", "b@text")
-_FURTHER = ("floor", "excess", "pooled", "placebo", "corrected", "agreement")
-_ATTACK = ("attack-success", "p-before", "p-after", "drift", "moved", "undefined")
-RowLabel = Callable[[Measurement], str | None]
+_HEADLINE_TERMS = ("b@v-l", "b@v", "b@l", "excess", "placebo", "corrected", "agreement")
+_CONCEPT_TERMS = ("b@v-l", "b@v", "b@l", "corrected", "placebo", "observed")
+_TEMPLATE_TERMS = ("b@v-l", "b@v", "b@l", "b@text")
+_FLOOR_TERMS = ("floor", "excess", "pooled", "placebo", "corrected", "agreement")
+_ATTACK_TERMS = ("attack-success", "p-before", "p-after", "drift", "moved", "undefined")
+RowLabelFunction = Callable[[Measurement], str | None]
 
 
 def counterbias_tables(measurements: Sequence[Measurement]) -> list[Table]:
+    """The tables of CounterBias for each attribute and pair of groups."""
     tables: list[Table] = []
-    for key in dict.fromkeys((m.attribute, _pair(m)) for m in measurements):
-        tables += _of_pair([m for m in measurements if (m.attribute, _pair(m)) == key])
+    for attribute_and_pair in dict.fromkeys((m.attribute, _group_pair(m)) for m in measurements):
+        tables += _pair_tables(
+            [m for m in measurements if (m.attribute, _group_pair(m)) == attribute_and_pair]
+        )
     return [table for table in tables if table.rows]
 
 
-def _of_pair(measurements: Sequence[Measurement]) -> list[Table]:
-    overall = [m for m in measurements if m.group is None and m.item is None]
-    headlines = [m for m in overall if _template(m) == ALL and m.settings.get("of", BOTH) == BOTH]
-    text_only = [m for m in headlines if m.term == "b@text"]
-    tables = [
-        _table(headlines, _HEADLINES, "means over concepts", "of", _case),
-        _table(text_only, ("b@text",), "texts alone, means over concepts", "of", _case),
+def _pair_tables(measurements: Sequence[Measurement]) -> list[Table]:
+    """The tables of one attribute and pair of groups."""
+    overall_rows = [m for m in measurements if m.group is None and m.item is None]
+    headline_rows = [
+        m for m in overall_rows if _template_name(m) == ALL and m.settings.get("of", BOTH) == BOTH
     ]
-    for case in dict.fromkeys(_case(m) for m in measurements if "kind" in m.settings):
-        case_rows = [m for m in measurements if _case(m) == case and _template(m) == ALL and m.group is None]
-        items = [m for m in case_rows if m.item is not None and m.settings.get("of", BOTH) == BOTH]
-        terms = _CONCEPTS if any(m.term in _CONCEPTS for m in items) else ("b@text",)
-        tables.append(_table(items, terms, f"each concept: {case}", "", lambda _: None))
-    per_template = [m for m in overall if _template(m) != ALL]
-    tables.append(
-        _table(per_template, _TEMPLATES, "each template", "template", lambda m: f"{_case(m)}: {_template(m)}")
-    )
-    attacks = [m for m in measurements if m.term in _ATTACK]
+    text_only_rows = [m for m in headline_rows if m.term == "b@text"]
+    tables = [
+        _table(headline_rows, _HEADLINE_TERMS, "means over concepts", "of", _case_label),
+        _table(text_only_rows, ("b@text",), "texts alone, means over concepts", "of", _case_label),
+    ]
+    for case in dict.fromkeys(_case_label(m) for m in measurements if "kind" in m.settings):
+        case_rows = [
+            m for m in measurements if _case_label(m) == case and _template_name(m) == ALL and m.group is None
+        ]
+        item_rows = [m for m in case_rows if m.item is not None and m.settings.get("of", BOTH) == BOTH]
+        item_terms = _CONCEPT_TERMS if any(m.term in _CONCEPT_TERMS for m in item_rows) else ("b@text",)
+        tables.append(_table(item_rows, item_terms, f"each concept: {case}", "", lambda _: None))
+    template_rows = [m for m in overall_rows if _template_name(m) != ALL]
     tables.append(
         _table(
-            attacks,
-            _ATTACK,
-            "the counterfactual images",
-            "attack, group",
-            lambda m: f"{_way(m)}, {m.group or ALL}",
+            template_rows,
+            _TEMPLATE_TERMS,
+            "each template",
+            "template",
+            lambda m: f"{_case_label(m)}: {_template_name(m)}",
         )
     )
-    further = [m for m in overall if "of" in m.settings]
+    attack_rows = [m for m in measurements if m.term in _ATTACK_TERMS]
     tables.append(
         _table(
-            further, _FURTHER, "floors and pooled means", "of", lambda m: f"{m.settings['of']}, {_case(m)}"
+            attack_rows,
+            _ATTACK_TERMS,
+            "the counterfactual images",
+            "attack, group",
+            lambda m: f"{_attack_name(m)}, {m.group or ALL}",
+        )
+    )
+    floor_rows = [m for m in overall_rows if "of" in m.settings]
+    tables.append(
+        _table(
+            floor_rows,
+            _FLOOR_TERMS,
+            "floors and pooled means",
+            "of",
+            lambda m: f"{m.settings['of']}, {_case_label(m)}",
         )
     )
     return tables
@@ -69,50 +87,58 @@ def _table(
     terms: Sequence[str],
     subtitle: str,
     second_column: str,
-    row_label: RowLabel,
+    row_label: RowLabelFunction,
 ) -> Table:
-    """A row for each system, item and result of `row_label`."""
+    """A table with a row for each system, item and row label, and a column for each of the terms that has a value."""
     selected = [m for m in measurements if m.term in terms]
-    first = selected[0] if selected else None
-    pair = _pair(first) if first is not None else ""
+    first_measurement = selected[0] if selected else None
+    pair_text = _group_pair(first_measurement) if first_measurement is not None else ""
     settings = (
-        {} if first is None else {name: first.settings[name] for name in first.settings if name not in _VARY}
+        {}
+        if first_measurement is None
+        else {
+            name: first_measurement.settings[name]
+            for name in first_measurement.settings
+            if name not in _VARYING_SETTINGS
+        }
     )
     table = Table(
         METRIC,
-        first.attribute if first else None,
+        first_measurement.attribute if first_measurement else None,
         settings,
         show_all_items=True,
-        subtitle=f"{subtitle} ({pair})",
+        subtitle=f"{subtitle} ({pair_text})",
         second_column=second_column,
     )
-    rows: dict[tuple[str | None, str | None, str | None], TableRow] = {}
+    row_by_key: dict[tuple[str | None, str | None, str | None], TableRow] = {}
     for m in selected:
         key = (m.system, row_label(m), m.item)
-        if key not in rows:
-            rows[key] = TableRow(*key, {})
-            table.rows.append(rows[key])
-        rows[key].cells[m.term] = m
-    present = {term for row in table.rows for term in row.cells}
-    table.columns = [term for term in terms if term in present]
+        if key not in row_by_key:
+            row_by_key[key] = TableRow(*key, {})
+            table.rows.append(row_by_key[key])
+        row_by_key[key].cells[m.term] = m
+    present_terms = {term for row in table.rows for term in row.cells}
+    table.columns = [term for term in terms if term in present_terms]
     return table
 
 
-_VARY = ("kind", "template", "of", "attack")
+_VARYING_SETTINGS = ("kind", "template", "of", "attack")
 
 
-def _pair(m: Measurement) -> str:
+def _group_pair(m: Measurement) -> str:
+    """The pair of groups that are compared, such as "man or woman"."""
     groups = m.settings.get("groups")
     return " or ".join(map(str, groups)) if isinstance(groups, list | tuple) else ""
 
 
-def _template(m: Measurement) -> str:
+def _template_name(m: Measurement) -> str:
     return str(m.settings.get("template", ALL))
 
 
-def _way(m: Measurement) -> str:
+def _attack_name(m: Measurement) -> str:
     return str(m.settings.get("attack", "no image"))
 
 
-def _case(m: Measurement) -> str:
-    return f"{m.settings.get('kind', ALL)}, {_way(m)}"
+def _case_label(m: Measurement) -> str:
+    """The kind of concepts and the attack."""
+    return f"{m.settings.get('kind', ALL)}, {_attack_name(m)}"

@@ -11,9 +11,9 @@ from typing import Any
 from portrayal.report.tables.table import Table
 from portrayal.results import Measurement, Results
 
-SETTING = "setting:"  # before the name of a setting in the head
-_NAMES = ("metric", "attribute", "system", "group", "item", "term")
-_NUMBERS = (
+SETTING_PREFIX = "setting:"  # before the name of a setting in the header
+_KEY_FIELDS = ("metric", "attribute", "system", "group", "item", "term")
+_VALUE_FIELDS = (
     "value",
     "low",
     "high",
@@ -31,32 +31,35 @@ _NUMBERS = (
 
 
 def to_csv(results: Results) -> str:
-    """All measurements, one on each line."""
+    """All measurements as CSV, one on each line."""
     return results.frame().write_csv()
 
 
 def table_to_csv(table: Table) -> str:
-    """The measurements of a table, one on each line, with a column for each setting. Undefined values are empty."""
-    measurements = _measurements(table)
-    settings = list(dict.fromkeys(name for m in measurements for name in m.settings))
-    fields = (*_NAMES, *_NUMBERS)
+    """The measurements of a table as CSV, one on each line. Each setting has a column. Undefined values are empty."""
+    measurements = _unique_measurements(table)
+    setting_names = list(dict.fromkeys(name for m in measurements for name in m.settings))
+    fields = (*_KEY_FIELDS, *_VALUE_FIELDS)
     rows = [
-        [*(getattr(m, name) for name in fields), *(_setting(m.settings.get(name)) for name in settings)]
+        [
+            *(getattr(m, field) for field in fields),
+            *(_format_setting(m.settings.get(name)) for name in setting_names),
+        ]
         for m in measurements
     ]
-    return _lines([*fields, *(SETTING + name for name in settings)], rows)
+    return _csv_text([*fields, *(SETTING_PREFIX + name for name in setting_names)], rows)
 
 
-def _lines(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
+def _csv_text(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
     writer.writerows(rows)
-    return text.getvalue()
+    return buffer.getvalue()
 
 
-def _measurements(table: Table) -> list[Measurement]:
-    """Each measurement once, in the order of the table; a count comes before its share."""
+def _unique_measurements(table: Table) -> list[Measurement]:
+    """Each measurement of a table once, in the order of the table. A count comes before its share."""
     measurements = [
         m
         for row in table.rows
@@ -67,5 +70,5 @@ def _measurements(table: Table) -> list[Measurement]:
     return list({m.id: m for m in measurements}.values())
 
 
-def _setting(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Tables in LaTeX, with booktabs. The output is ASCII, so that every engine reads it the same way."""
+"""Tables as LaTeX with booktabs. The output is ASCII, so that it is the same for every LaTeX engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from portrayal.report.tables.layout import text_grid
 from portrayal.report.tables.table import Table
 
-# No macro here takes an argument from the text. Braces come in pairs, which BibTeX needs too.
+# No command takes an argument from the text. Braces are balanced, as BibTeX requires.
 _COMMANDS = {
     "\\": "\\textbackslash{}",
     "{": "\\textbraceleft{}",
@@ -24,8 +24,8 @@ _COMMANDS = {
     "<": "\\textless{}",
     ">": "\\textgreater{}",
     "|": "\\textbar{}",
-    '"': "{''}",  # a shorthand in many languages
-    "`": "{`}",  # opens quotation marks with its neighbours
+    '"': "{''}",  # babel uses it as a shorthand in many languages
+    "`": "{`}",  # the braces keep TeX from joining two of them into a quotation mark
     "†": "\\dag{}",
     "–": "--",
     "—": "---",
@@ -67,72 +67,80 @@ _ACCENTS = {
     "\u030c": "v",
     "\u0327": "c",
 }
-# Neighbouring characters that TeX would join into another one.
+# TeX would join two neighbours of the same group into another character.
 _LIGATURES = ("-–—", "'’", ",")
-# Prints the code point of a character where an older engine lacks its glyph.
+# The macro prints the character, or its code point if the engine does not support Unicode.
 _CHARACTER_MACRO = (
     '\\providecommand{\\portrayalchar}[1]{\\ifdefined\\Umathchar\\char"#1\\relax\\else{[U+#1]}\\fi}'
 )
-_MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")
+_MINUS_SIGN = re.compile(r"(?<![\w.-])-(?=[\d.])")
 PACKAGES = "% Needs \\usepackage{booktabs} and \\usepackage{graphicx}."
 
 
-def escape(text: str, keep: bool = False) -> str:
-    """Untrusted text as LaTeX that prints it and does nothing else.
+def escape(text: str, keep_unicode: bool = False) -> str:
+    """Untrusted text as LaTeX code that only prints it.
 
-    Characters without a command are written as `\\portrayalchar`, which `table_to_latex` defines, unless `keep` is set.
+    Characters without a command are kept with `keep_unicode`, else written as `\\portrayalchar`, which
+    `table_to_latex` defines.
 
     >>> print(escape("50 % of R&D_x, café"))
     50 \\% of R\\&D\\_x, caf\\'{e}
     """
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
-    parts, previous = [], ""
-    for letter in unicodedata.normalize("NFC", text):
-        if previous and any(letter in alike and previous in alike for alike in _LIGATURES):
-            parts.append("{}")
-        parts.append(_letter(letter, keep))
-        previous = letter
-    return "".join(parts)
+    text = "".join(character if character.isprintable() else " " for character in text)
+    escaped_characters, previous_character = [], ""
+    for character in unicodedata.normalize("NFC", text):
+        if previous_character and any(
+            character in ligature_characters and previous_character in ligature_characters
+            for ligature_characters in _LIGATURES
+        ):
+            escaped_characters.append("{}")
+        escaped_characters.append(_escape_character(character, keep_unicode))
+        previous_character = character
+    return "".join(escaped_characters)
 
 
-def _letter(letter: str, keep: bool) -> str:
-    if letter in _COMMANDS:
-        return _COMMANDS[letter]
-    if letter.isascii():
-        return letter
-    base, *accents = list(unicodedata.normalize("NFD", letter))
+def _escape_character(character: str, keep_unicode: bool) -> str:
+    """The character as LaTeX code."""
+    if character in _COMMANDS:
+        return _COMMANDS[character]
+    if character.isascii():
+        return character
+    base, *accents = list(unicodedata.normalize("NFD", character))
     if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in _ACCENTS:
         return f"\\{_ACCENTS[accents[0]]}{{{base}}}"
-    return letter if keep else f"\\portrayalchar{{{ord(letter):04X}}}"
+    return character if keep_unicode else f"\\portrayalchar{{{ord(character):04X}}}"
 
 
 def table_to_latex(table: Table, caption: str, label: str, notes: Sequence[str] = ()) -> str:
-    """A float with the caption above the table and the notes below it."""
-    head, rows = text_grid(table, keep_second_column=False)
+    """The table as a LaTeX float, with the caption above and the notes below."""
+    header, rows = text_grid(table, keep_second_column=False)
     n_text_columns = 1 + table.has_second_column + table.has_items
-    alignment = "l" * n_text_columns + "r" * (len(head) - n_text_columns)
+    alignment = "l" * n_text_columns + "r" * (len(header) - n_text_columns)
     body = [
         "\\begin{table}[t]",
         "\\centering",
         f"\\caption{{{escape(caption)}}}",
         f"\\label{{tab:{label}}}",
-        # No wider than the text.
+        # Shrink the table to the text width if it is wider.
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"\\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
         "\\toprule",
-        _row([_cell(name) for name in head]),
+        _row([_cell(name) for name in header]),
         "\\midrule",
-        *(_row([*map(_cell, row[:n_text_columns]), *map(_number, row[n_text_columns:])]) for row in rows),
+        *(
+            _row([*map(_cell, row[:n_text_columns]), *map(_number_cell, row[n_text_columns:])])
+            for row in rows
+        ),
         "\\bottomrule",
         "\\end{tabular}%",
         "}",
     ]
     if notes:
-        lines = [f"{_cell(note)}\\par" for note in notes]
-        body += ["\\par\\smallskip", "{\\footnotesize\\raggedright", *lines, "}"]
+        note_lines = [f"{_cell(note)}\\par" for note in notes]
+        body += ["\\par\\smallskip", "{\\footnotesize\\raggedright", *note_lines, "}"]
     body.append("\\end{table}")
-    macro = [_CHARACTER_MACRO] if any("\\portrayalchar" in line for line in body) else []
-    return "\n".join([PACKAGES, *macro, *body]) + "\n"
+    macro_lines = [_CHARACTER_MACRO] if any("\\portrayalchar" in line for line in body) else []
+    return "\n".join([PACKAGES, *macro_lines, *body]) + "\n"
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -140,10 +148,14 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """An escaped cell. At the start of a line, "[" and "*" would be read as an argument of the `\\\\` before."""
+    """The escaped text of a cell.
+
+    At the start of a row, "[" and "*" would be read as arguments of the `\\\\` before it, hence the braces.
+    """
     escaped = escape(text)
     return "{}" + escaped if escaped.lstrip().startswith(("[", "*")) else escaped
 
 
-def _number(text: str) -> str:
-    return _MINUS.sub("\\\\ensuremath{-}", _cell(text))
+def _number_cell(text: str) -> str:
+    """The escaped text of a cell, with minus signs in front of numbers."""
+    return _MINUS_SIGN.sub("\\\\ensuremath{-}", _cell(text))

@@ -1,4 +1,4 @@
-"""Tables of mitigations: how much bias they remove from a model, and what else they change."""
+"""Tables of mitigations: how much of a model's bias they remove, and what else they change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from portrayal.report.tables.table import Table, TableRow
 from portrayal.results import Measurement, Results
 
 MITIGATION = "mitigation"
-_OWN = (
+_VARYING_SETTINGS = (
     "attack",
     "kind",
     "of",
@@ -24,16 +24,23 @@ _OWN = (
 
 
 def mitigation_tables(measurements: Sequence[Measurement]) -> list[Table]:
+    """The tables of the metric `mitigation` for each attribute."""
     tables = []
     for attribute in dict.fromkeys(m.attribute for m in measurements):
-        own = [m for m in measurements if m.attribute == attribute]
+        attribute_rows = [m for m in measurements if m.attribute == attribute]
         tables += [
-            _table(own, ("drop", "drop-share"), "bias removed, against vanilla", "of", _about_bias),
             _table(
-                own, ("words-right", "words-lost"), "masked words", "texts", lambda m: m.settings["texts"]
+                attribute_rows, ("drop", "drop-share"), "bias removed, against vanilla", "of", _bias_label
             ),
-            _table(own, ("group-right",), "perceived group", "", lambda _: None),
-            _table(own, ("change",), "what else changed, against vanilla", "of", _about_change),
+            _table(
+                attribute_rows,
+                ("words-right", "words-lost"),
+                "masked words",
+                "texts",
+                lambda m: m.settings["texts"],
+            ),
+            _table(attribute_rows, ("group-right",), "perceived group", "", lambda _: None),
+            _table(attribute_rows, ("change",), "what else changed, against vanilla", "of", _change_label),
         ]
     return [table for table in tables if table.rows]
 
@@ -45,44 +52,51 @@ def _table(
     second_column: str,
     row_label: Callable[[Measurement], str | None],
 ) -> Table:
+    """A table with a row for each system and row label, sorted by row label, and a column for each term."""
     selected = [m for m in measurements if m.term in terms]
-    first = selected[0] if selected else None
+    first_measurement = selected[0] if selected else None
     settings = (
-        {} if first is None else {name: value for name, value in first.settings.items() if name not in _OWN}
+        {}
+        if first_measurement is None
+        else {
+            name: value for name, value in first_measurement.settings.items() if name not in _VARYING_SETTINGS
+        }
     )
     table = Table(
         MITIGATION,
-        first.attribute if first else None,
+        first_measurement.attribute if first_measurement else None,
         settings,
         list(terms),
         subtitle=subtitle,
         second_column=second_column,
         show_all_items=True,
     )
-    rows: dict[tuple[str | None, str | None], TableRow] = {}
+    row_by_key: dict[tuple[str | None, str | None], TableRow] = {}
     for m in selected:
         key = (m.system, row_label(m))
-        if key not in rows:
-            rows[key] = TableRow(*key, None, {})
-            table.rows.append(rows[key])
-        rows[key].cells[m.term] = m
-    order = list(dict.fromkeys(row.group for row in table.rows))
-    table.rows.sort(key=lambda row: order.index(row.group))
+        if key not in row_by_key:
+            row_by_key[key] = TableRow(*key, None, {})
+            table.rows.append(row_by_key[key])
+        row_by_key[key].cells[m.term] = m
+    row_labels = list(dict.fromkeys(row.group for row in table.rows))
+    table.rows.sort(key=lambda row: row_labels.index(row.group))
     return table
 
 
-def _about_bias(m: Measurement) -> str:
+def _bias_label(m: Measurement) -> str:
+    """The bias term, the kind of concepts and the attack."""
     return f"{m.settings['of']}, {m.settings['kind']}, {m.settings['attack']}"
 
 
-def _about_change(m: Measurement) -> str:
-    where = m.settings.get("texts") or m.settings.get("fitted")
-    return f"{m.settings['of']}, {where}" if where else str(m.settings["of"])
+def _change_label(m: Measurement) -> str:
+    """What changed, and the texts or the fit ("zero-shot" or "fine-tuned") that it was measured with."""
+    texts_or_fitted = m.settings.get("texts") or m.settings.get("fitted")
+    return f"{m.settings['of']}, {texts_or_fitted}" if texts_or_fitted else str(m.settings["of"])
 
 
-SummaryTable = tuple[str, list[str], list[list[str]]]  # title, columns, and a row for each method
-_BIASES = ("b@v-l", "b@v", "b@l")
-_SEARCHES = ("tr@1", "tr@5", "tr@10", "ir@1", "ir@5", "ir@10")
+SummaryTable = tuple[str, list[str], list[list[str]]]  # title, column names, and a row for each method
+_BIAS_TERMS = ("b@v-l", "b@v", "b@l")
+_RECALL_TERMS = ("tr@1", "tr@5", "tr@10", "ir@1", "ir@5", "ir@10")
 
 
 def summary_tables(results: Results) -> list[SummaryTable]:
@@ -90,53 +104,61 @@ def summary_tables(results: Results) -> list[SummaryTable]:
     rows = [m for m in results.measurements if m.group is None and m.item is None]
     methods = list(dict.fromkeys(str(m.system) for m in rows))
 
-    def table(title: str, columns: dict[str, dict[str, str]]) -> SummaryTable:
-        cells_of = {name: {m.system: m for m in rows if _is(m, wanted)} for name, wanted in columns.items()}
-        cells_of = {name: cells for name, cells in cells_of.items() if cells}
-        lines = [[method, *(_cell(cells.get(method)) for cells in cells_of.values())] for method in methods]
-        return title, ["method", *cells_of], lines if cells_of else []
+    def make_table(title: str, columns: dict[str, dict[str, str]]) -> SummaryTable:
+        cells_by_column = {
+            name: {m.system: m for m in rows if _matches(m, criteria)} for name, criteria in columns.items()
+        }
+        cells_by_column = {name: cells for name, cells in cells_by_column.items() if cells}
+        text_rows = [
+            [method, *(_cell(cells.get(method)) for cells in cells_by_column.values())] for method in methods
+        ]
+        return title, ["method", *cells_by_column], text_rows if cells_by_column else []
 
     counterbias = [m for m in rows if m.metric == "counterbias"]
-    attacks = _values(counterbias, "attack")
+    attacks = _setting_values(counterbias, "attack")
     summaries = [
-        table(
+        make_table(
             f"Remaining bias, {kind}: excess over the noise floor, in percent",
             {
-                f"{of}, {attack}": {
+                f"{bias_term}, {attack}": {
                     "metric": "counterbias",
                     "term": "excess",
-                    "of": of,
+                    "of": bias_term,
                     "kind": kind,
                     "attack": attack,
                 }
                 for attack in attacks
-                for of in _BIASES
+                for bias_term in _BIAS_TERMS
             },
         )
-        for kind in _values(counterbias, "kind")
+        for kind in _setting_values(counterbias, "kind")
     ]
-    for fitted in _values(rows, "fitted"):
-        columns = {term: {"metric": "retrieval-recall", "term": term, "fitted": fitted} for term in _SEARCHES}
-        summaries.append(table(f"Retrieval recall, {fitted}", columns))
+    for fitted in _setting_values(rows, "fitted"):
+        columns = {
+            term: {"metric": "retrieval-recall", "term": term, "fitted": fitted} for term in _RECALL_TERMS
+        }
+        summaries.append(make_table(f"Retrieval recall, {fitted}", columns))
     costs = {
         f"{label}, {texts}": {"term": term, "texts": texts}
-        for texts in _values(rows, "texts")
+        for texts in _setting_values(rows, "texts")
         for term, label in (("words-right", "words right"), ("words-lost", "-log P"))
     }
     if attacks:
         costs["P(group | V), percent"] = {"term": "p-before", "attack": attacks[-1]}
     costs["group right"] = {"term": "group-right"}
-    summaries.append(table("Costs", costs))
+    summaries.append(make_table("Costs", costs))
     return [summary for summary in summaries if summary[2]]
 
 
-def _values(rows: Iterable[Measurement], name: str) -> list[str]:
+def _setting_values(rows: Iterable[Measurement], name: str) -> list[str]:
+    """The distinct values of a setting in the order of rows."""
     return list(dict.fromkeys(str(m.settings[name]) for m in rows if name in m.settings))
 
 
-def _is(m: Measurement, wanted: dict[str, str]) -> bool:
-    fields = {"metric": m.metric, "term": m.term}
-    return all(fields.get(name, m.settings.get(name)) == value for name, value in wanted.items())
+def _matches(m: Measurement, criteria: dict[str, str]) -> bool:
+    """Whether a row has the given metric, term and settings."""
+    field_values = {"metric": m.metric, "term": m.term}
+    return all(field_values.get(name, m.settings.get(name)) == value for name, value in criteria.items())
 
 
 def _cell(m: Measurement | None) -> str:

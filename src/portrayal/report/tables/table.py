@@ -1,4 +1,4 @@
-"""The table that all outputs share: rows of measurements under columns."""
+"""The table of measurements that all output formats share."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 
 from portrayal.results import Measurement
 
-_MAX_NARROW_COLUMNS = 5  # besides names and n
+_MAX_NARROW_COLUMNS = 5  # not counting system, group and n
 SUMMARY = "summary"  # the subtitle of the table with the overall numbers of a metric with many terms
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of a table: its names, and its measurements by column. `counts` are the counts of cells that are shares."""
+    """A row of a table: its names, and its measurements by column.
+
+    `counts` are the counts that belong to shares in `cells`, by column.
+    """
 
     system: str | None
     group: str | None
@@ -23,25 +26,25 @@ class TableRow:
 
     @property
     def p_and_q(self) -> tuple[str, str]:
-        """p and q of the first measurement that has them, for scans over words or objects."""
-        first = next((m for m in self.cells.values() if m.p is not None), None)
-        p, q = (first.p, first.q) if first is not None else (None, None)
+        """p and q of the first measurement that has p, as text; for tables of items (words or objects)."""
+        tested = next((m for m in self.cells.values() if m.p is not None), None)
+        p, q = (tested.p, tested.q) if tested is not None else (None, None)
         return format_p(p), format_p(q)
 
     @property
     def n(self) -> str:
-        """n of the first measurement that has one."""
-        first = next((m for m in self.cells.values() if m.n), next(iter(self.cells.values())))
-        return "" if first.n is None else f"{first.n:,}"
+        """n of the first measurement that has it, as text."""
+        counted = next((m for m in self.cells.values() if m.n), next(iter(self.cells.values())))
+        return "" if counted.n is None else f"{counted.n:,}"
 
 
 @dataclass
 class Table:
-    """The measurements of one metric and attribute, under one set of settings or several side by side.
+    """The measurements of one metric and attribute under one set of settings, or under several side by side.
 
-    `subtitle` distinguishes the tables of one metric. `first_column` and `second_column` name the columns of row names;
-    an empty `second_column` is left out. `n_hidden` counts rows that are not shown. With `show_all_items`, all words or
-    objects are shown, not the strongest alone.
+    `subtitle` distinguishes the tables of one metric. `first_column` and `second_column` are the headers of the row
+    names; an empty `second_column` is not shown. `n_hidden` counts rows that are not shown. With `show_all_items`, all
+    items (words or objects) are shown, else only the strongest.
     """
 
     metric: str
@@ -58,7 +61,7 @@ class Table:
 
     @property
     def heading(self) -> str:
-        """What the table is about, in a few words."""
+        """The metric, attribute and subtitle as one title."""
         return " · ".join(filter(None, (self.metric, self.attribute, self.subtitle)))
 
     @property
@@ -75,11 +78,12 @@ class Table:
 
     @property
     def has_p_values(self) -> bool:
-        """Whether it has columns for p and q, as scans over words or objects have."""
+        """Whether it has columns for p and q, as tables of items have."""
         return self.has_items and not self.by_term
 
     @property
     def has_items(self) -> bool:
+        """Whether it has rows of items (words or objects)."""
         return any(row.item is not None for row in self.rows)
 
     @property
@@ -89,7 +93,7 @@ class Table:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether rows differ in something other than the group, such as settings."""
+        """Whether the second column of names is not the group but, for example, the setting."""
         return self.second_column != "group"
 
     @property

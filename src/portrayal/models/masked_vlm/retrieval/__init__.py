@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 
 class RetrievalModel(Protocol):
-    """The interface that retrieval needs of a model; those of `portrayal.models.masked_vlm` have it."""
+    """The interface of models for retrieval, which `TorchMaskedVLM` implements."""
 
     name: str
     network: Any

@@ -1,8 +1,8 @@
-"""Recall at k of a search, computed from matrices of scores.
+"""Recall at k of image-text retrieval, computed from a matrix of scores.
 
-A row of scores is a query, and its columns are the candidates; higher is better. Rows and columns are
-labelled with an image index, and a column is relevant to a row where both have the same index: for a query
-image all of its captions, for a query caption the image that it describes.
+A row of the matrix is a query and its columns are the candidates; higher scores are better. Rows and columns
+have an image index. A column is relevant to a row if both have the same index: the relevant candidates of an
+image are its captions, that of a caption is the image that it describes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class RankPositions:
-    """The rank of each row's best relevant column. Arrays have one entry for each row."""
+    """The rank of the best relevant column of each row. Arrays have one value per row."""
 
-    n_above: IntArray  # columns with a higher score
-    n_tied: IntArray  # columns with the same score, including itself
-    n_tied_relevant: IntArray  # how many of these are relevant
-    first_relevant: IntArray  # the first of these
+    n_above: IntArray  # number of columns with a higher score
+    n_tied: IntArray  # number of columns with the same score, including the column itself
+    n_tied_relevant: IntArray  # number of relevant columns among the tied ones
+    first_relevant: IntArray  # index of the first relevant tied column
 
     @staticmethod
     def concat(parts: Sequence[RankPositions]) -> RankPositions:
@@ -40,12 +40,12 @@ class RankPositions:
 
     @property
     def rank(self) -> IntArray:
-        """Return the rank, 1 for the first; with ties, the best possible rank."""
+        """Return the rank, from 1; of tied columns the best possible rank."""
         return self.n_above + 1
 
 
 def rank_positions(scores: Array, rows: IntArray, columns: IntArray) -> RankPositions:
-    """Return the rank positions of scores; each row needs a relevant column.
+    """Return the rank of the best relevant column of each row. Each row needs a relevant column.
 
     >>> positions = rank_positions(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([7]), np.array([3, 7, 5, 7]))
     >>> positions.n_above.tolist(), positions.n_tied.tolist(), positions.n_tied_relevant.tolist()
@@ -68,10 +68,10 @@ def rank_positions(scores: Array, rows: IntArray, columns: IntArray) -> RankPosi
 
 
 def hit_probability(positions: RankPositions, k: int) -> Array:
-    """Return the probability that a relevant column is among each row's first k, if tied columns come in random order.
+    """Return the probability that a relevant column is among the first k of each row, with ties in random order.
 
-    Of the tied block, s columns are among the first k; none of these is relevant in C(tied - relevant, s) of
-    C(tied, s) orders.
+    If s of the tied columns are among the first k, none of them is relevant with probability
+    C(tied - relevant, s) / C(tied, s).
 
     >>> positions = rank_positions(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([7]), np.array([3, 7, 5, 7]))
     >>> [hit_probability(positions, k).tolist() for k in (1, 2, 3)]  # one is above; then a tie of two
@@ -82,16 +82,16 @@ def hit_probability(positions: RankPositions, k: int) -> Array:
     """
     n_tied_in_top = np.clip(k - positions.n_above, 0, positions.n_tied)
     p_miss = np.ones(len(n_tied_in_top))
-    for n_drawn in range(int(n_tied_in_top.max(initial=0))):
-        n_left = np.maximum(positions.n_tied - n_drawn, 1)
-        n_irrelevant = np.maximum(positions.n_tied - positions.n_tied_relevant - n_drawn, 0)
-        p_miss = np.where(n_drawn < n_tied_in_top, p_miss * n_irrelevant / n_left, p_miss)
+    for n_sampled in range(int(n_tied_in_top.max(initial=0))):
+        n_left = np.maximum(positions.n_tied - n_sampled, 1)
+        n_irrelevant = np.maximum(positions.n_tied - positions.n_tied_relevant - n_sampled, 0)
+        p_miss = np.where(n_sampled < n_tied_in_top, p_miss * n_irrelevant / n_left, p_miss)
     p_hit: Array = 1.0 - p_miss
     return p_hit
 
 
 def chance_hit_probability(n_relevant: IntArray, n_columns: int, k: int) -> Array:
-    """Return the hit probability of a random order, for rows with `n_relevant` relevant columns.
+    """Return the hit probability of a random ranking, for rows with `n_relevant` relevant columns.
 
     >>> chance_hit_probability(np.array([1, 5]), 25, 5).round(4).tolist()
     [0.2, 0.7082]
@@ -101,9 +101,9 @@ def chance_hit_probability(n_relevant: IntArray, n_columns: int, k: int) -> Arra
 
 
 def top_k(scores: Array, k: int, weights: IntArray | None = None) -> Mask:
-    """Return whether each column is among the first k of its row, or tied with the last of these.
+    """Return whether each column is among the first k of its row, or tied with one that is.
 
-    With `weights` a column stands for several identical ones.
+    The weight of a column is the number of identical columns that it stands for.
 
     >>> top_k(np.array([[0.9, 0.4, 0.4, 0.1]]), 2).tolist()
     [[True, True, True, False]]
@@ -119,7 +119,7 @@ def top_k(scores: Array, k: int, weights: IntArray | None = None) -> Mask:
 
 
 def rerank_order(scores: Array, match_scores: Array, candidates: Mask) -> Array:
-    """Return one order from two scores: candidates first, by the second scores; the others follow by their own.
+    """Return scores that rank candidates first, by their match scores, and then the other columns by `scores`.
 
     >>> order = rerank_order(np.array([[0.9, 0.8, 0.7, 0.1, 0.7]]), np.array([[-3.0, -1.0, 5.0, 5.0, 5.0]]),
     ...                np.array([[True, True, False, False, False]]))

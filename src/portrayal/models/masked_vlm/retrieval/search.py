@@ -1,4 +1,4 @@
-"""Search with a model: the captions of each image, and the image of each caption."""
+"""Image-text retrieval with a model: the captions of each image, and the image of each caption."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from portrayal.models.masked_vlm.retrieval.recall import (
 )
 
 Floats = NDArray[np.float32]
-ReportProgress = Callable[[str, int, int], None]  # step, images done, images in all
-_ENCODE_BATCH = 256  # images encoded together
-_MATCH_BATCH = 32  # images matched together: fewer, since the embeddings of one may take megabytes
-_MAX_CELLS = 4_000_000  # scores ranked together
+ReportProgress = Callable[[str, int, int], None]  # step, number of images done, total number of images
+_ENCODE_BATCH_SIZE = 256  # images
+_MATCH_BATCH_SIZE = 32  # images; fewer, since the embeddings of one image may take megabytes
+_MAX_BLOCK_SCORES = 4_000_000  # number of scores that are ranked in one block
 _MARKUP = re.compile(r"[\[\]<>]")
 
 
@@ -40,43 +40,43 @@ class RetrievalPool:
     """The images and captions that are searched."""
 
     n_images: int
-    load_images: Callable[[slice], Sequence[Any]]  # loads a slice of the images
+    load_images: Callable[[slice], Sequence[Any]]  # returns a slice of the images
     captions: Sequence[str]
     image_of_caption: IntArray  # index of each caption's image
 
 
 @dataclass(frozen=True)
 class RetrievalResult:
-    """The rank positions of both directions of search, and the top results."""
+    """The rank positions and the first results of both search directions."""
 
-    scored_by: str  # what scores come from
+    scored_by: str  # scores of the ranking: "similarity", "matching" or both
     rerank: int | None
-    n_truncated: int  # captions that are longer than the model takes
-    caption_positions: RankPositions  # for each image
+    n_truncated: int  # number of captions that are longer than the maximum length
+    caption_positions: RankPositions  # of captions, for each image
     top_caption: IntArray
-    image_positions: RankPositions  # for each caption
+    image_positions: RankPositions  # of images, for each caption
     top_image: IntArray
 
 
 @dataclass(frozen=True)
 class _PairScores:
-    """Scores of images by distinct texts.
+    """Scores (images, texts) of images and distinct texts.
 
-    Identical captions are one text, so that their scores are equal and not only close: the last digits of a
-    network's output depend on the other texts in its batch.
+    Identical captions are one text, so that their scores are exactly equal. The last digits of a network's
+    output depend on the other texts of the batch.
     """
 
     similarity: Floats | None
     match: Floats | None  # nan where it was not computed
-    caption_candidates: Mask | None  # texts that are reranked when an image is the query; None: all or none
+    caption_candidates: Mask | None  # texts that are reranked for a query image; None: all or none
     image_candidates: Mask | None
 
     def caption_search(self, images: slice, text_index: IntArray) -> Array:
-        """(images, captions)"""
+        """Return scores (images, captions)."""
         return self._ordered(images, self.caption_candidates, lambda scores: scores)[:, text_index]
 
     def image_search(self, text_indices: IntArray) -> Array:
-        """(texts, images)"""
+        """Return scores (texts, images)."""
         return self._ordered((slice(None), text_indices), self.image_candidates, lambda scores: scores.T)
 
     def _ordered(self, index: Any, candidates: Mask | None, transpose: Callable[[Any], Any]) -> Array:
@@ -97,10 +97,10 @@ def search(
     n_jobs: int = 1,
     report_progress: ReportProgress | None = None,
 ) -> RetrievalResult:
-    """Search captions by all images, and images by all captions.
+    """Return the ranks of captions for each image, and of images for each caption.
 
-    A dual encoder compares all pairs, and its matching head reranks the first `rerank` of each search; a
-    model without separate encoders matches every pair.
+    A dual encoder ranks all pairs by similarity, and its matching head reranks the first `rerank` of each query.
+    A model without separate encoders ranks all pairs by its matching head.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ def search(
     pool
         Images and captions.
     rerank
-        How many of the first results are reranked; 0: none.
+        Number of first results that are reranked; 0: none.
     n_jobs
         Number of threads on a CPU.
     report_progress
-        Called with the step, the images done and the images in all.
+        Called with the step, the number of images done and the total number of images.
 
     Returns
     -------
@@ -129,13 +129,13 @@ def search(
         )
     effective_rerank = rerank if network.has_match_head else 0
     truncated = [truncate_caption(caption, model.tokenizer) for caption in pool.captions]
-    index_of_text = {text: index for index, text in enumerate(sorted({text for text, _ in truncated}))}
-    text_index = np.array([index_of_text[text] for text, _ in truncated], dtype=np.int64)
+    index_by_text = {text: index for index, text in enumerate(sorted({text for text, _ in truncated}))}
+    text_index = np.array([index_by_text[text] for text, _ in truncated], dtype=np.int64)
     with _single_thread():
         scores = _pair_scores(
             model,
             pool,
-            list(index_of_text),
+            list(index_by_text),
             text_index,
             is_dual_encoder,
             effective_rerank,
@@ -157,9 +157,9 @@ def search(
 
 
 def truncate_caption(caption: str, tokenizer: Any) -> tuple[str, bool]:
-    """Return a caption as the model takes it, and whether it was truncated.
+    """Return a caption truncated to the maximum length, and whether it was truncated.
 
-    Captions are untrusted text: a tokenizer would interpret a word such as [SEP] or <mask> as a special
+    Brackets are removed, since a tokenizer would interpret [SEP] or <mask> in an untrusted caption as a special
     token.
     """
     words = _MARKUP.sub(" ", caption).split()
@@ -172,14 +172,14 @@ def truncate_caption(caption: str, tokenizer: Any) -> tuple[str, bool]:
 def _rank_in_blocks(
     n_rows: int, n_columns: int, score_rows: Callable[[IntArray], tuple[Array, IntArray, IntArray]]
 ) -> tuple[RankPositions, IntArray]:
-    """Return rank positions and top columns, computed for as many rows at once as fit into memory."""
-    step = max(1, _MAX_CELLS // n_columns)
-    parts, top_columns = [], []
-    for start in range(0, n_rows, step):
-        scores, row_images, column_images = score_rows(np.arange(start, min(start + step, n_rows)))
-        parts.append(rank_positions(scores, row_images, column_images))
+    """Return rank positions and the index of the top column of each row, computed in blocks that fit into memory."""
+    block_size = max(1, _MAX_BLOCK_SCORES // n_columns)
+    block_positions, top_columns = [], []
+    for start in range(0, n_rows, block_size):
+        scores, row_images, column_images = score_rows(np.arange(start, min(start + block_size, n_rows)))
+        block_positions.append(rank_positions(scores, row_images, column_images))
         top_columns.append(scores.argmax(axis=1))
-    return RankPositions.concat(parts), np.concatenate(top_columns)
+    return RankPositions.concat(block_positions), np.concatenate(top_columns)
 
 
 def _pair_scores(
@@ -200,7 +200,7 @@ def _pair_scores(
     text_features = _to_numpy(model, partial(model.text_features, texts))
     image_features = [
         _to_numpy(model, partial(model.image_features, embeddings))
-        for _, embeddings in _encoded_batches(model, pool, "compares", _ENCODE_BATCH, report_progress)
+        for _, embeddings in _encoded_batches(model, pool, "compares", _ENCODE_BATCH_SIZE, report_progress)
     ]
     similarity = np.concatenate(image_features) @ text_features.T
     if not rerank:
@@ -216,9 +216,9 @@ def _pair_scores(
 
 
 def _top_k_in_blocks(scores: Floats, k: int, weights: IntArray | None = None) -> Mask:
-    """Return `top_k`, computed for as many rows at once as fit into memory."""
-    step = max(1, _MAX_CELLS // scores.shape[1])
-    blocks = [scores[start : start + step] for start in range(0, len(scores), step)]
+    """Return `top_k` of all rows, computed in blocks that fit into memory."""
+    block_size = max(1, _MAX_BLOCK_SCORES // scores.shape[1])
+    blocks = [scores[start : start + block_size] for start in range(0, len(scores), block_size)]
     return np.concatenate([top_k(block.astype(np.float64), k, weights) for block in blocks])
 
 
@@ -232,11 +232,11 @@ def _match_scores(
 ) -> Floats:
     """Return the logit that each text matches each image, for the candidate pairs."""
     scores = np.full(candidates.shape, np.nan, dtype=np.float32)
-    # On a CPU, one batch for each core with one thread each: threads that share a batch wait longer than they compute,
-    # and their number would change the last digits.
+    # On a CPU each worker runs a batch on one thread. Threads that share a batch are slower, and the last digits would
+    # depend on their number.
     n_workers = n_jobs if model.device == "cpu" else 1
     with ThreadPoolExecutor(n_workers, initializer=torch.set_num_threads, initargs=(1,)) as workers:
-        for start, embeddings in _encoded_batches(model, pool, "matches", _MATCH_BATCH, report_progress):
+        for start, embeddings in _encoded_batches(model, pool, "matches", _MATCH_BATCH_SIZE, report_progress):
             rows, columns = np.nonzero(candidates[start : start + len(embeddings)])
 
             def score_batch(
@@ -284,7 +284,7 @@ def _to_numpy(model: RetrievalModel, compute: Callable[[], Any]) -> Floats:
 
 @contextmanager
 def _single_thread() -> Iterator[None]:
-    """Run PyTorch on one thread, and restore the number afterwards."""
+    """Run PyTorch on one thread, and restore the number of threads afterwards."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

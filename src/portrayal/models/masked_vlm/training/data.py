@@ -12,14 +12,14 @@ from torch import Tensor
 
 from portrayal.models.masked_vlm.vocabulary import Tokenizer, pad_rows
 
-_COMMON_SHARE = 0.03  # of all words; a word with a larger share is common
+_COMMON_SHARE = 0.03  # minimum share of all words at which a word is common, and masked less often
 
 
 @dataclass(frozen=True)
 class ImageTextPairs:
-    """Images with captions that identify them, and with further sentences that only say something about them."""
+    """Images with captions, which identify them, and short sentences, which fit other images too."""
 
-    images: Tensor  # (images, height, width, 3), from 0 to 255
+    images: Tensor  # (images, height, width, 3), integers from 0 to 255
     captions: Tensor  # (images, captions per image, tokens)
     sentences: Tensor  # (images, sentences per image, tokens)
     masking_weights: Tensor  # (vocabulary), from 0 to 1: relative masking rate, lower for common words
@@ -60,7 +60,7 @@ class ImageTextPairs:
 
 
 def _token_ids(texts: Sequence[Sequence[str]], tokenizer: Tokenizer) -> Tensor:
-    """Return ids (images, texts per image, tokens). All images have the same number of texts."""
+    """Return token ids (images, texts per image, tokens); all images have the same number of texts."""
     texts_per_image = len(texts[0])
     rows = pad_rows(
         [tokenizer.encode_caption(text) for image_texts in texts for text in image_texts], tokenizer.pad_id
@@ -69,7 +69,7 @@ def _token_ids(texts: Sequence[Sequence[str]], tokenizer: Tokenizer) -> Tensor:
 
 
 def _masking_weights(texts: Sequence[Tensor], vocabulary_size: int, pad_id: int) -> Tensor:
-    """Return 1 for words with a share below `_COMMON_SHARE` in both kinds of text, and less for more common words."""
+    """Return the relative masking rate of each word: 1, and less for words that are common in either kind of text."""
     shares = []
     for ids in texts:
         counts = torch.bincount(ids.flatten().long(), minlength=vocabulary_size).double()

@@ -1,4 +1,4 @@
-"""The training loop, with checkpoints so that a killed run resumes where it was."""
+"""The training loop, with checkpoints from which an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -24,28 +24,30 @@ from portrayal.models.threads import limit_threads
 
 _VERSION = 2  # of the checkpoint
 
-ReportProgress = Callable[[int, int, dict[str, float]], None]  # steps done, steps in all, the losses
+ReportProgress = Callable[
+    [int, int, dict[str, float]], None
+]  # number of steps done, total number of steps, losses
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
     """Hyperparameters of training.
 
-    The weights depend on these, the data and the initial weights alone.
+    The trained weights are a function of these, the data and the initial weights.
     """
 
     steps: int = 3000
     batch_size: int = 64
-    n_captioned: int = 16  # images of a batch that also have a caption
-    gradient_accumulation: int = 1  # parts of a batch, where it does not fit into memory as a whole
-    learning_rate: float = 1e-3  # the maximum, after `warmup_steps`; it falls to 0 along a cosine
+    n_captioned: int = 16  # number of images of a batch that also have a caption
+    gradient_accumulation: int = 1  # number of parts of a batch, for batches that do not fit into memory
+    learning_rate: float = 1e-3  # maximum, reached after `warmup_steps`; then decays to 0 along a cosine
     warmup_steps: int = 200
     weight_decay: float = 0.02
-    mask_probability: float = 0.4  # share of words masked, where they are not common
+    mask_probability: float = 0.4  # probability that a word is masked; lower for common words
     max_grad_norm: float = 1.0
     seed: int = 0
     precision: str = "float32"  # or bfloat16, for mixed precision
-    checkpoint_every: int = 100  # steps
+    checkpoint_every: int = 100  # number of steps between checkpoints
 
     def __post_init__(self) -> None:
         for field in ("steps", "batch_size", "gradient_accumulation", "checkpoint_every"):
@@ -78,7 +80,7 @@ def train(
         File to which the state is written every `checkpoint_every` steps; training resumes from it if it
         exists.
     report_progress
-        Called with the steps done, the steps in all and the losses.
+        Called with the number of steps done, the total number of steps, and the losses.
     device
         "cpu" or "cuda".
     task
@@ -138,11 +140,11 @@ def _step(
     total_losses: Losses = {}
     optimizer.zero_grad(set_to_none=True)
     for part in parts:
-        captioned = min(config.n_captioned // config.gradient_accumulation, len(part.image_index))
+        n_captioned = min(config.n_captioned // config.gradient_accumulation, len(part.image_index))
         with torch.autocast(device_type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-            losses = task.losses(network, pairs, part, config.mask_probability, captioned)
-        total = torch.stack(list(losses.values())).sum()
-        (total if len(parts) == 1 else total / len(parts)).backward()
+            losses = task.losses(network, pairs, part, config.mask_probability, n_captioned)
+        loss_sum = torch.stack(list(losses.values())).sum()
+        (loss_sum if len(parts) == 1 else loss_sum / len(parts)).backward()
         for name, value in losses.items():
             value = value.detach() / len(parts)
             total_losses[name] = total_losses[name] + value if name in total_losses else value
@@ -152,9 +154,9 @@ def _step(
 
 
 class _CudaGraphStep:
-    """A training step as a CUDA graph: a small network spends most of its time on launching kernels.
+    """A training step as a CUDA graph, which avoids the launch overhead of kernels.
 
-    The warm-up steps change the network, which is then restored.
+    The warm-up steps before the capture change the network, so its state is restored afterwards.
     """
 
     def __init__(
@@ -165,7 +167,7 @@ class _CudaGraphStep:
         optimizer: torch.optim.Optimizer,
         task: TrainingTask,
     ) -> None:
-        saved = _clone_state(network.state_dict()), _clone_state(optimizer.state_dict())
+        saved_state = _clone_state(network.state_dict()), _clone_state(optimizer.state_dict())
         self._sample = task.sample(pairs, config.batch_size, config.seed, 0).to("cuda")
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -176,7 +178,7 @@ class _CudaGraphStep:
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
             self._losses = _step(network, pairs, config, optimizer, task, self._sample)
-        _restore_state(network, optimizer, *saved)
+        _restore_state(network, optimizer, *saved_state)
 
     def __call__(self, sample: BatchSample) -> Losses:
         self._sample.copy_from(sample)
@@ -195,28 +197,29 @@ def _clone_state(state: Any) -> Any:
 def _restore_state(
     network: VLMNetwork, optimizer: torch.optim.Optimizer, weights: dict[str, Tensor], moments: dict[str, Any]
 ) -> None:
-    """Restore in place, since the CUDA graph refers to tensors by address."""
+    """Restore tensors in place, since the CUDA graph refers to them by address."""
     with torch.no_grad():
         for name, value in network.state_dict().items():
             value.copy_(weights[name])
         for index, state in optimizer.state_dict()["state"].items():
             for name, value in state.items():
-                saved = moments["state"].get(index)
-                value.zero_() if saved is None else value.copy_(saved[name])
+                saved_moments = moments["state"].get(index)
+                value.zero_() if saved_moments is None else value.copy_(saved_moments[name])
 
 
 def _lr_factor(step: int, config: TrainingConfig) -> float:
+    """Return the factor on the learning rate: linear warm-up, then cosine decay."""
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps
-    progress = (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps)
-    return 0.5 * (1 + math.cos(math.pi * progress))
+    decay_progress = (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps)
+    return 0.5 * (1 + math.cos(math.pi * decay_progress))
 
 
 def _param_groups(network: VLMNetwork, weight_decay: float) -> list[dict[str, Any]]:
-    """Weight decay applies to matrices, not to biases and norms."""
-    decayed = [p for p in network.parameters() if p.requires_grad and p.ndim >= 2]
-    others = [p for p in network.parameters() if p.requires_grad and p.ndim < 2]
-    return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+    """Return the parameter groups of the optimizer: weight decay applies to matrices, not to biases and norms."""
+    matrices = [p for p in network.parameters() if p.requires_grad and p.ndim >= 2]
+    vectors = [p for p in network.parameters() if p.requires_grad and p.ndim < 2]
+    return [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
 
 
 def _check_finite(losses: Losses, step: int) -> None:
@@ -229,7 +232,7 @@ def _check_finite(losses: Losses, step: int) -> None:
 
 
 def _seed_dropout(seed: int, step: int) -> None:
-    """Seed dropout by the step, so that a resumed run drops the same units as an uninterrupted one."""
+    """Seed dropout from the step, so that a resumed run gets the same dropout masks as an uninterrupted one."""
     torch.manual_seed(int(np.random.SeedSequence([seed, step]).generate_state(1)[0]))
 
 
@@ -240,7 +243,7 @@ def _has_dropout(network: VLMNetwork) -> bool:
 def _digest(
     network: VLMNetwork, pairs: ImageTextPairs, config: TrainingConfig, device: str, task: TrainingTask
 ) -> str:
-    """Return a digest of everything that decides the weights: a checkpoint of anything else must not be resumed."""
+    """Return a digest of everything that the trained weights depend on; a checkpoint is resumed only if it is equal."""
     threads = torch.get_num_threads() if device == "cpu" else 0
     digest = hashlib.blake2b(
         f"{_VERSION} {asdict(config)} {device} {threads} {task.digest}".encode(), digest_size=16
@@ -295,7 +298,7 @@ def _explain_out_of_memory(config: TrainingConfig) -> Iterator[None]:
 
 @contextmanager
 def deterministic(device: str) -> Iterator[None]:
-    """Compute deterministically: the same numbers on the same kind of machine, at some cost in speed."""
+    """Use deterministic algorithms, which give the same numbers on the same kind of machine but are slower."""
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     was_deterministic = torch.are_deterministic_algorithms_enabled()

@@ -1,4 +1,4 @@
-"""Training losses. Nothing here waits for the device, so that a step can be captured as a CUDA graph."""
+"""Training losses. No function synchronises with the device, so that a step can be captured as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ Losses = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class BatchSample:
-    """The random numbers of one step."""
+    """The random numbers of one training step."""
 
-    image_index: Tensor  # indices of the batch's images
-    caption_choice: Tensor  # which caption of each, from 0 to 1
-    sentence_choice: Tensor
-    caption_mask_draw: Tensor  # for every token, from 0 to 1: the lowest are masked
-    sentence_mask_draw: Tensor
-    negative_offset: Tensor  # any integer: offset in the batch of the image whose text is a random negative
-    negative_draw: Tensor  # from 0 to 1: below .5 the random negative, else which hard negative
+    image_index: Tensor  # indices of the images of the batch
+    caption_choice: Tensor  # from 0 to 1: selects one of the captions of each image
+    sentence_choice: Tensor  # from 0 to 1: selects one of the sentences
+    caption_mask_uniform: Tensor  # from 0 to 1 for every token: tokens with the lowest are masked
+    sentence_mask_uniform: Tensor
+    negative_offset: (
+        Tensor  # any integer: distance in the batch to the image whose text is the random negative
+    )
+    negative_choice: Tensor  # from 0 to 1: below .5 the random negative, else selects a hard negative
 
     @classmethod
     def for_step(cls, pairs: ImageTextPairs, batch_size: int, seed: int, step: int) -> BatchSample:
-        """Return the sample of a step; it depends on the seed and the step alone."""
+        """Return the random numbers of a step, which depend on the seed and the step only."""
         rng = np.random.default_rng([seed, step])
         n = min(batch_size, len(pairs))
         return cls(
@@ -52,7 +54,7 @@ class BatchSample:
             getattr(self, field.name).copy_(getattr(other, field.name))
 
     def split(self, n: int) -> list[Self]:
-        """Return the sample in n parts, for gradient accumulation."""
+        """Return n parts of the batch, for gradient accumulation."""
         if n == 1:
             return [self]
         chunks = [getattr(self, field.name).tensor_split(n) for field in fields(self)]
@@ -101,8 +103,8 @@ class PretrainingTask:
     ) -> Losses:
         """Return the losses of a batch.
 
-        Sentences are short and contribute most; captions are long, so only the first `n_captioned` images of
-        a batch have one.
+        Each image has a short sentence. Captions are long and therefore slow, so only the first `n_captioned`
+        images of a batch have one.
         """
         embeddings = network.encode_image(batch_pixels(pairs, sample))
         masked_sentences = mask_sentences(pairs, sample, mask_probability)
@@ -122,7 +124,7 @@ class PretrainingTask:
 
 @dataclass(frozen=True)
 class MaskedTexts:
-    """Texts, the same with masks, and the labels: `IGNORE_INDEX` where no word is masked."""
+    """Token ids of texts, the ids with masks, and the labels: `IGNORE_INDEX` where no word is masked."""
 
     ids: Tensor
     masked_ids: Tensor
@@ -135,16 +137,20 @@ def batch_pixels(pairs: ImageTextPairs, sample: BatchSample) -> Tensor:
 
 
 def mask_sentences(pairs: ImageTextPairs, sample: BatchSample, mask_probability: float) -> MaskedTexts:
+    """Return a masked sentence for each image of the batch."""
     ids = select_texts(pairs.sentences, sample.image_index, sample.sentence_choice)
-    return MaskedTexts(ids, *mask_tokens(ids, sample.sentence_mask_draw, mask_probability, pairs))
+    return MaskedTexts(ids, *mask_tokens(ids, sample.sentence_mask_uniform, mask_probability, pairs))
 
 
 def mask_captions(
     pairs: ImageTextPairs, sample: BatchSample, mask_probability: float, n_captioned: int
 ) -> MaskedTexts:
-    rows = slice(0, n_captioned)
-    ids = select_texts(pairs.captions, sample.image_index[rows], sample.caption_choice[rows])
-    return MaskedTexts(ids, *mask_tokens(ids, sample.caption_mask_draw[rows], mask_probability, pairs))
+    """Return a masked caption for each of the first `n_captioned` images of the batch."""
+    captioned = slice(0, n_captioned)
+    ids = select_texts(pairs.captions, sample.image_index[captioned], sample.caption_choice[captioned])
+    return MaskedTexts(
+        ids, *mask_tokens(ids, sample.caption_mask_uniform[captioned], mask_probability, pairs)
+    )
 
 
 def mlm_logits(
@@ -164,26 +170,26 @@ def caption_losses(
     """Return the word logits of captions, and the contrastive and matching losses."""
     losses: Losses = {}
     ids, n = masked_captions.ids, len(masked_captions.ids)
-    with_caption = slice(0, n)
+    captioned = slice(0, n)
     all_ids = torch.cat([masked_captions.masked_ids, ids])
     attention_mask = all_ids != pairs.pad_id
     unmasked = slice(n, 2 * n)
-    random_negative = _random_negatives(sample.negative_offset[with_caption])
+    random_negatives = _random_negatives(sample.negative_offset[captioned])
     if isinstance(network, DualEncoder):
         text_states = network.encode_text(all_ids, attention_mask)
         losses["contrastive"], similarity = _contrastive_loss(network, images, text_states[unmasked])
         negatives = torch.where(
-            sample.negative_draw[with_caption, 0] < 0.5,
-            random_negative,
-            _hard_negatives(similarity, 2 * sample.negative_draw[with_caption] - 1),
+            sample.negative_choice[captioned, 0] < 0.5,
+            random_negatives,
+            _hard_negatives(similarity, 2 * sample.negative_choice[captioned] - 1),
         )
         states = torch.cat([text_states, text_states[unmasked][negatives]])
         attention_mask = torch.cat([attention_mask, attention_mask[unmasked][negatives]])
         hidden = network.cross_encode_text(_repeat_images(images, 3), states, attention_mask)
     else:
-        states = torch.cat([all_ids, ids[random_negative]])
-        attention_mask = torch.cat([attention_mask, attention_mask[unmasked][random_negative]])
-        hidden = network.cross_encode(_repeat_images(images, 3), states, attention_mask)
+        input_ids = torch.cat([all_ids, ids[random_negatives]])
+        attention_mask = torch.cat([attention_mask, attention_mask[unmasked][random_negatives]])
+        hidden = network.cross_encode(_repeat_images(images, 3), input_ids, attention_mask)
     logits = network.word_logits(hidden[:n])
     if network.has_match_head:
         losses["matching"] = _match_loss(network, hidden[n:])
@@ -193,21 +199,22 @@ def caption_losses(
 def mask_tokens(
     ids: Tensor, uniform: Tensor, mask_probability: float, pairs: ImageTextPairs
 ) -> tuple[Tensor, Tensor]:
-    """Return texts with masks, at least one in each, and the labels.
+    """Return the token ids with masks, at least one in each text, and the labels.
 
-    Common words are masked less often. A masked word always becomes [MASK]: no other word is ever predicted,
-    and short texts have no words to spare for the random replacements of BERT.
+    Common words are masked less often. A masked word always becomes [MASK]. BERT replaces some words at random
+    instead, which would leave too few words in short texts.
     """
     maskable = ids != pairs.pad_id
     if pairs.has_end_token:
         maskable = maskable.scatter(1, maskable.sum(dim=1, keepdim=True) - 1, False)
-    maskable[:, 0] = False  # the start and end tokens are no words
+    maskable[:, 0] = False  # the start token, like the end token, is never masked
     uniform = (uniform / pairs.masking_weights[ids]).masked_fill(~maskable, torch.inf)
     is_masked = maskable & ((uniform < mask_probability) | (uniform == uniform.amin(dim=1, keepdim=True)))
     return ids.masked_fill(is_masked, pairs.mask_id), ids.masked_fill(~is_masked, IGNORE_INDEX)
 
 
 def select_texts(texts: Tensor, image_index: Tensor, choice: Tensor) -> Tensor:
+    """Return one text of each image, selected by numbers from 0 to 1."""
     return texts[image_index, (choice * texts.shape[1]).long()].long()
 
 
@@ -232,18 +239,18 @@ def _contrastive_loss(
 
 
 def _random_negatives(offset: Tensor) -> Tensor:
-    """Return another index of the batch for each; with a batch of one, its own."""
+    """Return for each image the index of another image of the batch; in a batch of one, its own index."""
     n = len(offset)
     return (torch.arange(n, device=offset.device) + 1 + offset % max(n - 1, 1)) % n
 
 
-def _hard_negatives(similarity: Tensor, draw: Tensor) -> Tensor:
-    """Return for each image the index of another's text, sampled in proportion to its similarity."""
+def _hard_negatives(similarity: Tensor, choice: Tensor) -> Tensor:
+    """Return for each image the index of the text of another image, sampled in proportion to its similarity."""
     is_other = ~torch.eye(len(similarity), dtype=torch.bool, device=similarity.device)
     weights = (functional.softmax(similarity.detach(), dim=1) + 1e-6) * is_other
     # A cumulative sum that is deterministic on every device.
     cumulative = weights @ torch.ones_like(weights).triu()
-    threshold = draw.clamp(0, 0.9999) * cumulative[:, -1:]
+    threshold = choice.clamp(0, 0.9999) * cumulative[:, -1:]
     return torch.searchsorted(cumulative, threshold, right=True).clamp(max=len(cumulative) - 1).squeeze(1)
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from portrayal.models.text_classifiers.configs import LstmConfig
-from portrayal.models.text_classifiers.integrated_gradients import quadrature
+from portrayal.models.text_classifiers.integrated_gradients import gauss_legendre
 from portrayal.models.text_classifiers.lstm import kernels
 from portrayal.models.text_classifiers.lstm.kernels import StackedWeights, StepDropout
 from portrayal.models.text_classifiers.lstm.network import (
-    EMBEDDING,
-    HIDDEN,
+    EMBEDDING_SIZE,
+    HIDDEN_SIZE,
     LstmNetwork,
     cross_entropy,
     initial_network,
@@ -28,7 +28,7 @@ from portrayal.models.text_classifiers.lstm.network import (
 )
 from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask, TaskPredictions
 
-WIDTH = 104  # stored embedding width: tensor cores need rows of 16 bytes; the padding stays 0
+PADDED_EMBEDDING_SIZE = 104  # a multiple of 16 bytes, as tensor cores need; the padding stays 0
 _MAX_BATCH = 512  # maximum captions of each network per attribution pass
 _BYTES_PER_WORD = 24 << 10  # per word of a caption, in a forward and backward pass
 
@@ -48,13 +48,13 @@ class _StackedNetworks:
     offset: StackedWeights  # (networks, outputs)
 
     @classmethod
-    def of(
+    def stack(
         cls, networks: Sequence[LstmNetwork], precision: torch.dtype, device: torch.device
     ) -> _StackedNetworks:
         def stacked(
             tensors: Sequence[Tensor], dtype: torch.dtype = precision, lr_scale: float = 1.0
         ) -> StackedWeights:
-            return StackedWeights.of(
+            return StackedWeights.from_tensor(
                 torch.stack([tensor.detach() for tensor in tensors]).to(device), dtype, lr_scale
             )
 
@@ -70,7 +70,10 @@ class _StackedNetworks:
             layers_at = [network.layers[index] for network in networks]
             incoming = [weight.flatten(0, 1) for weight in both(layers_at, "weight_ih_l0")]
             if index == 0:
-                incoming = [torch.nn.functional.pad(weight, (0, WIDTH - EMBEDDING)) for weight in incoming]
+                incoming = [
+                    torch.nn.functional.pad(weight, (0, PADDED_EMBEDDING_SIZE - EMBEDDING_SIZE))
+                    for weight in incoming
+                ]
             bias = [
                 (a + b).flatten()
                 for a, b in zip(both(layers_at, "bias_ih_l0"), both(layers_at, "bias_hh_l0"), strict=True)
@@ -85,7 +88,7 @@ class _StackedNetworks:
         tables = [
             torch.nn.functional.pad(
                 network.embedding.weight,
-                (0, WIDTH - EMBEDDING, 0, n_words - network.embedding.num_embeddings),
+                (0, PADDED_EMBEDDING_SIZE - EMBEDDING_SIZE, 0, n_words - network.embedding.num_embeddings),
             )
             for network in networks
         ]
@@ -108,7 +111,7 @@ class _ForwardPass:
     states: list[Tensor]
     memories: list[Tensor]
     dropout: StepDropout | None
-    last: Tensor  # (networks, 2, captions, hidden)
+    last: Tensor  # last states: (networks, 2, captions, hidden)
 
 
 class LstmStack:
@@ -118,9 +121,9 @@ class LstmStack:
         self.tasks, self.config, self.device = tasks, config, device
         self._load_texts()
         start = [
-            initial_network(task.seed, FIRST_WORD + len(task.texts.words), task.groups) for task in tasks
+            initial_network(task.seed, FIRST_WORD + len(task.texts.words), task.n_groups) for task in tasks
         ]
-        self.network = _StackedNetworks.of(start, getattr(torch, config.precision), device)
+        self.network = _StackedNetworks.stack(start, getattr(torch, config.precision), device)
         self.seeds = torch.tensor([task.seed for task in tasks], dtype=torch.int64, device=device)
         self._step_count = 0
 
@@ -144,14 +147,15 @@ class LstmStack:
         self._known_codes = self._to_device(
             _stack_padded([task.known_codes(self.config.max_words) for task in self.tasks])
         )
-        self._groups = self._to_device(_stack_padded([task.group for task in self.tasks]))
-        self._weights = self._to_device(np.stack([task.weight for task in self.tasks]).astype(np.float32))
+        self._groups = self._to_device(_stack_padded([task.group_index for task in self.tasks]))
+        self._weights = self._to_device(
+            np.stack([task.group_weights for task in self.tasks]).astype(np.float32)
+        )
 
     def _to_device(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
-    # -- captions
-    # ------------------------------------------------------------------------------------------------
+    # -- captions -----------------------------------------------------------------------------------------------
 
     def _longest_length(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """Length of the longest caption of indices (..., networks, captions), -1 for none."""
@@ -194,7 +198,7 @@ class LstmStack:
         return forward
 
     def _backward(self, forward: _ForwardPass, last: Tensor, update: bool) -> Tensor:
-        """Backpropagate from the last states to the embedded words, updating every layer if `learn`."""
+        """Backpropagate from the last states to the embedded words, and update every layer if `update`."""
         above: Tensor | None = None
         start: Tensor | None = last
         for index in reversed(range(len(self.network.layers))):
@@ -286,21 +290,23 @@ class LstmStack:
         self._update(self.network.offset, by_offset)
         return _split_directions(hidden_gradient)
 
-    # -- predictions
-    # ---------------------------------------------------------------------------------------------
+    # -- predictions --------------------------------------------------------------------------------------------
 
-    def predictions(self, explain: int = 0) -> list[TaskPredictions]:
+    def predictions(self, attribution_steps: int = 0) -> list[TaskPredictions]:
         """Return the predictions of each network for its test captions."""
         probas = self._predict_proba()
-        if not explain:
+        if not attribution_steps:
             return [TaskPredictions(proba) for proba in probas]
-        return [TaskPredictions(*pair) for pair in zip(probas, self._word_attributions(explain), strict=True)]
+        return [
+            TaskPredictions(*pair)
+            for pair in zip(probas, self._word_attributions(attribution_steps), strict=True)
+        ]
 
     @torch.no_grad()
     def _predict_proba(self) -> list[NDArray[np.float64]]:
         size = _round_up(self.config.batch_size, kernels.ROWS)
-        order = [_sorted_by_length(task, task.test) for task in self.tasks]
-        probas = [np.zeros((len(task.group), task.groups)) for task in self.tasks]
+        order = [_sorted_by_length(task, task.test_indices) for task in self.tasks]
+        probas = [np.zeros((len(task.group_index), task.n_groups)) for task in self.tasks]
         for start in range(0, max(len(batch) for batch in order), size):
             batches = [batch[start : start + size] for batch in order]
             padded = np.stack([_pad_indices(batch, size) for batch in batches])
@@ -311,7 +317,7 @@ class LstmStack:
             batch_proba = probabilities(logits).double().cpu().numpy()
             for network, batch in enumerate(batches):
                 probas[network][batch] = batch_proba[network, : len(batch)]
-        return [batch[task.test] for batch, task in zip(probas, self.tasks, strict=True)]
+        return [batch[task.test_indices] for batch, task in zip(probas, self.tasks, strict=True)]
 
     def _word_attributions(self, steps: int) -> list[NDArray[np.float64]]:
         """Integrated gradients of the true group's probability for each word of each test caption.
@@ -319,7 +325,7 @@ class LstmStack:
         The baseline is a caption of zero embeddings. Captions with the same codes share their attributions.
         """
         points, weights = (
-            torch.tensor(batch, dtype=torch.float32, device=self.device) for batch in quadrature(steps)
+            torch.tensor(batch, dtype=torch.float32, device=self.device) for batch in gauss_legendre(steps)
         )
         first = [task.first_equivalent(task.known_codes(self.config.max_words)) for task in self.tasks]
         jobs = [
@@ -341,7 +347,9 @@ class LstmStack:
                     n_words = int(task.texts.lengths[index])
                     attributions[network][index] = summed[network, :n_words, column]
         return [
-            np.concatenate([np.zeros(0), *(of_network[equivalent[index]] for index in task.test.tolist())])
+            np.concatenate(
+                [np.zeros(0), *(of_network[equivalent[index]] for index in task.test_indices.tolist())]
+            )
             for task, equivalent, of_network in zip(self.tasks, first, attributions, strict=True)
         ]
 
@@ -406,4 +414,4 @@ def _concat_directions(last: Tensor) -> Tensor:
 
 def _split_directions(hidden: Tensor) -> Tensor:
     """The inverse of `_concat_directions`."""
-    return hidden.reshape(len(hidden), hidden.shape[1], 2, HIDDEN).transpose(1, 2)
+    return hidden.reshape(len(hidden), hidden.shape[1], 2, HIDDEN_SIZE).transpose(1, 2)

@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from portrayal.models.text_classifiers.lstm.network import HIDDEN
+from portrayal.models.text_classifiers.lstm.network import HIDDEN_SIZE
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam, as published
 ROWS = 64  # batches are padded to a multiple of this many captions
@@ -39,7 +39,7 @@ class StackedWeights:
     lr_scale: float = 1.0  # factor on the learning rate
 
     @classmethod
-    def of(cls, full: Tensor, precision: torch.dtype, lr_scale: float = 1.0) -> StackedWeights:
+    def from_tensor(cls, full: Tensor, precision: torch.dtype, lr_scale: float = 1.0) -> StackedWeights:
         low = full if precision == full.dtype else full.to(precision)
         return cls(full, low, torch.zeros_like(full), torch.zeros_like(full), lr_scale)
 
@@ -288,16 +288,16 @@ def lstm_forward(
     gates: Tensor, recurrent: StackedWeights, lengths: Tensor, dropout: StepDropout | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     networks, positions, captions = gates.shape[:3]
-    states = gates.new_empty(networks, positions, captions, 2, HIDDEN)
+    states = gates.new_empty(networks, positions, captions, 2, HIDDEN_SIZE)
     cells = torch.empty_like(states, dtype=torch.float32)
     dropped = states if dropout is None else torch.empty_like(states)
     key, rate = _dropout_key(dropout, 1)
-    grid = (2 * networks, HIDDEN // _COLUMN_BLOCK, captions // ROWS)
+    grid = (2 * networks, HIDDEN_SIZE // _COLUMN_BLOCK, captions // ROWS)
     for step in range(positions):
         _lstm_forward_kernel[grid](
             gates, recurrent.low, states, cells, dropped, lengths, lengths if dropout is None else dropout.seeds,
             step, positions, captions, key, rate,
-            HIDDEN=HIDDEN, ROWS=ROWS, COLUMNS=_COLUMN_BLOCK, DEEP=_DEPTH_BLOCK,
+            HIDDEN=HIDDEN_SIZE, ROWS=ROWS, COLUMNS=_COLUMN_BLOCK, DEEP=_DEPTH_BLOCK,
             BEGIN=step == 0, DROP=dropout is not None, num_warps=8,
         )  # fmt: skip
     return states, cells, dropped
@@ -371,16 +371,16 @@ def lstm_backward(
     dropout: StepDropout | None,
 ) -> Tensor:
     networks, positions, captions = gates.shape[:3]
-    shape = (networks, 2, captions, HIDDEN)
+    shape = (networks, 2, captions, HIDDEN_SIZE)
     to_cell = torch.zeros(shape, device=gates.device)
     to_state = torch.zeros(shape, device=gates.device) if last is None else last.contiguous().clone()
     key, rate = _dropout_key(dropout, 1)
-    grid = (2 * networks, HIDDEN // _COLUMN_BLOCK, captions // ROWS)
+    grid = (2 * networks, HIDDEN_SIZE // _COLUMN_BLOCK, captions // ROWS)
     for step in reversed(range(positions)):
         _lstm_backward_kernel[grid](
             gates, recurrent.low, cells, gates if above is None else above, to_state, to_cell, lengths,
             lengths if dropout is None else dropout.seeds, step, positions, captions, key, rate,
-            HIDDEN=HIDDEN, ROWS=ROWS, COLUMNS=_COLUMN_BLOCK, DEEP=_DEPTH_BLOCK,
+            HIDDEN=HIDDEN_SIZE, ROWS=ROWS, COLUMNS=_COLUMN_BLOCK, DEEP=_DEPTH_BLOCK,
             BEGIN=step == 0, END=step == positions - 1, ABOVE=above is not None, DROP=dropout is not None, num_warps=8,
         )  # fmt: skip
     return gates

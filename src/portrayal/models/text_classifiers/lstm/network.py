@@ -9,13 +9,14 @@ from torch import Tensor, nn
 
 from portrayal.models.text_classifiers.tasks import FIRST_WORD
 
-EMBEDDING, HIDDEN = 100, 256
+EMBEDDING_SIZE, HIDDEN_SIZE = 100, 256
 Dropout = Callable[[Tensor], Tensor]
 
 
 class LstmNetwork(nn.Module):
-    """An LSTM classifier. `words` includes padding and the unknown word; both start at 0, and padding stays
-    0.
+    """An LSTM classifier. `words` is the size of the vocabulary, including padding and the unknown word.
+
+    The embeddings of both start at 0, and that of padding stays 0.
 
     >>> sum(part.numel() for part in LstmNetwork(1000).parameters()) - 100 * 1000
     2310657
@@ -23,38 +24,40 @@ class LstmNetwork(nn.Module):
 
     def __init__(self, words: int, groups: int = 2):
         super().__init__()
-        self.embedding = nn.Embedding(words, EMBEDDING, padding_idx=0)
+        self.embedding = nn.Embedding(words, EMBEDDING_SIZE, padding_idx=0)
         self.layers = nn.ModuleList(
-            nn.LSTM(inputs, HIDDEN, bidirectional=True) for inputs in (EMBEDDING, 2 * HIDDEN)
+            nn.LSTM(inputs, HIDDEN_SIZE, bidirectional=True) for inputs in (EMBEDDING_SIZE, 2 * HIDDEN_SIZE)
         )
         # Two groups need one logit, the log odds of the second; more groups need one each.
-        self.output = nn.Linear(2 * HIDDEN, 1 if groups == 2 else groups)
+        self.output = nn.Linear(2 * HIDDEN_SIZE, 1 if groups == 2 else groups)
         with torch.no_grad():
             self.embedding.weight[:FIRST_WORD] = 0
 
-    def forward(self, tokens: Tensor, lengths: Tensor, drop: Dropout) -> Tensor:
+    def forward(self, tokens: Tensor, lengths: Tensor, dropout: Dropout) -> Tensor:
         """Return the logits (captions, outputs) of codes (words, captions)."""
-        return self.read(drop(self.embedding(tokens)), lengths, drop)
+        return self.logits_from_embeddings(dropout(self.embedding(tokens)), lengths, dropout)
 
-    def read(self, embedded: Tensor, lengths: Tensor, drop: Dropout) -> Tensor:
+    def logits_from_embeddings(self, embedded: Tensor, lengths: Tensor, dropout: Dropout) -> Tensor:
         """Return the logits of embedded words (words, captions, width).
 
-        Captions of one length are read together: they need no padding, which is slower.
+        Captions of one length form a batch, since padding would be slower.
         """
-        lengths_present = lengths.unique().tolist()
-        if len(lengths_present) == 1:
-            return self._read_even(embedded, drop)
+        distinct_lengths = lengths.unique().tolist()
+        if len(distinct_lengths) == 1:
+            return self._equal_length_logits(embedded, dropout)
         logits = embedded.new_empty(len(lengths), self.output.out_features)
-        for length in lengths_present:
+        for length in distinct_lengths:
             selected = (lengths == length).nonzero()[:, 0]
-            logits = logits.index_put((selected,), self._read_even(embedded[:length, selected], drop))
+            logits = logits.index_put(
+                (selected,), self._equal_length_logits(embedded[:length, selected], dropout)
+            )
         return logits
 
-    def _read_even(self, embedded: Tensor, drop: Dropout) -> Tensor:
+    def _equal_length_logits(self, embedded: Tensor, dropout: Dropout) -> Tensor:
         states = embedded.to(next(self.layers.parameters()).dtype)
         for index, layer in enumerate(self.layers):
-            states, (last, _) = layer(drop(states) if index else states)
-        logits: Tensor = self.output(drop(torch.cat((last[0], last[1]), dim=1).float()))
+            states, (last, _) = layer(dropout(states) if index else states)
+        logits: Tensor = self.output(dropout(torch.cat((last[0], last[1]), dim=1).float()))
         return logits
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from portrayal.models.text_classifiers.configs import LstmConfig
-from portrayal.models.text_classifiers.integrated_gradients import quadrature
+from portrayal.models.text_classifiers.integrated_gradients import gauss_legendre
 from portrayal.models.text_classifiers.lstm.network import (
     LstmNetwork,
     cross_entropy,
@@ -20,11 +20,11 @@ from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTa
 _MAX_BATCH = 1024  # captions per batch for predictions and attributions
 
 
-def fit_predict(task: ClassificationTask, config: LstmConfig, explain: int) -> TaskPredictions:
+def fit_predict(task: ClassificationTask, config: LstmConfig, attribution_steps: int) -> TaskPredictions:
     """Train on the training captions and predict the test captions."""
-    network = initial_network(task.seed, FIRST_WORD + len(task.texts.words), task.groups)
+    network = initial_network(task.seed, FIRST_WORD + len(task.texts.words), task.n_groups)
     train(network, task, config)
-    attributions = word_attributions(network, task, config, explain) if explain else None
+    attributions = word_attributions(network, task, config, attribution_steps) if attribution_steps else None
     return TaskPredictions(predict_proba(network, task, config), attributions)
 
 
@@ -34,14 +34,14 @@ def train(network: LstmNetwork, task: ClassificationTask, config: LstmConfig) ->
     optimizer = torch.optim.Adam(
         [parameter.requires_grad_() for parameter in master_weights], lr=config.learning_rate, fused=True
     )
-    drop = _ByteDropout(config.dropout, task.seed)
+    drop = _SeededDropout(config.dropout, task.seed)
     known_codes = task.known_codes(config.max_words)
-    weight = torch.from_numpy(task.weight).float()
+    weight = torch.from_numpy(task.group_weights).float()
     for epoch in range(config.epochs):
         for batch in task.batches(config.batch_size, epoch):
             indices = batch[batch >= 0]
             tokens, lengths = _tokens(task, known_codes, indices)
-            groups = torch.from_numpy(task.group[indices])
+            groups = torch.from_numpy(task.group_index[indices])
             loss = cross_entropy(network(tokens, lengths, drop), groups) @ weight[groups] / len(indices)
             loss.backward()
             for master, parameter in zip(master_weights, network.parameters(), strict=True):
@@ -59,12 +59,12 @@ def train(network: LstmNetwork, task: ClassificationTask, config: LstmConfig) ->
 @torch.no_grad()
 def predict_proba(network: LstmNetwork, task: ClassificationTask, config: LstmConfig) -> NDArray[np.float64]:
     known_codes = task.known_codes(config.max_words)
-    proba = np.zeros((len(task.group), task.groups))
-    for indices in _batches_by_length(task, task.test, _MAX_BATCH):
+    proba = np.zeros((len(task.group_index), task.n_groups))
+    for indices in _batches_by_length(task, task.test_indices, _MAX_BATCH):
         proba[indices] = (
             probabilities(network(*_tokens(task, known_codes, indices), _identity)).double().numpy()
         )
-    return proba[task.test]
+    return proba[task.test_indices]
 
 
 def word_attributions(
@@ -75,7 +75,7 @@ def word_attributions(
     The baseline is a caption of zero embeddings. Captions with the same codes share their attributions.
     """
     known_codes = task.known_codes(config.max_words)
-    points, weights = (torch.from_numpy(array).float() for array in quadrature(steps))
+    points, weights = (torch.from_numpy(array).float() for array in gauss_legendre(steps))
     first = task.first_equivalent(known_codes)
     attributions: dict[int, NDArray[np.float64]] = {}
     for indices in _batches_by_length(
@@ -85,27 +85,31 @@ def word_attributions(
         with torch.no_grad():
             embedded = network.embedding(tokens)  # (words, captions, width)
         path = (embedded[:, :, None] * points[:, None]).flatten(1, 2).requires_grad_()
-        proba = probabilities(network.read(path, lengths.repeat_interleave(steps), _identity))
-        groups = torch.from_numpy(task.group[indices]).repeat_interleave(steps)
+        proba = probabilities(
+            network.logits_from_embeddings(path, lengths.repeat_interleave(steps), _identity)
+        )
+        groups = torch.from_numpy(task.group_index[indices]).repeat_interleave(steps)
         (gradient,) = torch.autograd.grad(proba.gather(1, groups[:, None]).sum(), path)
         mean = gradient.unflatten(1, (len(indices), steps)).mul_(weights[:, None]).sum(dim=2)
         per_caption = (mean * embedded).sum(dim=2).T.double().numpy()
         for index, attribution in zip(indices.tolist(), per_caption, strict=True):
             attributions[index] = attribution
-    return np.concatenate([np.zeros(0), *(attributions[first[index]] for index in task.test.tolist())])
+    return np.concatenate(
+        [np.zeros(0), *(attributions[first[index]] for index in task.test_indices.tolist())]
+    )
 
 
-class _ByteDropout(nn.Module):
+class _SeededDropout(nn.Module):
     """Dropout with its own seed. The rate is rounded to 1/256, so that random bytes suffice."""
 
     def __init__(self, rate: float, seed: int):
         super().__init__()
-        self._below = round(rate * 256)
-        self._chance = torch.Generator().manual_seed(seed)
+        self._threshold = round(rate * 256)
+        self._generator = torch.Generator().manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
-        random_bytes = torch.empty(x.shape, dtype=torch.uint8).random_(generator=self._chance)
-        return x * (random_bytes >= self._below) * (256 / (256 - self._below))
+        random_bytes = torch.empty(x.shape, dtype=torch.uint8).random_(generator=self._generator)
+        return x * (random_bytes >= self._threshold) * (256 / (256 - self._threshold))
 
 
 def _identity(x: Tensor) -> Tensor:

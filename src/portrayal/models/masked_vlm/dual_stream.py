@@ -19,61 +19,61 @@ from portrayal.models.masked_vlm.network import (
     init_weights,
 )
 
-MEAN = (0.48145466, 0.4578275, 0.40821073)
-STD = (0.26862954, 0.26130258, 0.27577711)
+PIXEL_MEAN = (0.48145466, 0.4578275, 0.40821073)
+PIXEL_STD = (0.26862954, 0.26130258, 0.27577711)
 
 
 @dataclass(frozen=True)
 class DualShape:
-    """The size of a network. The defaults are those of the published ALBEF and TCL.
+    """The layer sizes of a dual-stream network. The defaults are those of the published ALBEF and TCL.
 
     Field names are keys of saved `config.json` files.
     """
 
-    side: int = 256  # image size in pixels
-    patch: int = 16
-    picture_width: int = 768
-    picture_layers: int = 12
-    picture_heads: int = 12
-    words: int = 30522  # vocabulary size
-    width: int = 768
-    layers: int = 12  # those from `fusion` on have cross-attention to the image
-    fusion: int = 6
-    heads: int = 12
-    inner: int = 3072
-    positions: int = 512
-    compared: int = 256  # width of the features that compare images with texts
+    image_size: int = 256  # side of the square images, in pixels
+    patch_size: int = 16
+    image_width: int = 768
+    image_layers: int = 12
+    image_heads: int = 12
+    vocab_size: int = 30522
+    text_width: int = 768
+    text_layers: int = 12
+    fusion_layer: int = 6  # text layers from this index on have cross-attention to the image
+    text_heads: int = 12
+    intermediate_size: int = 3072
+    max_position_embeddings: int = 512
+    embed_dim: int = 256  # size of the features that are compared in contrastive learning and retrieval
     dropout: float = 0.1  # in training only
 
 
 class DualNetwork(VLMNetwork, DualEncoder):
-    """The first text layers process the text alone; those from `fusion` on also attend to the image."""
+    """The first text layers process the text alone; those from `fusion_layer` on also attend to the image."""
 
     has_match_head = True
 
     def __init__(self, shape: DualShape):
-        super().__init__(MEAN, STD)
-        self.shape, self.image_size, self.patch_size = shape, shape.side, shape.patch
+        super().__init__(PIXEL_MEAN, PIXEL_STD)
+        self.shape, self.image_size, self.patch_size = shape, shape.image_size, shape.patch_size
         self.visual_encoder = _VisionEncoder(shape)
         self.text_encoder = _TextEncoder(shape)
-        self.vision_proj = nn.Linear(shape.picture_width, shape.compared)
-        self.text_proj = nn.Linear(shape.width, shape.compared)
+        self.vision_proj = nn.Linear(shape.image_width, shape.embed_dim)
+        self.text_proj = nn.Linear(shape.text_width, shape.embed_dim)
         self.temp = nn.Parameter(torch.tensor(0.07))
-        self.itm_head = nn.Linear(shape.width, 2)
+        self.itm_head = nn.Linear(shape.text_width, 2)
         init_weights(self)
 
     def encode_image(self, pixels: Tensor) -> ImageEmbeddings:
         return ImageEmbeddings(self.visual_encoder(self.normalize(pixels)))
 
     def cross_encode(self, images: ImageEmbeddings | None, ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return hidden states. Without an image the later layers skip cross-attention."""
+        """Return the hidden states of the texts; without an image, cross-attention is skipped."""
         return self.cross_encode_text(images, self.encode_text(ids, attention_mask), attention_mask)
 
     def encode_text(self, ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return the hidden states after the text-only layers."""
         bert = self.text_encoder.bert
         hidden: Tensor = bert.embeddings(ids)
-        for layer in bert.encoder.layer[: self.shape.fusion]:
+        for layer in bert.encoder.layer[: self.shape.fusion_layer]:
             hidden = layer(hidden, extended_attention_mask(attention_mask), None)
         return hidden
 
@@ -81,7 +81,7 @@ class DualNetwork(VLMNetwork, DualEncoder):
         self, images: ImageEmbeddings | None, text_states: Tensor, attention_mask: Tensor
     ) -> Tensor:
         hidden = text_states
-        for layer in self.text_encoder.bert.encoder.layer[self.shape.fusion :]:
+        for layer in self.text_encoder.bert.encoder.layer[self.shape.fusion_layer :]:
             hidden = layer(hidden, extended_attention_mask(attention_mask), images)
         return hidden
 
@@ -106,10 +106,10 @@ class DualNetwork(VLMNetwork, DualEncoder):
 class _PatchEmbedding(nn.Module):
     def __init__(self, shape: DualShape):
         super().__init__()
-        self.proj = nn.Conv2d(3, shape.picture_width, shape.patch, shape.patch)
+        self.proj = nn.Conv2d(3, shape.image_width, shape.patch_size, shape.patch_size)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        # A convolution as a matrix product of patches: its backward pass is several times faster.
+        # The convolution is computed as a matrix product of patches, whose backward pass is several times faster.
         patch_size = self.proj.kernel_size[0]
         patches = (
             pixels.unflatten(3, (-1, patch_size)).unflatten(2, (-1, patch_size)).permute(0, 2, 4, 1, 3, 5)
@@ -128,7 +128,7 @@ class _VisionAttention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         batch_size, length, width = x.shape
-        # Three products instead of one, so that no gradient has to be concatenated from three.
+        # Three products are faster than one: autograd need not concatenate their gradients.
         weights, biases = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
         query, key, value = (
             functional.linear(x, weight, bias).unflatten(2, (self.heads, -1)).transpose(1, 2)
@@ -153,10 +153,10 @@ class _VisionMLP(nn.Module):
 class _VisionBlock(nn.Module):
     def __init__(self, shape: DualShape):
         super().__init__()
-        self.norm1 = nn.LayerNorm(shape.picture_width, eps=1e-6)
-        self.attn = _VisionAttention(shape.picture_width, shape.picture_heads)
-        self.norm2 = nn.LayerNorm(shape.picture_width, eps=1e-6)
-        self.mlp = _VisionMLP(shape.picture_width)
+        self.norm1 = nn.LayerNorm(shape.image_width, eps=1e-6)
+        self.attn = _VisionAttention(shape.image_width, shape.image_heads)
+        self.norm2 = nn.LayerNorm(shape.image_width, eps=1e-6)
+        self.mlp = _VisionMLP(shape.image_width)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attn(self.norm1(x))
@@ -167,12 +167,12 @@ class _VisionBlock(nn.Module):
 class _VisionEncoder(nn.Module):
     def __init__(self, shape: DualShape):
         super().__init__()
-        patches = (shape.side // shape.patch) ** 2
+        n_patches = (shape.image_size // shape.patch_size) ** 2
         self.patch_embed = _PatchEmbedding(shape)
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, shape.picture_width))
-        self.pos_embed = nn.Parameter(torch.zeros(1, patches + 1, shape.picture_width))
-        self.blocks = nn.ModuleList([_VisionBlock(shape) for _ in range(shape.picture_layers)])
-        self.norm = nn.LayerNorm(shape.picture_width, eps=1e-6)
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, shape.image_width))
+        self.pos_embed = nn.Parameter(torch.zeros(1, n_patches + 1, shape.image_width))
+        self.blocks = nn.ModuleList([_VisionBlock(shape) for _ in range(shape.image_layers)])
+        self.norm = nn.LayerNorm(shape.image_width, eps=1e-6)
         nn.init.trunc_normal_(self.pos_embed, std=0.02)
         nn.init.trunc_normal_(self.cls_token, std=0.02)
 
@@ -190,12 +190,12 @@ class _Embeddings(nn.Module):
 
     def __init__(self, shape: DualShape):
         super().__init__()
-        self.word_embeddings = nn.Embedding(shape.words, shape.width, padding_idx=0)
-        self.position_embeddings = nn.Embedding(shape.positions, shape.width)
-        self.token_type_embeddings = nn.Embedding(2, shape.width)
-        self.LayerNorm = nn.LayerNorm(shape.width, eps=1e-12)
+        self.word_embeddings = nn.Embedding(shape.vocab_size, shape.text_width, padding_idx=0)
+        self.position_embeddings = nn.Embedding(shape.max_position_embeddings, shape.text_width)
+        self.token_type_embeddings = nn.Embedding(2, shape.text_width)
+        self.LayerNorm = nn.LayerNorm(shape.text_width, eps=1e-12)
         self.dropout = nn.Dropout(shape.dropout)
-        self.register_buffer("position_ids", torch.arange(shape.positions).expand(1, -1))
+        self.register_buffer("position_ids", torch.arange(shape.max_position_embeddings).expand(1, -1))
 
     def forward(self, ids: Tensor) -> Tensor:
         positions = self.position_embeddings.weight[: ids.shape[1]]
@@ -207,10 +207,10 @@ class _Embeddings(nn.Module):
 class _SelfAttention(nn.Module):
     def __init__(self, shape: DualShape, context_width: int):
         super().__init__()
-        self.heads, self.dropout = shape.heads, shape.dropout
-        self.query = nn.Linear(shape.width, shape.width)
-        self.key = nn.Linear(context_width, shape.width)
-        self.value = nn.Linear(context_width, shape.width)
+        self.heads, self.dropout = shape.text_heads, shape.dropout
+        self.query = nn.Linear(shape.text_width, shape.text_width)
+        self.key = nn.Linear(context_width, shape.text_width)
+        self.value = nn.Linear(context_width, shape.text_width)
 
     def forward(self, x: Tensor, context: Tensor | ImageEmbeddings, mask: Tensor | None) -> Tensor:
         query = self._split_heads(self.query(x))
@@ -230,12 +230,12 @@ class _SelfAttention(nn.Module):
 
 
 class _ResidualOutput(nn.Module):
-    """A projection with dropout, a residual connection and layer normalization."""
+    """A linear layer followed by dropout, the residual connection and layer normalization."""
 
     def __init__(self, in_features: int, shape: DualShape):
         super().__init__()
-        self.dense = nn.Linear(in_features, shape.width)
-        self.LayerNorm = nn.LayerNorm(shape.width, eps=1e-12)
+        self.dense = nn.Linear(in_features, shape.text_width)
+        self.LayerNorm = nn.LayerNorm(shape.text_width, eps=1e-12)
         self.dropout = nn.Dropout(shape.dropout)
 
     def forward(self, x: Tensor, residual: Tensor) -> Tensor:
@@ -247,7 +247,7 @@ class _Attention(nn.Module):
     def __init__(self, shape: DualShape, context_width: int):
         super().__init__()
         self.self = _SelfAttention(shape, context_width)
-        self.output = _ResidualOutput(shape.width, shape)
+        self.output = _ResidualOutput(shape.text_width, shape)
 
     def forward(self, x: Tensor, context: Tensor | ImageEmbeddings, mask: Tensor | None) -> Tensor:
         output: Tensor = self.output(self.self(x, context, mask), x)
@@ -263,18 +263,18 @@ class _Intermediate(nn.Module):
 class _TextLayer(nn.Module):
     def __init__(self, shape: DualShape, has_cross_attention: bool):
         super().__init__()
-        self.attention = _Attention(shape, shape.width)
+        self.attention = _Attention(shape, shape.text_width)
         if has_cross_attention:
-            self.crossattention = _Attention(shape, shape.picture_width)
-        self.intermediate = _Intermediate(shape.width, shape.inner)
-        self.output = _ResidualOutput(shape.inner, shape)
+            self.crossattention = _Attention(shape, shape.image_width)
+        self.intermediate = _Intermediate(shape.text_width, shape.intermediate_size)
+        self.output = _ResidualOutput(shape.intermediate_size, shape)
 
     def forward(self, x: Tensor, mask: Tensor | None, images: ImageEmbeddings | None) -> Tensor:
         x = self.attention(x, x, mask)
         if images is not None:
-            # All texts of an image attend to it in one call.
-            states = x.reshape(len(images.tokens), images.texts_per_image * x.shape[1], x.shape[2])
-            x = self.crossattention(states, images, extended_attention_mask(images.attention_mask)).view(
+            # All texts of an image form one sequence of queries, so that they attend to it in one call.
+            queries = x.reshape(len(images.tokens), images.texts_per_image * x.shape[1], x.shape[2])
+            x = self.crossattention(queries, images, extended_attention_mask(images.attention_mask)).view(
                 x.shape
             )
         output: Tensor = self.output(functional.gelu(self.intermediate.dense(x)), x)
@@ -285,7 +285,7 @@ class _BertLayers(nn.Module):
     def __init__(self, shape: DualShape):
         super().__init__()
         self.layer = nn.ModuleList(
-            [_TextLayer(shape, index >= shape.fusion) for index in range(shape.layers)]
+            [_TextLayer(shape, index >= shape.fusion_layer) for index in range(shape.text_layers)]
         )
 
 
@@ -310,10 +310,10 @@ class _Transform(nn.Module):
 class _Predictions(nn.Module):
     def __init__(self, shape: DualShape, embedding: nn.Embedding):
         super().__init__()
-        self.transform = _Transform(shape.width)
-        self.decoder = nn.Linear(shape.width, shape.words)
+        self.transform = _Transform(shape.text_width)
+        self.decoder = nn.Linear(shape.text_width, shape.vocab_size)
         self.decoder.weight = embedding.weight  # tied to the word embeddings
-        self.bias = nn.Parameter(torch.zeros(shape.words))
+        self.bias = nn.Parameter(torch.zeros(shape.vocab_size))
         self.decoder.bias = self.bias
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A single-stream network: patches of an image and words in one sequence (ViLT, as Transformers implements it)."""
+"""A single-stream network: one encoder for the patches of an image and the words of a text (ViLT of Transformers)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,36 @@ from torch.nn import functional
 from portrayal.errors import need
 from portrayal.models.masked_vlm.network import ImageEmbeddings, VLMNetwork, extended_attention_mask
 
-PIXEL_MEAN_STD = (0.5, 0.5, 0.5)
+_PIXEL_MEAN = _PIXEL_STD = (0.5, 0.5, 0.5)
 
 
 class SingleNetwork(VLMNetwork):
-    """Wraps a `ViltForMaskedLM`, or a `ViltForImageAndTextRetrieval`, which has a matching head and no MLM head.
+    """Wrapper of a `ViltForMaskedLM`, or of a `ViltForImageAndTextRetrieval` (matching head, no MLM head).
 
-    Layers are used as they are, except for the patch embedding. ViltModel selects the patches of an image in
-    random order at every call. The order does not matter later, since a patch has its position embedding, but
-    the last digits then differ from call to call, and it is slow.
+    The layers are those of Transformers, except for the patch embedding. `ViltModel` selects the patches of an
+    image in random order at every call. That is slow and changes the last digits from call to call. Here
+    patches keep their order.
+
+    Parameters
+    ----------
+    model
+        The model of Transformers.
+    has_new_match_head
+        Add an untrained matching head.
+    square
+        Whether images are resized to squares.
     """
 
-    def __init__(self, model: Any, matching: bool = False, square: bool = False):
-        super().__init__(PIXEL_MEAN_STD, PIXEL_MEAN_STD)
+    def __init__(self, model: Any, has_new_match_head: bool = False, square: bool = False):
+        super().__init__(_PIXEL_MEAN, _PIXEL_STD)
         self.square = square
         config = model.config
         self.inner = model
         self.image_size, self.patch_size = int(config.image_size), int(config.patch_size)
         self.has_mlm_head = hasattr(model, "mlm_score")
-        self._ranks = hasattr(model, "rank_output")
-        self.has_match_head = matching or self._ranks
-        if matching:
+        self._has_rank_output = hasattr(model, "rank_output")
+        self.has_match_head = has_new_match_head or self._has_rank_output
+        if has_new_match_head:
             self.itm_score = nn.Linear(config.hidden_size, 2)
             nn.init.trunc_normal_(self.itm_score.weight, std=0.02)
             nn.init.zeros_(self.itm_score.bias)
@@ -57,7 +66,7 @@ class SingleNetwork(VLMNetwork):
         )
 
     def cross_encode(self, images: ImageEmbeddings | None, ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the hidden states of the words. Without an image there are no patches to attend to."""
+        """Return the hidden states of the words, which attend to the words and to the patches of the image, if any."""
         vilt = self.inner.vilt
         hidden = (
             vilt.embeddings.text_embeddings(input_ids=ids) + vilt.embeddings.token_type_embeddings.weight[0]
@@ -82,7 +91,7 @@ class SingleNetwork(VLMNetwork):
 
     def match_logits(self, hidden: Tensor) -> Tensor:
         pooled = self.inner.vilt.pooler(hidden)
-        if self._ranks:  # a single logit: match against no match
+        if self._has_rank_output:  # a single logit: match against no match
             logit: Tensor = self.inner.rank_output(pooled)
             return torch.cat([torch.zeros_like(logit), logit], dim=1)
         logits: Tensor = self.itm_score(pooled)

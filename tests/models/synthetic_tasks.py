@@ -1,4 +1,4 @@
-"""Small training tasks: captions of made-up words, one of which may reveal the group."""
+"""Small training tasks: captions of synthetic words, with an optional word that reveals the group."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def task(
             [*caption, f"g{index}"] for caption, index in zip(captions_words, group, strict=True)
         ]
     return ClassificationTask(
-        Texts.of(captions_words), group, groups, np.arange(captions - tested), np.arange(captions - tested, captions),
-        np.ones(groups), seed,
+        Texts.encode(captions_words), group, groups, np.arange(captions - tested),
+        np.arange(captions - tested, captions), np.ones(groups), seed,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Run a model on the instances of a manifest part by part, so that an interrupted command can resume."""
+"""Inference on the instances of a manifest in parts, with a checkpoint from which an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from portrayal.engine import Checkpoint, Progress, code_digest
 from portrayal.models.masked_vlm.model import MaskedVLM
 from portrayal.models.vision.images import read_image
 
-# Images that are checkpointed together; at least four batches, so that they can be read ahead.
+# Number of images in a part, which is checkpointed as a whole. A part has at least four batches, so that the next one
+# can be loaded during inference.
 PART_SIZE = 256
-_ENTRY = "answers.npz"
-_ARRAYS = tuple(field.name for field in fields(ModelOutputs) if field.name != "images")
+_ARRAYS_FILE = "answers.npz"
+_ARRAY_NAMES = tuple(field.name for field in fields(ModelOutputs) if field.name != "images")
 
 
 def run_inference(
@@ -48,12 +49,12 @@ def run_inference(
         None if checkpoint is None or model_key is None else Checkpoint(checkpoint, _save, _load)
     )
     rows_of_images = list(rows_by_image(instances).values())
-    parts, part_rows, n_done, to_keep = [], [], 0, set(keep_images)
-    size = max(PART_SIZE, 4 * batch_size) if parts_checkpoint is not None else len(rows_of_images)
-    for start in range(0, len(rows_of_images), size):
-        rows = [row for image_rows in rows_of_images[start : start + size] for row in image_rows]
+    part_outputs, part_rows, n_done, rows_to_keep = [], [], 0, set(keep_images)
+    part_size = max(PART_SIZE, 4 * batch_size) if parts_checkpoint is not None else len(rows_of_images)
+    for start in range(0, len(rows_of_images), part_size):
+        rows = [row for image_rows in rows_of_images[start : start + part_size] for row in image_rows]
         part_instances = [instances[row] for row in rows]
-        kept = [position for position, row in enumerate(rows) if row in to_keep]
+        kept = [position for position, row in enumerate(rows) if row in rows_to_keep]
         arguments = [
             prompts,
             attack,
@@ -67,17 +68,17 @@ def run_inference(
         if outputs is None:
             outputs = query_model(
                 model, part_instances, prompts, attack, read_image, placebo=placebo, seed=seed,
-                batch=batch_size, keep_images=kept,
+                batch_size=batch_size, keep_images=kept,
                 report_progress=_part_progress(progress, title, n_done, len(rows_of_images)),
             )  # fmt: skip
             if parts_checkpoint is not None:
                 parts_checkpoint.put(key, outputs)
-        n_done += len(rows_of_images[start : start + size])
+        n_done += len(rows_of_images[start : start + part_size])
         if progress is not None:
             progress(title, n_done, len(rows_of_images))
-        parts.append(outputs)
+        part_outputs.append(outputs)
         part_rows.append(rows)
-    return _concat(parts, part_rows, len(instances))
+    return _concat(part_outputs, part_rows, len(instances))
 
 
 def _part_progress(
@@ -89,7 +90,7 @@ def _part_progress(
 
 
 def _instance_key(instance: Instance) -> list[object]:
-    """Return what identifies an instance: its row and the state of the files that it names."""
+    """Return what identifies an instance: its row, and size and modification time of the files that it names."""
     key: list[object] = [instance.image, instance.group, instance.concept, instance.kind]
     for path in (instance.path, instance.counterfactual):
         if path is not None:
@@ -104,7 +105,7 @@ def _part_key(model_key: str, arguments: Sequence[object]) -> str:
 
 def _concat(parts: Sequence[ModelOutputs], part_rows: Sequence[Sequence[int]], n: int) -> ModelOutputs:
     arrays = {}
-    for name in _ARRAYS:
+    for name in _ARRAY_NAMES:
         first = getattr(parts[0], name)
         arrays[name] = np.full((n, *first.shape[1:]), np.nan)
         for part, rows in zip(parts, part_rows, strict=True):
@@ -119,10 +120,14 @@ def _concat(parts: Sequence[ModelOutputs], part_rows: Sequence[Sequence[int]], n
 
 def _save(outputs: ModelOutputs, folder: Path) -> None:
     images = {f"image {row}": image for row, image in outputs.images.items()}
-    np.savez_compressed(folder / _ENTRY, **{name: getattr(outputs, name) for name in _ARRAYS}, **images)  # type: ignore[arg-type]
+    np.savez_compressed(
+        folder / _ARRAYS_FILE,
+        **{name: getattr(outputs, name) for name in _ARRAY_NAMES},
+        **images,  # type: ignore[arg-type]
+    )
 
 
 def _load(folder: Path) -> ModelOutputs:
-    with np.load(folder / _ENTRY, allow_pickle=False) as file:
+    with np.load(folder / _ARRAYS_FILE, allow_pickle=False) as file:
         images = {int(name[6:]): file[name] for name in file.files if name.startswith("image ")}
-        return ModelOutputs(**{name: file[name] for name in _ARRAYS}, images=images)
+        return ModelOutputs(**{name: file[name] for name in _ARRAY_NAMES}, images=images)
