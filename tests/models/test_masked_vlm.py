@@ -333,8 +333,8 @@ def test_words_that_cannot_be_queried_are_refused(single, pixels):
         single.word_log_probs(pixels, PROMPT, ["man", "Man"], normalize_over="candidates")
     with pytest.raises(PortrayalError, match="Did you mean 'candidates'"):
         single.word_log_probs(pixels, PROMPT, ["man"], normalize_over="candidate")
-    with pytest.raises(PortrayalError, match="Did you mean 'refuse'"):
-        single.word_log_probs(pixels, PROMPT, ["man"], subword_policy="refused")
+    with pytest.raises(PortrayalError, match="Did you mean 'error'"):
+        single.word_log_probs(pixels, PROMPT, ["man"], subword_policy="errors")
     for special in ("[SEP]", "[MASK]", "[CLS]"):
         with pytest.raises(PortrayalError, match="cannot be written"):
             single.word_log_probs(pixels, PROMPT, [special])
