@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import pkgutil
@@ -32,6 +33,31 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def documented_parameters(docstring: str) -> list[str]:
+    """Return the names in the section Parameters of a numpydoc docstring."""
+    section = re.search(r"(?:^|\n)Parameters\n-+\n(.*?)(?=\n\w+\n-+\n|\Z)", docstring, re.DOTALL)
+    lines = [] if section is None else section[1].splitlines()
+    return [name.strip(" *") for line in lines if line[:1].strip() for name in line.split(":")[0].split(",")]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(portrayal.__file__).parent.rglob("*.py")), ids=lambda path: path.name
+)
+def test_documented_parameters_are_those_of_the_signature(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        functions = [
+            node,
+            *(inner for inner in ast.iter_child_nodes(node) if getattr(inner, "name", "") == "__init__"),
+        ]
+        names = {
+            name.arg for function in functions for name in ast.walk(function) if isinstance(name, ast.arg)
+        }
+        names |= {ast.unparse(field.target) for field in node.body if isinstance(field, ast.AnnAssign)}
+        assert set(documented_parameters(ast.get_docstring(node) or "")) <= names, f"{path}: {node.name}"
 
 
 def test_examples_in_metrics_run():

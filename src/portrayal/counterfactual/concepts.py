@@ -52,9 +52,9 @@ class Template:
     def fill(self, word: str, kind: str, concept: str) -> str:
         """Return the text with a group's word, and the article that the concept needs before the mask.
 
-        >>> default_templates()[0].of("woman", "activity", "cooking")
+        >>> default_templates()[0].fill("woman", "activity", "cooking")
         'The woman is [MASK]'
-        >>> default_templates()[0].of("man", "occupation", "athlete")
+        >>> default_templates()[0].fill("man", "occupation", "athlete")
         'The man is an [MASK]'
         """
         concept_article = article(kind, concept)

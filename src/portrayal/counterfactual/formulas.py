@@ -47,9 +47,9 @@ def counterfactual_bias(concept_probs: Array, group_probs: Array) -> Bias:
 
     Parameters
     ----------
-    target
+    concept_probs
         P(T | V, L): (instances, templates, images, texts).
-    present
+    group_probs
         P(B | V): (instances, images).
 
     Examples
@@ -57,7 +57,7 @@ def counterfactual_bias(concept_probs: Array, group_probs: Array) -> Bias:
     Figure 6 of the paper: P(T) falls from .84 to .57 where P(B) falls from .98 to .04.
 
     >>> target = np.array([[[[0.84, 0.84], [0.57, 0.57]]]])
-    >>> float(bias(target, np.array([[0.98, 0.04]])).by_image.round(3)[0, 0])
+    >>> float(counterfactual_bias(target, np.array([[0.98, 0.04]])).vision.round(3)[0, 0])
     0.287
     """
     by_both, by_image = _denominators(group_probs)

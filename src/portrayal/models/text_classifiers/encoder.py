@@ -73,7 +73,7 @@ def _first_line(error: Exception) -> str:
 def classification_head(in_features: int, n_groups: int) -> nn.Sequential:
     """Return the published classification head.
 
-    >>> sum(parameter.numel() for parameter in head(768, 2).parameters())
+    >>> sum(parameter.numel() for parameter in classification_head(768, 2).parameters())
     199426
     """
     return nn.Sequential(

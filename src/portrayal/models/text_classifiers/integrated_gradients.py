@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 def gauss_legendre(n_points: int) -> tuple[Array, Array]:
     """Return the points in (0, 1) and the weights of Gauss-Legendre quadrature.
 
-    >>> points, weights = quadrature(2)
+    >>> points, weights = gauss_legendre(2)
     >>> points.round(3).tolist(), weights.tolist()
     ([0.211, 0.789], [0.5, 0.5])
     """

@@ -35,11 +35,11 @@ class LogisticRegressions:
         Design matrix: one row per distinct caption, one column per feature.
     C
         Inverse regularisation strength.
-    typical
+    typical_weights
         Weight of each row in a typical fit. Affects speed, not the solution.
-    many
-        Whether there will be `MANY_FITS` fits or more. Affects speed, not the solution.
-    rough
+    many_fits
+        Whether there will be many fits. Affects speed, not the solution.
+    single_precision
         Use single precision.
 
     Notes
@@ -73,9 +73,9 @@ class LogisticRegressions:
 
         Parameters
         ----------
-        counts
+        row_weights
             (classes, rows, fits): weight of each row for each class.
-        allowed
+        feature_mask
             (features, fits): whether a fit uses a feature.
         tolerance
             Maximum error of a coefficient. A converged fit is not changed further, so fits do not depend on each
