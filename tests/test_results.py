@@ -87,11 +87,11 @@ def test_a_failed_write_leaves_the_old_file(results, tmp_path, monkeypatch):
 
 
 def test_frames(results):
-    frame = results.frame()
+    frame = results.to_polars()
     assert frame.height == len(results.measurements)
     assert frame.schema["value"] == pl.Float64
     assert json.loads(frame["settings"][0])["lexicon"].startswith("gender@lic-2022@")
-    assert results.pandas().shape == frame.shape
+    assert results.to_pandas().shape == frame.shape
 
 
 def test_evidence_columns(results):

@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "portrayal"
 BASE = {"errors", "files", "documents"}
-READING = {"results", "statements", *BASE}
+READING = {"results", "statements", "notebook_html", *BASE}
 MEASURING = {"study", "lexicon", "stats", "engine", "models", "counterfactual", *READING}
 
 # package -> the packages it may import
@@ -20,7 +20,9 @@ ALLOWED: dict[str, set[str]] = {
     "files": set(),
     "documents": {"errors"},
     "provenance_schema": BASE,
-    "results": {"provenance_schema", *BASE},
+    "selection": {"errors"},
+    "notebook_html": {"errors"},
+    "results": {"provenance_schema", "selection", *BASE},
     "statements": set(),
     "study": READING,
     "lexicon": BASE,
@@ -115,7 +117,7 @@ assert run(["lab", "make", "--scenes", "4", "--images", "--out", "lab"]) == 0
 assert run(["counterbias", "--model", "lab-dual", "--manifest", "lab/manifest.csv", "--out", "counterbias"]) == 2
 import portrayal
 try:
-    portrayal.Results.load("demo").pandas()
+    portrayal.Results.load("demo").to_pandas()
 except portrayal.errors.MissingExtra as error:
     assert "pip install" in str(error)
 else:

@@ -111,6 +111,22 @@ def counted(count: int, thing: str, verb: str = "") -> str:
     return f"{text} {verb if count == 1 else plural_verbs[verb]}" if verb else text
 
 
+def listed(names: Iterable[str], limit: int = 6) -> str:
+    """The first names of a list on one line, and how many more there are.
+
+    >>> listed(["a", "b\\n"]), listed("abcdefgh", 6)
+    ('a, b\ufffd', 'a, b, c, d, e, f and 2 more')
+    """
+    known = list(names)
+    more = f" and {len(known) - limit:,} more" if len(known) > limit else ""
+    return ", ".join(map(on_one_line, known[:limit])) + more
+
+
+def on_one_line(text: str) -> str:
+    """The text with line ends and control characters replaced, since a terminal obeys them."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> PortrayalError:
     """Return the error for an unknown name, with the closest known name, ignoring case.
 

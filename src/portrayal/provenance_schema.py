@@ -44,6 +44,7 @@ _PROVENANCE: dict[str, Any] = {
     "cards": {ANY: _CARD},
     "skipped": [{"metric": str, "attribute": str, "reason": str}],
     "compared": [str],
+    "selection": [str],
     "only_first": int,
     "only_second": int,
     "same_images": bool,

@@ -7,30 +7,34 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import json
 import math
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from portrayal import __version__
 from portrayal.documents import read_json, unwritable_part, writable
-from portrayal.errors import InputError, PortrayalError, Problem, Problems, need, shown
+from portrayal.errors import InputError, PortrayalError, Problem, Problems, counted, listed, need, shown
 from portrayal.files import replacing, write_text
 from portrayal.provenance_schema import provenance_problem
+from portrayal.selection import headline_rows, select_rows, selection_texts
 
 if TYPE_CHECKING:
     import pandas
+    from altair.typing import ChartType
 
 SCHEMA = "portrayal.results/1"
 RESULTS_FILE = "results.json"
@@ -174,7 +178,7 @@ class Results:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     thumbnails: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=THUMBNAILS_SCHEMA))
 
-    def frame(self) -> pl.DataFrame:
+    def to_polars(self) -> pl.DataFrame:
         """The measurements as a polars frame; `settings` is JSON text so that the frame stays flat."""
         rows = [
             m.as_dict() | {"settings": json.dumps(m.settings, sort_keys=True, ensure_ascii=False)}
@@ -182,11 +186,138 @@ class Results:
         ]
         return pl.DataFrame(rows, schema=_frame_schema())
 
-    def pandas(self) -> pandas.DataFrame:
+    def to_pandas(self) -> pandas.DataFrame:
         """The measurements as a pandas frame; needs pandas."""
-        library = need("pandas", "dev", "Results.pandas()")
-        frame: pandas.DataFrame = library.DataFrame(self.frame().to_dict(as_series=False))
+        library = need("pandas", "dev", "Results.to_pandas()")
+        frame: pandas.DataFrame = library.DataFrame(self.to_polars().to_dict(as_series=False))
         return frame
+
+    def filter(self, **fields: Any) -> Results:
+        """The measurements whose fields have these values, with their evidence and replicates.
+
+        A selection states no findings: these are corrected for all comparisons of an audit.
+
+        Parameters
+        ----------
+        **fields
+            A field of a measurement (metric, term, system, attribute, group, item, ...) or a setting (split, stage,
+            k, ...), with one value or a list of values. `group=None` selects rows about all people, `item=None` those
+            about all words or objects.
+
+        Returns
+        -------
+        Results
+
+        Raises
+        ------
+        PortrayalError
+            If a field is unknown, or no measurement has the value.
+
+        Examples
+        --------
+        >>> rows = [Measurement("error", "error", group=group, value=0.1) for group in (None, "female", "male")]
+        >>> [m.group for m in Results(tuple(rows)).filter(group=[None, "male"]).measurements]
+        [None, 'male']
+        """
+        return self._selection(select_rows(self.measurements, _FIELDS, fields), selection_texts(fields))
+
+    def headline(self) -> Results:
+        """One measurement about all people for each metric, attribute and system.
+
+        Its term is the first of these that was measured: the one named like its metric, those that the metric's card
+        makes statements about, those with a direction, any other. Undefined measurements are kept with their reason.
+
+        Returns
+        -------
+        Results
+
+        Examples
+        --------
+        >>> rows = [Measurement("error", term, system="oscar", value=0.1) for term in ("right", "wrong", "error")]
+        >>> [m.term for m in Results(tuple(rows)).headline().measurements]
+        ['error']
+        """
+        rows = headline_rows(self.measurements, self.provenance.get("cards"))
+        return self._selection(rows, ["headlines"])
+
+    def plot(
+        self,
+        metric: str | Sequence[str] | None = None,
+        term: str | Sequence[str] | None = None,
+        **fields: Any,
+    ) -> ChartType:
+        """A forest plot: a panel for each term, with a point and a 95 % CI for each number.
+
+        Parameters
+        ----------
+        metric, term : str or sequence of str, optional
+            The metrics and terms to draw. By default all; if these are too many for a chart, the headlines.
+        **fields
+            Further fields, as in `filter`.
+
+        Returns
+        -------
+        altair.LayerChart or altair.ConcatChart
+            The charts of the page; `.save("chart.svg")` writes a file.
+
+        Raises
+        ------
+        PortrayalError
+            If the selection has no term with at least two numbers, one of them with an interval.
+        """
+        named = {name: value for name, value in (("metric", metric), ("term", term)) if value is not None}
+        chart: ChartType = _notebook().forest_chart(
+            self.filter(**named, **fields) if named or fields else self
+        )
+        return chart
+
+    def to_html(self, path: Path | str) -> Path:
+        """Write the page.
+
+        Parameters
+        ----------
+        path : Path or str
+            A file that ends in `.html`, or a folder in which to write `index.html`.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        written: Path = _notebook().write_html(self, Path(path))
+        return written
+
+    def __repr__(self) -> str:
+        study = self.provenance.get("study")
+        name = study.get("name") if isinstance(study, Mapping) else None
+        count = counted(len(self.measurements), "measurement")
+        if self.measurements:
+            count += f" of {counted(len({m.metric for m in self.measurements}), 'metric')}"
+        systems = listed(dict.fromkeys(m.system for m in self.measurements if m.system))
+        return f"<Results{f' of {shown(name)}' if name else ''}: {'; '.join(filter(None, (count, systems)))}>"
+
+    def _repr_html_(self) -> str:
+        html: str = _notebook().results_html(self)
+        return html
+
+    def _selection(self, measurements: Sequence[Measurement], conditions: Sequence[str]) -> Results:
+        """These measurements with their evidence and replicates; the provenance records the conditions."""
+        if not conditions:
+            return self
+        ids = [m.id for m in measurements]
+        return dataclasses.replace(
+            self,
+            measurements=tuple(measurements),
+            evidence=self.evidence.filter(pl.col("id").is_in(ids)),
+            replicates=self.replicates.filter(pl.col("id").is_in(ids)),
+            provenance={**self.provenance, "selection": [*self.conditions, *conditions]},
+        )
+
+    @property
+    def conditions(self) -> list[str]:
+        """The conditions of the selection that these results are; empty if they are complete."""
+        recorded = self.provenance.get("selection")
+        return list(recorded) if isinstance(recorded, list | tuple) else []
 
     def evidence_of(self, measurement: Measurement) -> pl.DataFrame:
         """The evidence (captions) of one measurement."""
@@ -245,6 +376,34 @@ class Results:
         thumbnails = pl.concat([pl.DataFrame(schema=THUMBNAILS_SCHEMA), *(part.thumbnails for part in parts)])
         thumbnails = thumbnails.unique("image_id", keep="first", maintain_order=True)
         return cls(measurements, evidence, replicates, provenance, thumbnails)
+
+
+def load_results(path: Path | str) -> Results:
+    """Read results that were saved.
+
+    Parameters
+    ----------
+    path : Path or str
+        A results file, or the folder that holds `results.json`.
+
+    Returns
+    -------
+    Results
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Results((Measurement("error", "error", value=0.1),)).save(folder)
+    ...     load_results(folder)
+    <Results: 1 measurement of 1 metric>
+    """
+    return Results.load(path)
+
+
+def _notebook() -> ModuleType:
+    """Return the views of results, imported when one is shown: reports read results, and results import no report."""
+    return importlib.import_module("portrayal.report.notebook")
 
 
 def provenance(

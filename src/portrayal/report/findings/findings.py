@@ -110,8 +110,9 @@ class Conclusions:
 
 def conclusions(results: Results) -> Conclusions:
     """The sentences about results, as the metrics' cards define them; none for a comparison of two audits."""
-    # The rows of a comparison are differences, whose sentences are in `changes`.
-    if "compared" in results.provenance:
+    # The rows of a comparison are differences, whose sentences are in `changes`. A selection lacks the comparisons that
+    # findings are corrected for.
+    if "compared" in results.provenance or results.conditions:
         return Conclusions((), 0)
     cards = _metric_cards(results.provenance)
     estimates = Estimates(results)

@@ -85,6 +85,7 @@ def render(results: Results) -> str:
     template = environment.from_string(read_template("page.html"))
     html = template.render(
         origin=results.provenance,
+        conditions=results.conditions,
         study=_mapping(results.provenance.get("study")),
         cards=_drop_null(_mapping(results.provenance.get("cards"))),
         tables=tables,

@@ -32,7 +32,7 @@ _VALUE_FIELDS = (
 
 def to_csv(results: Results) -> str:
     """All measurements as CSV, one on each line."""
-    return results.frame().write_csv()
+    return results.to_polars().write_csv()
 
 
 def table_to_csv(table: Table) -> str:
