@@ -44,6 +44,15 @@ def read_study(path: Path | str, *, skip_bad: bool = False, strict: bool = False
     Returns
     -------
     Study
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from portrayal.lab import make_study
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_study(make_study(scenes=20, seed=1), Path(folder))
+    ...     read_study(folder).systems
+    ('faithful', 'stereotyping', 'cautious')
     """
     problems = Problems(skip_bad)
     study = read_study_collecting(Path(path), problems, strict=strict)

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from portrayal.errors import PortrayalError, Problems, find_name, unknown_name
+from portrayal.errors import PortrayalError, Problems, counted, find_name, listed, shown, unknown_name
 from portrayal.results import HUMAN
 from portrayal.study import tables
 from portrayal.study.formats.parquet import from_frame
@@ -83,14 +83,15 @@ class Study:
         images: Path | str | None = None,
         skip_bad: bool = False,
     ) -> Study:
-        """Create a study from polars or pandas frames, which are validated like files.
+        """Create a study from polars, pandas or Arrow tables, which are validated like files.
 
         Parameters
         ----------
         name : str
             Name of the study.
-        captions, references, attributes, people, objects, rankings : frame, optional
-            Tables with the columns that files have.
+        captions, references, attributes, people, objects, rankings : table, optional
+            Tables with the columns that files have: polars or pandas frames, `pyarrow.Table`, or any object with the
+            Arrow PyCapsule interface (`__arrow_c_stream__`).
         vocabularies : mapping of str to sequence of str, optional
             Vocabulary of each system.
         images : Path or str, optional
@@ -323,3 +324,28 @@ class Study:
         for system in sorted(self.vocabularies):
             digest.update("\n".join([system, *self.vocabularies[system]]).encode())
         return digest.hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        return f"<Study {shown(self.name)}: {'; '.join(describe(self))}>"
+
+    def _repr_html_(self) -> str:
+        from portrayal.study.notebook import study_html  # imported here: the view imports Study
+
+        return study_html(self)
+
+
+def describe(study: Study) -> list[str]:
+    """The contents of a study in a few words each: images, captions, rankings, and groups of attributes."""
+    parts = [counted(study.image_ids.len(), "image")]
+    if study.systems:
+        parts.append(f"{counted(study.captions.height, 'caption')} of {listed(study.systems)}")
+    if study.references.height:
+        parts.append(counted(study.references.height, "human caption"))
+    if study.rankings.height:
+        parts.append(f"{counted(study.rankings.height, 'ranked item')} of {listed(study.rankers)}")
+    return [*parts, *(f"{name}: {groups_text(study, name)}" for name in study.attribute_names)]
+
+
+def groups_text(study: Study, attribute: str) -> str:
+    """The groups of an attribute with the number of images of each."""
+    return listed(f"{group} {count:,}" for group, count in study.group_counts(attribute).items())
