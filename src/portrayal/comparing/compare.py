@@ -58,6 +58,12 @@ def compare(first: Results, second: Results, names: tuple[str, str] = ("first", 
     Results
         Measurements whose values are differences; their settings hold both values (`first`, `second`), `paired`,
         `detectable` (the minimum detectable effect) and `test`.
+
+    Examples
+    --------
+    >>> old, new = (Measurement("error", "error", system="oscar", value=value) for value in (0.25, 0.125))
+    >>> compare(Results((old,)), Results((new,))).measurements[0].value
+    -0.125
     """
     started = time.time()
     ignore_system = _single_systems_differ(first, second)
