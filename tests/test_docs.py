@@ -80,6 +80,18 @@ def test_the_python_example_of_the_readme_runs(lic_gender, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+def test_the_examples_of_the_python_page_run(tmp_path, monkeypatch, capsys):
+    """One after the other: later examples use the names of earlier ones."""
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for example in examples:
+        exec(example, names)
+    assert names["headlines"].shape[0]
+    assert (tmp_path / "audit" / "index.html").exists()
+    assert "neutral everywhere" in capsys.readouterr().out
+
+
 def test_links_of_documents_have_a_target():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", page.read_text()):
