@@ -344,11 +344,16 @@ def test_the_view_of_a_small_selection_has_all_rows(results):
     assert "A selection" in html
 
 
+def test_the_view_says_which_rows_are_about_all_people(results):
+    html = results.filter(term="wrong", system="a")._repr_html_()
+    assert [html.count(f"<td>{group}</td>") for group in ("all", "female", "male")] == [1, 1, 1]
+
+
 def test_the_view_is_short_and_says_where_the_rest_is():
     rows = tuple(row("right", metric=f"m{n}") for n in range(40))
     html = Results(rows)._repr_html_()
     assert html.count("<tr>") == 16
-    assert "25 more" in html
+    assert "25 more rows: .headline().to_polars()." in html
     wide = Results(tuple(row(system=f"s{n}") for n in range(30)))._repr_html_()
     assert html.count("<th") < 60
     assert "22 more systems" in wide

@@ -15,7 +15,7 @@ from portrayal.report.charts.intervals import interval_chart, system_names
 from portrayal.report.charts.panel import Panel
 from portrayal.report.findings.changes import change_sentences, count_changes, row_labels
 from portrayal.report.findings.findings import conclusions
-from portrayal.report.findings.questions import OTHER, QUESTIONS, question_of
+from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, question_of
 from portrayal.report.page import comparison, page
 from portrayal.report.page.embedded import read_template
 from portrayal.report.tables.layout import format_number, format_value, is_too_few, study_cautions
@@ -48,7 +48,7 @@ def results_html(results: Results) -> str:
     systems = list(dict.fromkeys(system for line in shown for system in line.cells if system != HUMAN))
     columns = systems[:MAX_SYSTEMS] + [HUMAN] * any(HUMAN in line.cells for line in shown)
     cautions = study_cautions(results.provenance)
-    place = ".headline()" if are_headlines else ".to_polars()"
+    place = ".headline().to_polars()" if are_headlines else ".to_polars()"
     values = {
         "kind": "Comparison" if _is_comparison(results) else "Results",
         "name": _study_name(results),
@@ -108,7 +108,7 @@ def _view_lines(results: Results) -> tuple[list[ViewLine], bool]:
     lines = _lines(rows) if may_fit else []
     if may_fit and len(lines) <= MAX_ROWS:
         return lines, False
-    order = [*QUESTIONS, OTHER]
+    order = [*QUESTIONS, OTHER_QUESTION]
     headlines = sorted(results.headline().measurements, key=lambda m: order.index(question_of(m.metric)))
     return (_lines(headlines), True) if headlines else (lines or _lines(rows), False)
 
@@ -133,7 +133,7 @@ def _sentences(results: Results) -> list[str]:
     if results.conditions:
         return sentences
     concluded = conclusions(results)
-    corrected = f"(Holm, 5 %, {counted(concluded.comparisons, 'comparison')})"
+    corrected = f"(Holm, 5 %, {counted(concluded.n_comparisons, 'comparison')})"
     if concluded.findings:
         return [
             f"{counted(len(concluded.findings), 'finding')} {corrected}. First: {concluded.findings[0].text}"
