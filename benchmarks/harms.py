@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from portrayal.lab import make_study
-from portrayal.metrics import harms
+from portrayal.metrics import harms, stream_harms
 from portrayal.models.packaged import is_installed
 
 CAPTIONS = 1_000_000
@@ -85,7 +85,7 @@ def write(folder: Path, captions: int, references: bool) -> None:
 def report(title: str, folder: str, terms: tuple[str, ...]) -> None:
     cores = os.cpu_count() or 1
     started = time.perf_counter()
-    results = harms.stream(folder, measurement=terms, workers=cores)
+    results = stream_harms(folder, measurement=terms, workers=cores)
     seconds = time.perf_counter() - started
     n_images = {m.n for m in results.measurements if m.group is None and m.item is None}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -19,6 +19,8 @@ from portrayal.lexicon.entities import entity_names
 from portrayal.lexicon.harms import demeaning_words, in_context
 from portrayal.lexicon.identity import identity_words
 from portrayal.metrics import CARDS, METRICS
+from portrayal.metrics.base.stub import PATH as STUB_FILE
+from portrayal.metrics.base.stub import metric_stub
 from portrayal.mitigate.captions import CARD as CAPTION_MITIGATION
 from portrayal.mitigate.card import CARD as MITIGATION
 
@@ -218,3 +220,4 @@ PAGES = {
 if __name__ == "__main__":
     for name, make in PAGES.items():
         (HERE / name).write_text(make(), encoding="utf-8")
+    (HERE.parent / STUB_FILE).write_text(metric_stub(), encoding="utf-8")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from portrayal import plugins
 from portrayal.cli.console import echo, print_table
 from portrayal.lab import Annotators, Captioner, World
 from portrayal.lab.dials import dial_name, dials_of
 from portrayal.lexicon import shipped_lexicons
 from portrayal.lexicon.identity import identity_words
-from portrayal.metrics import CARDS
+from portrayal.metrics import CARDS, PACKAGES, PROBLEMS
 from portrayal.models.packaged import LOADABLE_MODELS, PACKAGED, is_installed
 from portrayal.study.importers import IMPORTERS
 
@@ -19,8 +20,12 @@ from portrayal.study.importers import IMPORTERS
 def command(what: str) -> None:
     """List the metrics, models, lexicons, importers, or dials of the lab."""
     if what == "metrics":
-        rows = [[card.name, card.question, ", ".join(card.needs)] for card in CARDS.values()]
-        print_table(["metric", "question", "needs"], rows)
+        rows = [
+            [card.name, card.question, ", ".join(card.needs), PACKAGES[card.name]] for card in CARDS.values()
+        ]
+        print_table(["metric", "question", "needs", "package"], rows)
+        for problem in PROBLEMS:
+            echo(problem, style="yellow")
     elif what == "models":
         print_table(["model for", "by name"], [[kind, text] for kind, text in LOADABLE_MODELS.items()])
         echo()
@@ -29,6 +34,7 @@ def command(what: str) -> None:
             for name, (_, _, text) in PACKAGED.items()
         ]
         print_table(["package", "what it is", "installed"], packages)
+        _print_plugins(plugins.MODELS)
     elif what == "lexicons":
         rows = [
             [
@@ -52,6 +58,18 @@ def command(what: str) -> None:
         print_table(["dial", "of", "range [default]", "meaning"], rows)
     else:
         print_table(["importer", "reads"], [[name, text] for name, (_, text) in IMPORTERS.items()])
+        _print_plugins(plugins.IMPORTERS)
+
+
+def _print_plugins(group: str) -> None:
+    """Print the plug-ins of a group, if there are any, each loaded, so that a broken one is named."""
+    loaded = list(plugins.load_plugins(group))
+    if loaded:
+        echo()
+        print_table(["plug-in", "package"], [[plugin.name, plugin.package] for plugin in loaded])
+    for plugin in loaded:
+        if plugin.problem is not None:
+            echo(plugin.problem, style="yellow")
 
 
 def dial_rows() -> list[list[str]]:

@@ -71,7 +71,7 @@ def _command(metric: Metric) -> click.Command:
         }
         shared_options = {"skip_bad": skip_bad}
         options |= {name: shared_options[name] for name in SHARED_OPTIONS if name in metric.options}
-        if stream:
+        if stream and metric.stream is not None:
             with progress(metric.name) as report_progress:
                 results = metric.stream(study, **shared, progress=report_progress, **options)
         else:
@@ -85,7 +85,7 @@ def _command(metric: Metric) -> click.Command:
         _print_score(results, json_file, style)
 
     run.params += metric_options(metric)
-    if hasattr(metric, "stream"):
+    if metric.stream is not None:
         run.params.append(
             click.Option(
                 ["--stream"],

@@ -1,80 +1,45 @@
-"""The metrics of the toolkit, one module for each: `portrayal.metrics.NAME(study, ...)` returns Results."""
+"""The metrics: `portrayal.metrics.NAME(study, ...)` returns Results. `METRICS` has them by name, with their cards."""
 
 from __future__ import annotations
 
-from portrayal.errors import find_name
-from portrayal.metrics.amplification.metric import amplification
-from portrayal.metrics.base.card import Card
+from portrayal.metrics.base.by_group import Share, measure_by_group
+from portrayal.metrics.base.card import Card, Term
 from portrayal.metrics.base.metric import Metric
-from portrayal.metrics.cloze import cloze
-from portrayal.metrics.cooccurrence import cooccurrence
-from portrayal.metrics.counterbias.card import CARD as COUNTERBIAS_CARD
-from portrayal.metrics.counterbias.metric import counterbias
-from portrayal.metrics.error import error
-from portrayal.metrics.gender_estimation import gender_estimation
-from portrayal.metrics.gender_score.metric import gender_score
-from portrayal.metrics.harms.metric import harms
-from portrayal.metrics.leakage.metric import leakage
-from portrayal.metrics.lic.metric import lic
-from portrayal.metrics.naming_ratio import naming_ratio
-from portrayal.metrics.object_distance.metric import object_distance
-from portrayal.metrics.quality.metric import quality
-from portrayal.metrics.retrieval.recall.metric import retrieval_recall
-from portrayal.metrics.retrieval.skew.metric import retrieval_skew
-from portrayal.metrics.word_odds import word_odds
+from portrayal.metrics.base.options import Bootstrap
+from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import CARDS, METRICS, PACKAGES, PROBLEMS, discover, find_metric, metric
+from portrayal.metrics.base.result_builder import ResultBuilder
+from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
+from portrayal.stats import RESAMPLES
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        error,
-        naming_ratio,
-        cooccurrence,
-        amplification,
-        word_odds,
-        lic,
-        leakage,
-        object_distance,
-        gender_score,
-        gender_estimation,
-        cloze,
-        harms,
-        quality,
-        retrieval_skew,
-        retrieval_recall,
-    )
-}
+discover()
 
+# After the walk, since functions have the names of their folders.
+from portrayal.metrics.counterbias.metric import counterbias  # noqa: E402
+from portrayal.metrics.harms.metric import stream_harms  # noqa: E402
 
-# Cards of the metrics of a study, and of CounterBias, which measures a model on the images of a manifest.
-CARDS: dict[str, Card] = {name: metric.card for name, metric in METRICS.items()} | {
-    COUNTERBIAS_CARD.name: COUNTERBIAS_CARD
-}
-
-
-def find_metric(name: str) -> Metric:
-    """The metric of this name; an unknown name raises an error that suggests similar ones."""
-    return METRICS[find_name("metric", name, METRICS)]
-
+globals().update({m.function.__name__: m.function for m in METRICS.values()})
 
 __all__ = [
     "CARDS",
+    "GROUPS",
+    "HUMAN_CAPTIONS",
     "METRICS",
+    "PACKAGES",
+    "PROBLEMS",
+    "RESAMPLES",
+    "Bootstrap",
+    "Card",
     "Metric",
-    "amplification",
-    "cloze",
-    "cooccurrence",
+    "ResultBuilder",
+    "Share",
+    "Statement",
+    "Term",
     "counterbias",
-    "error",
     "find_metric",
-    "gender_estimation",
-    "gender_score",
-    "harms",
-    "leakage",
-    "lic",
-    "naming_ratio",
-    "object_distance",
-    "quality",
-    "retrieval_recall",
-    "retrieval_skew",
-    "word_odds",
+    "measure_by_group",
+    "metric",
+    "preconditions_met",
+    "stream_harms",
+    *(m.function.__name__ for m in METRICS.values()),
 ]

@@ -8,9 +8,9 @@ import numpy as np
 
 from portrayal.errors import Undefined
 from portrayal.metrics.base.card import Card, Term
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.gender_estimation import Margin
 from portrayal.metrics.shared.caption_mentions import choose_lexicon, find_mentions
@@ -35,6 +35,7 @@ from portrayal.study import Study
 TEMPLATE = "there is a {}"
 CARD = Card(
     name="cloze",
+    answers="associations",
     title="The last word of a caption, and a group",
     question="Which group is a caption closest to, given the probability of its last word?",
     formula=(

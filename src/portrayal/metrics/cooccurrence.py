@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from portrayal.metrics.base.card import Card, Term
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, ItemNames, Synonyms, Words, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.caption_mentions import (
     CaptionMentions,
@@ -37,6 +37,7 @@ from portrayal.study.cautions import UNANNOTATED
 
 CARD = Card(
     name="cooccurrence",
+    answers="associations",
     title="Co-occurrence of objects and groups",
     question="When a caption names a group and the image holds an object, which group is it?",
     formula=(

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from portrayal.metrics.base.card import Card, Term
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.caption_mentions import (
     CaptionMentions,
@@ -29,6 +29,7 @@ OUTCOMES = ("right", "wrong", "neutral", "both")
 
 CARD = Card(
     name="error",
+    answers="names",
     title="Naming the person's group",
     question="How often do captions name the group of the person shown, the wrong group, none, or several?",
     formula=(

@@ -10,9 +10,9 @@ import numpy as np
 from portrayal.errors import Undefined
 from portrayal.lexicon import GroupVersions
 from portrayal.metrics.base.card import Card, Term
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.caption_mentions import CaptionMentions, choose_lexicon, find_mentions
 from portrayal.metrics.shared.language_scores.caption_scores import CaptionScorer
@@ -42,6 +42,7 @@ Margin = Annotated[
 ]
 CARD = Card(
     name="gender-estimation",
+    answers="associations",
     title="The group that models predict for a caption",
     question="With its words for the group masked, which group makes a caption most probable, given the objects?",
     formula=(

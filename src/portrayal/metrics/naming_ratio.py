@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portrayal.metrics.base.card import Card, Term
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.caption_mentions import CaptionMentions, choose_lexicon, find_mentions
 from portrayal.results import HUMAN
@@ -33,6 +33,7 @@ from portrayal.study.cautions import LENGTH
 
 CARD = Card(
     name="naming-ratio",
+    answers="names",
     title="Naming a group as often as human captions do",
     question="How many captions of the system name a group, for each human caption of the same images that does?",
     formula=(

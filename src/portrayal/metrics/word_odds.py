@@ -13,9 +13,9 @@ from scipy import sparse
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.base.card import Card, Term
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.caption_mentions import CaptionMentions, find_mentions
 from portrayal.metrics.shared.classifier.corpus_builder import all_captions
@@ -31,6 +31,7 @@ _EMPTY_LEXICON = Lexicon("none", None, {})
 
 CARD = Card(
     name="word-odds",
+    answers="associations",
     title="Words associated with a group",
     question="Which words do captions use more for one group than for the others?",
     formula=(

@@ -21,6 +21,7 @@ from portrayal.stats.compare import (
     unpaired_difference,
 )
 from portrayal.stats.firth import Coefficient, firth
+from portrayal.stats.grouping import Gap, GroupedCounts
 from portrayal.stats.mover import Interval, correlation_of, difference
 from portrayal.stats.multiplicity import benjamini_hochberg, holm
 from portrayal.stats.p_values import MIN_P, bootstrap_p, floored_p, normal_p
@@ -44,6 +45,8 @@ __all__ = [
     "Coefficient",
     "Difference",
     "Estimate",
+    "Gap",
+    "GroupedCounts",
     "Interval",
     "Resampler",
     "benjamini_hochberg",

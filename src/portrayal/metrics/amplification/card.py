@@ -19,6 +19,7 @@ _NOISE_NOTE = (
 _SIGN_NOTE = "weak associations often get the wrong sign in small studies, which the interval does not cover"
 CARD = Card(
     name="amplification",
+    answers="amplifies",
     title="Amplification of associations between groups and objects",
     question="Do captions associate groups with objects more strongly than the labels of the same images do?",
     formula=(

@@ -28,9 +28,9 @@ from portrayal.metrics.amplification.formulas import (
     t_to_a,
     task_to_attribute,
 )
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Synonyms, Words
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.shared.caption_mentions import (
     CaptionMentions,

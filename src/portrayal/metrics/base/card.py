@@ -52,6 +52,8 @@ class Card:
     paper: str
     caveats: tuple[str, ...]
     terms: tuple[Term, ...]
+    # The question of an audit that it answers (`portrayal.questions`).
+    answers: str = "other"
     # Rules of terms that are measurements of their own.
     parts: tuple[TermRule, ...] = ()
     # Whether tables have a row per term and a column per system, for metrics with many terms.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +44,7 @@ _LABELS_FROM_CAPTIONS = (
 
 
 class Metric:
-    """A callable that measures a study and returns Results. Names of its module are reachable as attributes.
+    """What measures a study: a card, the function that computes the rows, and how audits run it.
 
     Parameters
     ----------
@@ -69,6 +68,8 @@ class Metric:
         Options that have the name of a general option of an audit and mean something else.
     english
         Whether its word lists are English whatever the lexicon, or the terms whose lists are.
+    stream
+        Measures a study in parts, in bounded memory.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Metric:
         measured_sources: Callable[[Study, Mapping[str, Any]], tuple[str, ...]] | None = None,
         not_general: Sequence[str] = (),
         english: bool | tuple[str, ...] = False,
+        stream: Callable[..., Results] | None = None,
     ):
         self.card = card
         self.slow = slow
@@ -94,12 +96,11 @@ class Metric:
         self._not_general = frozenset(not_general)
         self._english = english
         self.audit_options, self.quick_options = dict(audit_options or {}), dict(quick_options or {})
+        self.stream = stream
         self.compute = compute
         self.name = card.name
-        self.__name__ = compute.__name__
-        self.__doc__ = compute.__doc__
-        self.__module__ = compute.__module__
-        self.__wrapped__ = compute
+        # What users call; set when the metric is registered.
+        self.function: Callable[..., Results] = self
 
     def __call__(
         self,
@@ -328,15 +329,6 @@ class Metric:
         named = tuple(name for name in study.attribute_names if find_lexicon(name) is not None)
         return named or (DEFAULT_ATTRIBUTE,)
 
-    def __getattr__(self, name: str) -> Any:
-        # Called only for names that the metric lacks: the functions of its module.
-        if name.startswith("__"):
-            raise AttributeError(name)
-        try:
-            return getattr(sys.modules[self.__module__], name)
-        except AttributeError:
-            raise AttributeError(f"the metric '{self.name}' has no attribute {name!r}") from None
-
     def __repr__(self) -> str:
         return f"<metric {self.name}>"
 
@@ -348,8 +340,3 @@ def _allowed_names(annotation: Any) -> tuple[str, ...]:
     return tuple(
         name for argument in get_args(annotation) if argument is not str for name in _allowed_names(argument)
     )
-
-
-def metric(card: Card, **arguments: Any) -> Callable[[Compute], Metric]:
-    """Decorator that makes a function `compute(study, *, attribute, ...) -> ResultBuilder` a Metric."""
-    return lambda compute: Metric(card, compute, **arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 from portrayal.engine import Task, code_digest
 from portrayal.errors import Undefined
 from portrayal.files import content_digest
-from portrayal.metrics import find_metric
 from portrayal.metrics.base.metric import Metric
+from portrayal.metrics.base.registry import find_metric
 from portrayal.results import Results
 from portrayal.study import Study
 
@@ -64,5 +65,15 @@ def _file_digests(options: Mapping[str, Any]) -> dict[str, str]:
 
 def _task_key(study: Study, arguments: dict[str, object]) -> str:
     """Return a task's checkpoint key: a digest of everything that decides its result."""
-    text = json.dumps([code_digest(), study.digest, study.name, arguments], sort_keys=True, default=str)
+    code = [code_digest(), _plugin_digest(find_metric(str(arguments["metric"])))]
+    text = json.dumps([*code, study.digest, study.name, arguments], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _plugin_digest(metric: Metric) -> str | None:
+    """Return the digest of the file of a metric that is not of this package, whose code `code_digest` does not know."""
+    module = metric.compute.__module__
+    if module.split(".")[0] == "portrayal":
+        return None
+    file = getattr(sys.modules[module], "__file__", None)
+    return None if file is None else content_digest(Path(file))

@@ -7,6 +7,7 @@ from portrayal.statements import IDEAL, Statement
 
 CARD = Card(
     name="counterbias",
+    answers="changes",
     title="CounterBias: change only the person",
     question="When only the person in an image or text changes, how much do the model's predictions of what they do or "
     "are change?",

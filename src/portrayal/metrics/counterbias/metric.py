@@ -20,6 +20,7 @@ from portrayal.engine import Progress
 from portrayal.errors import PortrayalError, need
 from portrayal.lexicon import Lexicon
 from portrayal.metrics.base.options import unique_names
+from portrayal.metrics.base.registry import register_card
 from portrayal.metrics.counterbias.card import CARD
 from portrayal.metrics.counterbias.groups import (
     check_group_words,
@@ -35,6 +36,8 @@ from portrayal.results import Results, command_line, provenance
 from portrayal.stats import RESAMPLES
 
 __all__ = ["CARD", "counterbias"]
+
+register_card(CARD)
 
 
 def counterbias(

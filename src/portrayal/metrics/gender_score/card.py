@@ -8,6 +8,7 @@ from portrayal.results import TOO_FEW
 
 CARD = Card(
     name="gender-score",
+    answers="associations",
     title="Association of groups with the objects of images",
     question="How probable are captions of each group, given the objects of their images?",
     formula=(

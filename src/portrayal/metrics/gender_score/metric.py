@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, shipped_lexicons
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, ItemNames, Synonyms, Words, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.gender_score.card import CARD
 from portrayal.metrics.gender_score.measurements import GenderScoreMeasurements

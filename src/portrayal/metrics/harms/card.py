@@ -37,6 +37,7 @@ MEASUREMENTS: tuple[type[HarmMeasurement], ...] = (
 )
 CARD = Card(
     name="harms",
+    answers="harms",
     caution_terms={
         REFERENCES: tuple(
             kind.card.term for kind in MEASUREMENTS if getattr(kind, "compares_with_human", False)

@@ -13,9 +13,10 @@ from portrayal.engine import Progress
 from portrayal.errors import Undefined, unknown_name
 from portrayal.files import content_digest
 from portrayal.metrics.base.attribute_names import resolve_attribute
-from portrayal.metrics.base.metric import DEFAULT_ATTRIBUTE, metric
+from portrayal.metrics.base.metric import DEFAULT_ATTRIBUTE
 from portrayal.metrics.base.options import Bootstrap, EvidenceLimit, Synonyms, Words, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import METRICS, metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.harms.card import CARD, MEASUREMENTS
 from portrayal.metrics.harms.counting import count_images, sources_of
@@ -41,6 +42,92 @@ MeasurementName = Literal[
 ]  # fmt: skip
 
 
+def stream_harms(
+    path: Path | str,
+    *,
+    attribute: str | None = None,
+    systems: Sequence[str] | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Results:
+    """Measure harms in a study on disk, part by part, with memory for one part at a time.
+
+    Measurements that need all images at once are undefined, with that reason.
+
+    Parameters
+    ----------
+    path
+        A study whose `study.toml` lists several files of captions, one for each part.
+    attribute
+        The attribute of the groups; by default the first of the study.
+    systems
+        Measure these systems only; by default all.
+    seed
+        Seed of the bootstrap.
+    workers
+        Number of processes.
+    progress
+        Receives the progress of reading and counting parts.
+    **options
+        Options of `harms`.
+
+    Returns
+    -------
+    Results
+        As `harms` returns them.
+    """
+    started = time.time()
+    metric_of_harms = METRICS[CARD.name]
+    defaults = {name: parameter.default for name, parameter in metric_of_harms.options.items()}
+    values = defaults | metric_of_harms.check_options(options)
+    stages, terms = _selected_stages(values["stage"]), unique_names(values["measurement"])
+    selected = [kind for kind in MEASUREMENTS if not terms or kind.card.term in terms]
+    additive = [kind for kind in selected if kind.additive]
+    part = read_part(path, 0)
+    if attribute is not None:
+        attribute = resolve_attribute(attribute, part.attribute_names)
+    first = attribute or next(iter(part.attribute_names), DEFAULT_ATTRIBUTE)
+    sources = [source for source in part.sources if systems is None or source in systems]
+    for reason in unreadable_sources(part, sources, None).values():
+        raise Undefined(reason)
+    harm_options = HarmOptions(
+        attribute=first,
+        seed=seed,
+        **{
+            field.name: values[field.name]
+            for field in fields(HarmOptions)
+            if field.name in values and field.name != "stage"
+        }
+        | {"identity": unique_names(values["identity"]), "n_resamples": values["bootstrap"]},
+    )
+    survey, counted = count_in_parts(Path(path), harm_options, stages, additive, systems, workers, progress)
+    if attribute is not None and survey.groups and attribute not in survey.groups:
+        raise unknown_name("attribute", attribute, list(survey.groups))
+    _require_references(stages, survey.images_with_references)
+    builder = ResultBuilder(CARD, first, {})
+    for stage, measurements in counted.items():
+        _, row_settings = prepare(harm_options.at_stage(stage), survey, additive)
+        keep_all = harm_options.evidence == 0
+        builder.extend(write_measurements(measurements, first, row_settings, keep_all=keep_all))
+        undefined = ResultBuilder(CARD, first, row_settings)
+        for source, kind in product(measurements, [kind for kind in selected if not kind.additive]):
+            undefined.add(kind.card.term, None, system=source, n=0, reason=NEEDS_ALL_IMAGES)
+        builder.extend(undefined)
+    digest = content_digest(Path(path)) if Path(path).is_file() else content_digest(Path(path) / "study.toml")
+    study = {"name": Path(path).name, "digest": digest[:16]}
+    run_provenance = provenance(
+        command=command_line(),
+        seed=seed,
+        started=started,
+        study=study,
+        cards={CARD.name: CARD.as_dict()},
+        skipped=[],
+    )
+    return Results.join([builder.results()], run_provenance)
+
+
 @metric(
     CARD,
     slow=True,
@@ -48,6 +135,7 @@ MeasurementName = Literal[
     every_attribute=True,
     term_option="measurement",
     english=True,
+    stream=stream_harms,
 )
 def harms(
     study: Study,
@@ -166,89 +254,3 @@ def write_measurements(
             else:
                 measurement.write(builder, source)
     return builder
-
-
-def stream(
-    path: Path | str,
-    *,
-    attribute: str | None = None,
-    systems: Sequence[str] | None = None,
-    seed: int = 0,
-    workers: int = 1,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Results:
-    """Measure harms in a study on disk, part by part, with memory for one part at a time.
-
-    Measurements that need all images at once are undefined, with that reason.
-
-    Parameters
-    ----------
-    path
-        A study whose `study.toml` lists several files of captions, one for each part.
-    attribute
-        The attribute of the groups; by default the first of the study.
-    systems
-        Measure these systems only; by default all.
-    seed
-        Seed of the bootstrap.
-    workers
-        Number of processes.
-    progress
-        Receives the progress of reading and counting parts.
-    **options
-        Options of `harms`.
-
-    Returns
-    -------
-    Results
-        As `harms` returns them.
-    """
-    started = time.time()
-    values = {name: parameter.default for name, parameter in harms.options.items()} | harms.check_options(
-        options
-    )
-    stages, terms = _selected_stages(values["stage"]), unique_names(values["measurement"])
-    selected = [kind for kind in MEASUREMENTS if not terms or kind.card.term in terms]
-    additive = [kind for kind in selected if kind.additive]
-    part = read_part(path, 0)
-    if attribute is not None:
-        attribute = resolve_attribute(attribute, part.attribute_names)
-    first = attribute or next(iter(part.attribute_names), DEFAULT_ATTRIBUTE)
-    sources = [source for source in part.sources if systems is None or source in systems]
-    for reason in unreadable_sources(part, sources, None).values():
-        raise Undefined(reason)
-    harm_options = HarmOptions(
-        attribute=first,
-        seed=seed,
-        **{
-            field.name: values[field.name]
-            for field in fields(HarmOptions)
-            if field.name in values and field.name != "stage"
-        }
-        | {"identity": unique_names(values["identity"]), "n_resamples": values["bootstrap"]},
-    )
-    survey, counted = count_in_parts(Path(path), harm_options, stages, additive, systems, workers, progress)
-    if attribute is not None and survey.groups and attribute not in survey.groups:
-        raise unknown_name("attribute", attribute, list(survey.groups))
-    _require_references(stages, survey.images_with_references)
-    builder = ResultBuilder(CARD, first, {})
-    for stage, measurements in counted.items():
-        _, row_settings = prepare(harm_options.at_stage(stage), survey, additive)
-        keep_all = harm_options.evidence == 0
-        builder.extend(write_measurements(measurements, first, row_settings, keep_all=keep_all))
-        undefined = ResultBuilder(CARD, first, row_settings)
-        for source, kind in product(measurements, [kind for kind in selected if not kind.additive]):
-            undefined.add(kind.card.term, None, system=source, n=0, reason=NEEDS_ALL_IMAGES)
-        builder.extend(undefined)
-    digest = content_digest(Path(path)) if Path(path).is_file() else content_digest(Path(path) / "study.toml")
-    study = {"name": Path(path).name, "digest": digest[:16]}
-    run_provenance = provenance(
-        command=command_line(),
-        seed=seed,
-        started=started,
-        study=study,
-        cards={CARD.name: CARD.as_dict()},
-        skipped=[],
-    )
-    return Results.join([builder.results()], run_provenance)

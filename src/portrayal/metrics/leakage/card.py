@@ -7,6 +7,7 @@ from portrayal.statements import IDEAL, Statement
 
 CARD = Card(
     name="leakage",
+    answers="amplifies",
     title="What named objects give away (leakage)",
     question="How well can a classifier predict the group of the person shown from the objects that a system names, "
     "and is it easier than from the objects that are in the image?",

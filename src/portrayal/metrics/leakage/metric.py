@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from portrayal.errors import PortrayalError, Undefined
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Synonyms
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.leakage.card import CARD
 from portrayal.metrics.leakage.labels import HumanLabels, SourceLabels
@@ -62,24 +62,6 @@ def leakage(
 ) -> ResultBuilder:
     """Leakage of each source's labels, compared with true labels that have as many errors.
 
-    Parameters
-    ----------
-    study
-        Attributes and human object labels, with captions or object labels of systems.
-    attribute
-        Attribute whose groups are predicted, for example "gender".
-    sources
-        Systems (or "human") to measure.
-    seed
-        Seed of the bootstrap, the folds, the label noise and the permutations.
-
-    Returns
-    -------
-    Results
-        One row per source, term and group. The other options are described in the help of the command.
-
-    Examples
-    --------
     >>> import polars as pl, portrayal
     >>> n, skis = 200, lambda i: i % 2 == 0 or i % 8 == 1
     >>> study = portrayal.Study.from_frames(

@@ -8,6 +8,7 @@ from portrayal.study.cautions import LENGTH
 
 CARD = Card(
     name="lic",
+    answers="leaks",
     title="What captions give away (LIC)",
     question="How well can a classifier predict the group of the person shown from a caption, and is it easier than "
     "from human captions of the same images?",

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lexicon import Lexicon
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.lic.card import CARD
 from portrayal.metrics.lic.measurements import LicMeasurements
@@ -144,24 +144,6 @@ def lic(
     Returns the scores with their chance level, confidence intervals and reasons, also under other
     configurations if asked.
 
-    Parameters
-    ----------
-    study
-        Captions and attributes; human captions (references) for `lic_d` and `lic`.
-    attribute
-        Attribute whose groups are predicted, for example "gender".
-    sources
-        Systems to measure.
-    seed
-        Seed of the bootstrap, the permutations and, by default, the repeats.
-
-    Returns
-    -------
-    Results
-        One row per system, term and group. The other options are described in the help of the command.
-
-    Examples
-    --------
     >>> import polars as pl, portrayal
     >>> n = 200
     >>> study = portrayal.Study.from_frames(

@@ -8,6 +8,7 @@ from portrayal.results import TOO_FEW
 
 CARD = Card(
     name="object-distance",
+    answers="associations",
     title="Similarity of objects and words for groups",
     question="How similar in meaning are the objects of the images to words for each group?",
     formula=(

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from portrayal.errors import Undefined
 from portrayal.lexicon import Lexicon, tokenize
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, Words, unique_names
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.object_distance.card import CARD
 from portrayal.metrics.object_distance.measurements import (

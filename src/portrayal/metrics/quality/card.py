@@ -41,6 +41,7 @@ def _with_gaps(terms: Iterable[str]) -> tuple[str, ...]:
 
 CARD = Card(
     name="quality",
+    answers="quality",
     title="Quality of captions, overall and by group",
     question="How similar to human captions are those of a system, what does it hallucinate, and do groups differ?",
     formula=(

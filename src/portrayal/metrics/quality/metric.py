@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Annotated, Literal
 
 from portrayal.errors import PortrayalError
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap, EvidenceLimit, Synonyms
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.quality import meteor, spice
 from portrayal.metrics.quality.captions import ImageObjects, read_source

@@ -7,6 +7,7 @@ from portrayal.statements import LESS, MORE, ZERO, Statement
 
 CARD = Card(
     name="caption-mitigation",
+    answers="mitigation",
     title="Effect of caption mitigation",
     question="How much does mitigation change captions, and how do bias, errors and quality change?",
     formula=(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from portrayal.errors import Problems, unknown_name
+from portrayal import plugins
+from portrayal.errors import PortrayalError, Problems, unknown_name
 from portrayal.study.group_names import GroupNames
 from portrayal.study.study import Study
 
@@ -64,9 +65,22 @@ IMPORTERS = {
 
 def run_importer(kind: str, request: ImportRequest, problems: Problems) -> ImportResult:
     """Run the importer of that name, collecting problems for the caller to settle."""
-    if kind not in IMPORTERS:
-        raise unknown_name("importer", kind, IMPORTERS)
-    module = importlib.import_module(IMPORTERS[kind][0])
-    result: ImportResult = module.build(request, problems)
+    result = _find_importer(kind)(request, problems)
     request.group_names.check_used((*result.study.attribute_names, *result.study.ranked_attributes))
     return replace(result, study=replace(result.study, mapped=request.group_names.mapped))
+
+
+def _find_importer(kind: str) -> Callable[[ImportRequest, Problems], ImportResult]:
+    """Return the importer of that name: one of this package, or of a plug-in."""
+    if kind in IMPORTERS:
+        build: Callable[[ImportRequest, Problems], ImportResult] = importlib.import_module(
+            IMPORTERS[kind][0]
+        ).build
+        return build
+    plugin = plugins.find_plugin(plugins.IMPORTERS, kind)
+    if plugin is None:
+        names = [name for name, _ in plugins.plugin_names(plugins.IMPORTERS)]
+        raise unknown_name("importer", kind, [*IMPORTERS, *names])
+    if not callable(plugin.value):
+        raise PortrayalError(str(plugin.failed("it is no function (request, problems)").problem))
+    return plugin.value  # type: ignore[no-any-return]

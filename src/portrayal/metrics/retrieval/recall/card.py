@@ -7,6 +7,7 @@ from portrayal.metrics.retrieval.recall.measurements import CUTOFFS
 
 CARD = Card(
     name="retrieval-recall",
+    answers="quality",
     title="Retrieval of captions and images (recall)",
     question="How often does a vision-language model find the right caption for an image, and the right image for "
     "a caption, and equally often for every group?",

@@ -7,6 +7,7 @@ from portrayal.statements import IDEAL, Statement
 
 CARD = Card(
     name="retrieval-skew",
+    answers="associations",
     title="Groups at the top of ranked lists",
     question="Which groups of people are at the top of ranked search results, and which are not?",
     formula=(

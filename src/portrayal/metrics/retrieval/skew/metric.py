@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from portrayal.errors import PortrayalError
-from portrayal.metrics.base.metric import metric
 from portrayal.metrics.base.options import Bootstrap
 from portrayal.metrics.base.preconditions import preconditions_met
+from portrayal.metrics.base.registry import metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.metrics.retrieval.skew.card import CARD
 from portrayal.metrics.retrieval.skew.measurements import RetrievalSkewMeasurements
