@@ -4,15 +4,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from portrayal import Study
-from portrayal.metrics import (
-    GROUPS, RESAMPLES, Bootstrap, Card, ResultBuilder, Share, Statement, Term,
-    measure_by_group, metric, preconditions_met,
-)
+from portrayal import Study, metrics
 
 HEDGES = r"(?i)\b(appears?|apparently|maybe|might|perhaps|possibly|probably|seems?|seemingly)\b"
 
-CARD = Card(
+CARD = metrics.Card(
     name="hedging",
     answers="names",
     title="Hedged captions",
@@ -23,13 +19,13 @@ CARD = Card(
     paper="Lakoff, Hedges: a study in meaning criteria and the logic of fuzzy concepts, 1973.",
     caveats=("The list of words is short, and some of them do not always hedge.",),
     terms=(
-        Term("hedging", "captions with a hedging word", "share"),
-        Term("hedging-gap", "largest difference between two groups", "share", "lower", 0.0),
+        metrics.Term("hedging", "captions with a hedging word", "share"),
+        metrics.Term("hedging-gap", "largest difference between two groups", "share", "lower", 0.0),
     ),
     statements=(
-        Statement(
+        metrics.Statement(
             "hedging",
-            GROUPS,
+            metrics.GROUPS,
             "{system} hedges more often about {group} than about {other}",
             "{system} hedges more often about one {attribute}",
             worse="higher",
@@ -39,20 +35,23 @@ CARD = Card(
 )
 
 
-@metric(CARD)
+@metrics.metric(CARD)
 def hedging(
-    study: Study, *, attribute: str, sources: Sequence[str], seed: int = 0, bootstrap: Bootstrap = RESAMPLES
-) -> ResultBuilder:
+    study: Study,
+    *,
+    attribute: str,
+    sources: Sequence[str],
+    seed: int = 0,
+    bootstrap: metrics.Bootstrap = metrics.RESAMPLES,
+) -> metrics.ResultBuilder:
     """Share of captions with a hedging word, of all images and by group."""
-    preconditions_met()
-    builder = ResultBuilder(CARD, attribute, {})
+    metrics.preconditions_met()
+    builder = metrics.ResultBuilder(CARD, attribute, {})
     for source in sources:
-        captions = study.captions_of(source).select(
-            "image_id",
-            "caption",
-            hedged=pl.col("caption").str.contains(HEDGES),
-            captions=1,
+        hedged = pl.col("caption").str.contains(HEDGES)
+        captions = study.captions_of(source).select("image_id", "caption", hedged=hedged, captions=1)
+        terms = {"hedging": metrics.Share("hedged", "captions")}
+        metrics.measure_by_group(
+            builder, study, captions, terms, source=source, seed=seed, bootstrap=bootstrap
         )
-        terms = {"hedging": Share("hedged", "captions")}
-        measure_by_group(builder, study, captions, terms, source=source, seed=seed, bootstrap=bootstrap)
     return builder
