@@ -11,6 +11,7 @@ import pytest
 from portrayal.metrics import CARDS
 from portrayal.mitigate.captions.card import CARD as CAPTION_MITIGATION_CARD
 from portrayal.mitigate.card import CARD as MITIGATION_CARD
+from portrayal.questions import QUESTIONS, question_of
 from portrayal.report.findings.findings import (
     AS_HUMAN,
     FINDING,
@@ -22,7 +23,6 @@ from portrayal.report.findings.findings import (
     UNDEFINED,
     conclusions,
 )
-from portrayal.report.findings.questions import QUESTIONS, question_of
 from portrayal.report.page.page import render
 from portrayal.results import REPLICATES_SCHEMA, Measurement, Results, join_cautions
 from portrayal.statements import Statement, fill, statements_of
@@ -682,9 +682,14 @@ def test_human_captions_are_no_system_and_results_without_cards_have_no_sentence
 
 
 def test_sentences_are_grouped_by_question():
-    assert [question_of(metric).name for metric in ("lic", "harms", "mitigation", "unheard-of")] == [
-        "leaks", "harms", "mitigation", "other",
-    ]  # fmt: skip
+    cards = [
+        CARDS["lic"].as_dict(),
+        CARDS["harms"].as_dict(),
+        MITIGATION_CARD.as_dict(),
+        None,
+        {"answers": ["?"]},
+    ]
+    assert [question_of(card).name for card in cards] == ["leaks", "harms", "mitigation", "other", "other"]
     gap_rows = by_group("quality", "cider", (0.9, 0.88, 0.92), a=(0.8, 0.78, 0.82), b=(1.0, 0.98, 1.02))
     by_question = conclusions(results(*gap_rows, row("lic", "lic", 4, 2, 6))).by_question()
     assert [question.name for question, _ in by_question] == ["leaks", "quality"]

@@ -30,8 +30,9 @@ class Share:
 
     def __call__(self, sums: Mapping[str, Array]) -> Array:
         trials = sums[self.trials]
-        undefined = np.full(len(trials), np.nan)
-        return np.divide(sums[self.successes], trials, out=undefined, where=trials > 0)
+        share = np.full(len(trials), np.nan)
+        np.divide(sums[self.successes], trials, out=share, where=trials > 0)
+        return share
 
 
 def measure_by_group(

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from portrayal.questions import QUESTIONS, Question, question_of
 from portrayal.report.findings.comparisons import ALPHA, ComparedStatement, Estimates, compare_statement
 from portrayal.report.findings.numbers import add_brackets, numbers_text
-from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, Question, question_of
 from portrayal.report.findings.wording import format_level, format_level_ci
 from portrayal.report.tables.layout import is_too_few, study_cautions
 from portrayal.results import HUMAN, TOO_FEW_REASON, Measurement, Results, split_cautions
@@ -75,7 +75,7 @@ class Conclusions:
         """Each question that has sentences, with these."""
         return [
             (question, question_sentences)
-            for question in (*QUESTIONS, OTHER_QUESTION)
+            for question in QUESTIONS
             if (
                 question_sentences := [
                     conclusion for conclusion in self.sentences if conclusion.question == question.name
@@ -161,7 +161,7 @@ def conclusions(results: Results) -> Conclusions:
         )
         for index, (comparison, is_candidate) in enumerate(zip(comparisons, can_be_finding, strict=True))
     ]
-    question_order = [question.name for question in (*QUESTIONS, OTHER_QUESTION)]
+    question_order = [question.name for question in QUESTIONS]
     sorted_pairs = sorted(
         _best_alternatives(pairs),
         key=lambda pair: (question_order.index(pair[1].question), STATES.index(pair[1].state)),
@@ -428,7 +428,8 @@ def _make_conclusion(
     caution_text = "".join(f" Caution: {caution}" for caution in cautions if caution not in cautions_of_study)
     if any(caution in cautions_of_study for caution in cautions):
         caution_text += " (See the cautions about this study.)"
+    question = question_of(_metric_cards(provenance).get(row.metric))
     return Conclusion(
-        question_of(row.metric).name, state, f"{text}.{caution_text}", row.id, row.metric, row.term, row.system,
+        question.name, state, f"{text}.{caution_text}", row.id, row.metric, row.term, row.system,
         row.attribute, comparison.group, side,
     )  # fmt: skip

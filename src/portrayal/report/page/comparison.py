@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from portrayal.files import write_text
+from portrayal.questions import QUESTIONS, Question, question_of
 from portrayal.report.charts.forest import ForestRow, axis_limits, forest_plot, label_width
 from portrayal.report.charts.interactive import Plots
 from portrayal.report.charts.panel import Panel
@@ -26,7 +27,6 @@ from portrayal.report.findings.changes import (
     row_labels,
     verdict,
 )
-from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, Question, question_of
 from portrayal.report.page.embedded import csp_hash, pack_json, read_template
 from portrayal.report.page.page import PAGE_FILE
 from portrayal.report.tables.layout import MDE_FACTOR, format_number, is_too_few
@@ -111,8 +111,8 @@ def _by_question(differences: Results) -> list[tuple[Question, list[ComparedMetr
     ]
     return [
         (question, own)
-        for question in (*QUESTIONS, OTHER_QUESTION)
-        if (own := [part for part in sections if question_of(part.metric) == question])
+        for question in QUESTIONS
+        if (own := [part for part in sections if question_of(card_by_metric.get(part.metric)) == question])
     ]
 
 

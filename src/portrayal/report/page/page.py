@@ -12,14 +12,14 @@ import polars as pl
 from markupsafe import Markup
 
 from portrayal.files import write_text
+from portrayal.questions import QUESTIONS, question_of
 from portrayal.report.charts.counterbias import counterbias_charts
 from portrayal.report.charts.counterbias_data import METRIC as COUNTERBIAS
 from portrayal.report.charts.interactive import Plots
 from portrayal.report.charts.intervals import interval_chart, system_names
 from portrayal.report.charts.tradeoff import mitigation_tradeoffs, tradeoffs
-from portrayal.report.export.citation import bibtex
+from portrayal.report.export.citation import bibtex, metric_cards
 from portrayal.report.findings.findings import Conclusion, conclusions
-from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, question_of
 from portrayal.report.page.embedded import csp_hash, json_for_html, pack_json, read_template
 from portrayal.report.page.evidence import CAPTION_LIMITS, PAGE_BYTES, pack_evidence, sample_evenly
 from portrayal.report.page.glossary import GLOSSARY
@@ -44,7 +44,6 @@ MAX_THUMBNAILS = 600
 MAX_EXAMPLES = 6  # images with a caption of every source
 # Where the evidence is inserted last, since it takes the space that the rest leaves.
 _EVIDENCE_ELEMENT = '<script type="text/plain" id="data">'
-_ALL_QUESTIONS = [*QUESTIONS, OTHER_QUESTION]
 _MAX_SAFE_INTEGER = 2**53  # JavaScript rounds larger integers
 
 
@@ -58,6 +57,7 @@ def write_page(results: Results, folder: Path) -> Path:
 def render(results: Results) -> str:
     """The HTML of the page. Captions are untrusted: they enter through autoescaping and escaped JSON only."""
     tables, findings = page_tables(results), conclusions(results)
+    questions = {table.metric: question_of(metric_cards(results).get(table.metric)) for table in tables}
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -91,12 +91,8 @@ def render(results: Results) -> str:
         tables=tables,
         findings=findings,
         cautions=study_cautions(results.provenance),
-        question_of=question_of,
-        questions=[
-            question
-            for question in _ALL_QUESTIONS
-            if any(question_of(table.metric) == question for table in tables)
-        ],
+        question_by_metric=questions,
+        questions=[question for question in QUESTIONS if question in questions.values()],
         settings_text=settings_text,
         footnotes=footnotes,
         statistics_text=statistics_text,
@@ -129,7 +125,8 @@ def render(results: Results) -> str:
 def page_tables(results: Results) -> list[Table]:
     """The tables of the page in the order of its questions, with the strongest items only."""
     tables = [strongest_items(table, SHOWN_ITEMS) for table in make_tables(results)]
-    return sorted(tables, key=lambda table: _ALL_QUESTIONS.index(question_of(table.metric)))
+    cards = metric_cards(results)
+    return sorted(tables, key=lambda table: QUESTIONS.index(question_of(cards.get(table.metric))))
 
 
 def thumbnail_images(results: Results) -> list[str]:
