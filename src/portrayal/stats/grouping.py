@@ -95,6 +95,11 @@ class GroupedCounts:
         defined = [[estimate.value is not None for estimate in estimates[1:]] for estimates in self.estimates]
         return np.asarray((sizes >= self.min_size) & np.array(defined, dtype=bool).T, dtype=bool)
 
+    def compared(self, value: int) -> NDArray[np.bool_]:
+        """Return whether each cluster is behind a value and belongs to a group that can be compared."""
+        members = self.is_member[self.is_comparable[:, value]].any(axis=0)
+        return np.asarray(self.measured[value] & members, dtype=bool)
+
     def gap(self, value: int) -> Gap | None:
         """Return the gap of a value; None where fewer than two groups can be compared."""
         groups = np.flatnonzero(self.is_comparable[:, value]).tolist()

@@ -149,7 +149,7 @@ class _Rows:
             term + GAP,
             None if gap is None else gap.estimate,
             system=self.source,
-            n=sum(self.grouped.size(index, group) for group in self.grouped.groups),
+            n=int(self.grouped.compared(index).sum()),
             p=None if gap is None else gap.p,
             reason=None if gap else f"fewer than two groups have {TOO_FEW} images to compare",
             resampler=self.grouped.resampler,
