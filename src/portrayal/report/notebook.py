@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from portrayal.errors import PortrayalError, counted, listed
 from portrayal.files import write_text
 from portrayal.notebook_html import MAX_ROWS, render_view
+from portrayal.questions import QUESTIONS, question_of
 from portrayal.report.charts.forest import concatenate
 from portrayal.report.charts.intervals import interval_chart, system_names
 from portrayal.report.charts.panel import Panel
+from portrayal.report.export.citation import metric_cards
 from portrayal.report.findings.changes import change_sentences, count_changes, row_labels
 from portrayal.report.findings.findings import conclusions
-from portrayal.report.findings.questions import OTHER_QUESTION, QUESTIONS, question_of
 from portrayal.report.page import comparison, page
 from portrayal.report.page.embedded import read_template
 from portrayal.report.tables.layout import format_number, format_value, is_too_few, study_cautions
@@ -108,8 +109,10 @@ def _view_lines(results: Results) -> tuple[list[ViewLine], bool]:
     lines = _lines(rows) if may_fit else []
     if may_fit and len(lines) <= MAX_ROWS:
         return lines, False
-    order = [*QUESTIONS, OTHER_QUESTION]
-    headlines = sorted(results.headline().measurements, key=lambda m: order.index(question_of(m.metric)))
+    cards = metric_cards(results)
+    headlines = sorted(
+        results.headline().measurements, key=lambda m: QUESTIONS.index(question_of(cards.get(m.metric)))
+    )
     return (_lines(headlines), True) if headlines else (lines or _lines(rows), False)
 
 

@@ -243,12 +243,15 @@ def load_model(
 ) -> tuple[MaskedVLM, str | None]:
     """Return the model and its key in the checkpoint: a digest of its content, since a name does not identify it.
 
-    A model object has no key, since it may have been changed: its outputs are not checkpointed.
+    A model object and a plug-in have no key, since their content is unknown: their outputs are not checkpointed.
     """
     if not isinstance(model, str):
         return model, None
-    from portrayal.models.masked_vlm.loading import lab_model_path, load_masked
+    from portrayal.models.masked_vlm.loading import lab_model_path, load_masked, load_plugin_model
 
+    plugin_model = load_plugin_model(model, device, precision, batch_size)
+    if plugin_model is not None:
+        return plugin_model, None
     path = Path(lab_model_path(model))
     content = content_digest(path) if path.exists() else model
     model_key = f"{content} {device} {precision} {batch_size} {tokenizer}"

@@ -6,12 +6,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from portrayal import plugins
 from portrayal.documents import read_json
 from portrayal.errors import InputError, PortrayalError, need, unknown_name
 from portrayal.models.device import resolve_device
 from portrayal.models.masked_vlm.checkpoints import dual_network, read_weights
 from portrayal.models.masked_vlm.folder import CONFIG, PORTRAYAL_KEY, load_model
-from portrayal.models.masked_vlm.model import TorchMaskedVLM
+from portrayal.models.masked_vlm.model import MaskedVLM, TorchMaskedVLM
 from portrayal.models.masked_vlm.network import VLMNetwork
 from portrayal.models.masked_vlm.single_stream import SingleNetwork
 from portrayal.models.masked_vlm.text_only import TextNetwork
@@ -59,6 +60,20 @@ def load_masked(
     resolved_device = resolve_device(device)
     network, text_tokenizer = _load_parts(name, image_size, tokenizer)
     return TorchMaskedVLM(display_name(name), network, text_tokenizer, resolved_device, precision, batch_size)
+
+
+def load_plugin_model(name: str, device: str, precision: str, batch_size: int) -> MaskedVLM | None:
+    """Return the model of the plug-in with this name (group `portrayal.models`); None if there is no such plug-in."""
+    plugin = plugins.find_plugin(plugins.MODELS, name)
+    if plugin is None:
+        return None
+    if not callable(plugin.value):
+        raise PortrayalError(str(plugin.failed("it is no function (device, precision, batch_size)").problem))
+    model = plugin.value(device=device, precision=precision, batch_size=batch_size)
+    if not isinstance(model, MaskedVLM):
+        reason = f"expected a function that returns a MaskedVLM, found {type(model).__name__}"
+        raise PortrayalError(str(plugin.failed(reason).problem))
+    return model
 
 
 def lab_model_path(name: str) -> str:
