@@ -152,7 +152,7 @@ CARD = Card(
     lab_notes={
         "rouge-l": _SIMILARITY_NOTE,
         "cider": "document frequencies depend on the number of images, so there is no one true value; and "
-        "{_SIMILARITY_NOTE}",
+        f"{_SIMILARITY_NOTE}",
         **dict.fromkeys(("chair-i", "chair-s", "chair-i-gap", "chair-s-gap"), _HALLUCINATION_NOTE),
     },
 )  # fmt: skip
