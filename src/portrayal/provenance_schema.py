@@ -11,11 +11,26 @@ from portrayal.errors import shown
 # Fields that a shape does not name may hold anything, and every value may be null: other programs write less.
 ANY = "*"
 _TYPE_NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-_TERM = {"name": str, "meaning": str, "unit": str, "better": str, "ideal": float, "items": [str]}
+_TERM = {
+    "label": str,
+    "name": str,
+    "meaning": str,
+    "unit": str,
+    "better": str,
+    "ideal": float,
+    "items": [str],
+}
 _PART = {"term": str, "rule": str, "origin": [str], "caveats": [str]}
+_TRADE_OFF = {
+    **dict.fromkeys(("direction", "points"), str),
+    "is_bias": bool,
+    **{name: [str] for name in ("terms", "shared_settings", "titled_settings")},
+    "settings": {ANY: str},
+}
 _CARD = {
-    **dict.fromkeys(("name", "title", "question", "formula", "range", "paper"), str),
-    **{name: [str] for name in ("needs", "caveats", "uses", "side_by_side", "should_ignore")},
+    **dict.fromkeys(("name", "title", "question", "formula", "range", "paper", "layout"), str),
+    **{name: [str] for name in ("needs", "caveats", "uses", "side_by_side", "should_ignore", "headline")},
+    "trade_off": _TRADE_OFF,
     "terms": [_TERM],
     "parts": [_PART],
     "by_term": bool,

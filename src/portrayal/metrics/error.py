@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.card import BeforeAfter, Card, Term
 from portrayal.metrics.base.options import Bootstrap, Words
 from portrayal.metrics.base.preconditions import preconditions_met
 from portrayal.metrics.base.registry import metric
@@ -80,6 +80,7 @@ CARD = Card(
             factor=1.25,
         ),
     ),
+    before_after=BeforeAfter(order=2, printed=OUTCOMES, printed_by_group=("wrong", "neutral")),
     responds_to={"wrong": "wrong-group", "error": "wrong-group", "neutral": "neutral", "ratio@one": "-wrong-group@one"},
     should_ignore=("amplification", "hallucination", "length", "vocabulary", "repetition", "data-bias"),
     lab_notes=dict.fromkeys(

@@ -11,6 +11,7 @@ DROP, DROP_SHARE, CHANGE = "drop", "drop-share", "change"
 CARD = Card(
     name="mitigation",
     answers="mitigation",
+    layout="methods",
     title="Effect of a mitigation method on a model",
     question="How much less bias does a model have after mitigation than after the same training without it, and at "
     "what cost?",

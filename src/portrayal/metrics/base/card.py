@@ -26,6 +26,8 @@ class Term:
     # Whether the expected value depends on the number of images, so that studies of different sizes give different
     # values for the same system. "searched": it depends on all images that are searched, not on those measured.
     depends_on_n: bool | Literal["searched"] = False
+    # Its name in tables of the command line, where another one says more.
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,49 @@ class TermRule:
     rule: str
     origin: tuple[str, ...]
     caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """The axis that a metric has in charts of bias against quality."""
+
+    # Whether its terms stand for bias; else they stand for quality.
+    is_bias: bool
+    # Bias: the first of these terms that two points have is drawn. Quality: each term has a chart.
+    terms: tuple[str, ...]
+    # What the better end of the axis means: "more like human captions".
+    direction: str
+    # What a point is: a captioner, or a model trained with a method (in results with a metric of the layout "methods").
+    points: Literal["captioners", "models"] = "captioners"
+    # Settings of the numbers that are drawn; others are not.
+    settings: dict[str, str] = field(default_factory=dict)
+    # Settings that all points of a chart share. Models have a chart for each combination, captioners for the first.
+    shared_settings: tuple[str, ...] = ()
+    # Settings that the title of a chart (bias) or of its axis (quality) gives.
+    titled_settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BeforeAfter:
+    """What `mitigate captions` measures and reports of a metric, before and after."""
+
+    # Rank among the metrics that it measures by default, which are those that have this description.
+    order: int
+    # Terms whose change is reported; empty: all.
+    terms: tuple[str, ...] = ()
+    # Terms that the command prints; empty: those of `terms`.
+    printed: tuple[str, ...] = ()
+    # Printed terms that are also printed for each group.
+    printed_by_group: tuple[str, ...] = ()
+    # Options of the metric that limit it to these terms.
+    options: dict[str, Any] = field(default_factory=dict)
+    # Options of the metric that the command has as well.
+    offered_options: tuple[str, ...] = ()
+
+    @property
+    def printed_terms(self) -> tuple[str, ...]:
+        """The terms that the command prints."""
+        return self.printed or self.terms
 
 
 @dataclass(frozen=True)
@@ -58,6 +103,15 @@ class Card:
     parts: tuple[TermRule, ...] = ()
     # Whether tables have a row per term and a column per system, for metrics with many terms.
     by_term: bool = False
+    # Which charts and tables it has: "terms": those of any metric; "concepts": a model's bias toward each concept, of
+    # which the evidence are prompts, not captions; "methods": methods that mitigate a model's bias.
+    layout: Literal["terms", "concepts", "methods"] = "terms"
+    # Terms that stand for it; empty: the term with its name if it has one, else the first.
+    headline: tuple[str, ...] = ()
+    # Its axis in charts of bias against quality.
+    trade_off: TradeOff | None = None
+    # What `mitigate captions` reports of it.
+    before_after: BeforeAfter | None = None
     # Sentences that the report can make from its numbers.
     statements: tuple[Statement, ...] = ()
     # Optional inputs that add numbers.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.card import Card, Term, TradeOff
+from portrayal.metrics.counterbias.terms import BIASES, BOTH
 from portrayal.statements import IDEAL, Statement
 
 CARD = Card(
@@ -54,28 +55,41 @@ CARD = Card(
             "something else is attacked ({kind}, {attack})",
         ),
     ),
+    layout="concepts",
+    headline=(*BIASES, "excess", "corrected", "b@text", "attack-success", "drift", "undefined"),
+    trade_off=TradeOff(
+        is_bias=True,
+        terms=("excess",),
+        direction="less bias",
+        points="models",
+        settings={"of": BOTH},
+        shared_settings=("kind", "attack"),
+        titled_settings=("kind", "attack"),
+    ),
     terms=(
         Term("b@v-l", "bias when image and text change", "percent", "closer", 0.0, depends_on_n=True),
         Term("b@v", "bias when the image changes", "percent", "closer", 0.0, depends_on_n=True),
         Term("b@l", "bias when the text changes", "percent", "closer", 0.0, depends_on_n=True),
-        Term("excess", "mean absolute bias minus its noise floor", "percent", "lower", 0.0),
+        Term("excess", "mean absolute bias minus its noise floor", "percent", "lower", 0.0,
+             label="b@v-l less its floor"),
         Term("corrected", "bias minus that of the placebo, whichever sign that has: for a concept its size minus the "
              "placebo's, over all concepts the mean size minus the placebo's; 0 where the placebo's is larger",
-             "percent", "closer", 0.0),
+             "percent", "closer", 0.0, label="b@v-l less the placebo's"),
         Term("placebo", "bias of an attack of the same size on the place", "percent", depends_on_n=True),
         Term("floor", "noise floor: expected mean absolute bias under random signs of images", "percent",
              depends_on_n=True),
         Term("pooled", "bias as the mean over all instances, without balancing groups", "percent", "closer", 0.0),
         Term("observed", "P(T) of the first group's images minus that of the second's, without an attack", "percent"),
         Term("agreement", "share of concepts that lean to the group that raters associate with them", "percent"),
-        Term("b@text", "bias without an image", "log-probability difference", "closer", 0.0),
+        Term("b@text", "bias without an image", "log-probability difference", "closer", 0.0, label="b@text (log)"),
         Term("attack-success", "share of images that the model assigns to the other group after the attack", "percent",
-             "higher", 100.0),
+             "higher", 100.0, label="attacks that succeed"),
         Term("drift", "change of the predicted place by the attack (total variation distance: half the sum of absolute "
-             "differences)", "percent", "lower", 0.0),
+             "differences)", "percent", "lower", 0.0, label="drift of the place"),
         Term("p-before", "P(B | V) of the original images", "percent"),
         Term("p-after", "P(B | V) of their counterfactuals", "percent"),
         Term("moved", "mean change of a pixel, of 255 levels", "levels"),
-        Term("undefined", "instances whose P(B | V) does not fall by .1", "count", "lower", 0.0),
+        Term("undefined", "instances whose P(B | V) does not fall by .1", "count", "lower", 0.0,
+             label="instances undefined"),
     ),
 )  # fmt: skip

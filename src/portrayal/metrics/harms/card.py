@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.metrics.base.card import Card
+from portrayal.metrics.base.card import BeforeAfter, Card
 from portrayal.metrics.harms.demeaning import (
     AdjectiveAsNoun,
     DemeaningInContext,
@@ -74,6 +74,11 @@ CARD = Card(
     terms=tuple(measure.card.as_term() for measure in MEASUREMENTS),
     parts=tuple(measure.card.as_rule() for measure in MEASUREMENTS),
     by_term=True,
+    before_after=BeforeAfter(
+        order=4,
+        terms=(GroupNotMentioned.card.term,),
+        options={"measurement": (GroupNotMentioned.card.term,), "top": 0},
+    ),
     statements=statements(measure.card.as_term() for measure in MEASUREMENTS),
     responds_to={
         "demeaning.people-not-mentioned": "erasure",

@@ -173,6 +173,7 @@ class GroupNotMentioned(_ComparedWithHumanCaptions):
         reconstructed="the word lists, as for identity-words.",
         stages=("4",),
         better=None,
+        label="not mentioned",
         caveats=(
             "Humans often name a gender without need. The number is harm only where the group matters to what is "
             "shown; it is the opposite of denying self-identification.",

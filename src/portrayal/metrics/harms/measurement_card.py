@@ -23,6 +23,7 @@ class MeasurementCard:
     items: tuple[str, ...] = ()  # items that have rows in every study
     # Whether the headline counts significant tests. More images make more tests significant.
     counts_tests: bool = False
+    label: str = ""  # as `Term.label`
 
     @property
     def term(self) -> str:
@@ -30,7 +31,13 @@ class MeasurementCard:
 
     def as_term(self) -> Term:
         return Term(
-            self.term, self.question, "share", self.better, items=self.items, depends_on_n=self.counts_tests
+            self.term,
+            self.question,
+            "share",
+            self.better,
+            items=self.items,
+            depends_on_n=self.counts_tests,
+            label=self.label,
         )
 
     def as_rule(self) -> TermRule:

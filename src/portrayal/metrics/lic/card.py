@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.card import BeforeAfter, Card, Term, TradeOff
 from portrayal.statements import IDEAL, Statement
 from portrayal.study.cautions import LENGTH
 
@@ -82,6 +82,18 @@ CARD = Card(
     responds_to={"lic_m": "data-bias", "lic": "amplification", "lic_excess": "amplification"},
     uses=("references",),
     side_by_side=("lic_m_paired", "lic_d"),
+    trade_off=TradeOff(
+        is_bias=True,
+        terms=("lic", "lic_m"),
+        direction="gives less away",
+        shared_settings=("classifier", "split", "balance"),
+        titled_settings=("split",),
+    ),
+    before_after=BeforeAfter(
+        order=1,
+        terms=("lic_m", "lic_d", "lic", "lic_excess"),
+        offered_options=("classifier", "split", "seeds", "permutations", "device"),
+    ),
     should_ignore=("wrong-group", "neutral", "hallucination", "length", "vocabulary", "repetition"),
     fits_model=True,
     lab_notes=dict.fromkeys(

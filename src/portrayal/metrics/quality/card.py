@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.card import BeforeAfter, Card, Term, TradeOff
 from portrayal.metrics.quality.measurements import GAP
 from portrayal.statements import GROUPS, HUMAN_CAPTIONS, Statement
 from portrayal.study.cautions import LABELS, LENGTH, OBJECTS, REFERENCES, UNANNOTATED
@@ -133,6 +133,10 @@ CARD = Card(
         ),
     ),
     by_term=True,
+    trade_off=TradeOff(is_bias=False, terms=("cider",), direction="more like human captions"),
+    before_after=BeforeAfter(
+        order=3, terms=("cider", "cider" + GAP, "bleu-4"), printed=("cider",), printed_by_group=("cider",)
+    ),
     caution_terms={
         REFERENCES: _with_gaps(_SCORE_TERMS),
         # A caption that names more objects is more likely to name one that is not in the image.

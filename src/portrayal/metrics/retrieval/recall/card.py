@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portrayal.metrics.base.card import Card, Term
+from portrayal.metrics.base.card import Card, Term, TradeOff
 from portrayal.metrics.retrieval.recall.measurements import CUTOFFS
 
 CARD = Card(
@@ -41,6 +41,13 @@ CARD = Card(
         "reads are truncated and counted.",
         "Intervals describe other query images on the same set of candidates, not another set.",
         "It measures a model, not captions: no dial of the lab's captioners moves it, so it has no response curve.",
+    ),
+    trade_off=TradeOff(
+        is_bias=False,
+        terms=("tr@1", "ir@1"),
+        direction="finds more",
+        points="models",
+        titled_settings=("fitted",),
     ),
     terms=(
         *(Term(f"tr@{k}", f"images with one of their captions in the top {k}" if k > 1 else
