@@ -15,15 +15,17 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from portrayal.metrics.counterbias.card import CARD
 from portrayal.report import write_page
-from portrayal.report.charts import counterbias_data as data
-from portrayal.report.charts.counterbias import MAX_CONCEPTS, counterbias_charts
+from portrayal.report.charts import concept_biases as data
+from portrayal.report.charts.concepts import MAX_CONCEPTS, concept_charts
 from portrayal.report.charts.vega import color_scale
 from portrayal.report.page import page
 from portrayal.report.page.instances import MAX_EXAMPLES, counterfactual_examples
 from portrayal.results import EVIDENCE_SCHEMA, THUMBNAILS_SCHEMA, Measurement, Results
 from tests.report.drawn import rendered_charts
 
+CARDS = {CARD.name: CARD.as_dict()}
 MARKUP = '<img src=x onerror="window.hacked=1">'
 GROUPS = ["male", "female"]
 # By concept: b@v-l, b@v, b@l and b@text.
@@ -124,7 +126,7 @@ def make_results(measurements: list[Measurement], **provenance: Any) -> Results:
         tuple(measurements),
         evidence=pl.DataFrame(evidence, schema=EVIDENCE_SCHEMA, orient="row"),
         thumbnails=pl.DataFrame(thumbnails, schema=THUMBNAILS_SCHEMA, orient="row"),
-        provenance={"stereotypes": STEREOTYPES} | provenance,
+        provenance={"stereotypes": STEREOTYPES, "cards": CARDS} | provenance,
     )
 
 
@@ -145,12 +147,12 @@ def results() -> Results:
 
 
 def find_chart(results: Results, title: str) -> Any:
-    (section,) = counterbias_charts(results)
+    (section,) = concept_charts(results)
     return next(chart for chart in section.charts if chart.title.startswith(title))
 
 
 def test_titles_of_the_charts(results):
-    (section,) = counterbias_charts(results)
+    (section,) = concept_charts(results)
     assert section.heading == "activity · gender"
     titles = [chart.title for chart in section.charts]
     per_attack = [
@@ -189,7 +191,7 @@ def test_agreement_with_raters(results):
     (panel,) = find_chart(results, "Do models lean").panels
     assert panel.summary.startswith("left <i> leans as raters do in 4 of 4 concepts (100 %).")
     assert find_chart(make_results(rows("m", LEFT)), "Do models lean").panels
-    charts = counterbias_charts(make_results(rows("m", LEFT), stereotypes=None))[0].charts
+    charts = concept_charts(make_results(rows("m", LEFT), stereotypes=None))[0].charts
     assert [chart.title for chart in charts] == ["Bias of each concept", "From the image, or from the text?"]
 
 
@@ -211,9 +213,9 @@ def test_text_only_chart_has_each_model_once(results):
     assert [point["by"] for point in points if point["concept"] == "fishing"] == ["left <i>", "right", "bert"]
     assert points[0]["concept"] == "fishing"
     assert points[-1]["concept"] == "sewing"
-    charts = counterbias_charts(make_results([*rows("m", LEFT), *texts("m", LEFT)]))[0].charts
+    charts = concept_charts(make_results([*rows("m", LEFT), *texts("m", LEFT)]))[0].charts
     assert "The text alone" not in [chart.title for chart in charts]
-    text_charts = counterbias_charts(Results((*texts("a", LEFT), *texts("b", RIGHT))))[0].charts
+    text_charts = concept_charts(make_results([*texts("a", LEFT), *texts("b", RIGHT)]))[0].charts
     assert [chart.title for chart in text_charts] == ["The text alone"]
 
 
@@ -241,7 +243,7 @@ def test_only_the_first_setting_has_charts():
         )
         for m in rows("m", LEFT)
     ]
-    assert counterbias_charts(make_results(rows("m", LEFT) + other_setting)) == counterbias_charts(
+    assert concept_charts(make_results(rows("m", LEFT) + other_setting)) == concept_charts(
         make_results(rows("m", LEFT))
     )
 
@@ -302,7 +304,7 @@ def test_page_has_each_image_once_and_escapes_texts(results):
     assert html.count("<img data-image=") == MAX_EXAMPLES
     svgs = [
         panel.svg()
-        for section in counterbias_charts(results)
+        for section in concept_charts(results)
         for chart in section.charts
         for panel in chart.panels
     ]
@@ -312,7 +314,7 @@ def test_page_has_each_image_once_and_escapes_texts(results):
 
 def test_control_characters_are_removed_from_charts():
     values_by_concept = {**LEFT, "a\x00b": (3.0, 3.0, 3.0, 3.0)}
-    for section in counterbias_charts(Results(tuple(rows("m\x07", values_by_concept)))):
+    for section in concept_charts(make_results(rows("m\x07", values_by_concept))):
         for chart in section.charts:
             for panel in chart.panels:
                 assert not re.search("[\x00-\x08]", panel.svg())
@@ -322,7 +324,7 @@ def test_page_without_counterbias_has_no_counterbias_section():
     html = page.render(Results((Measurement("m", "t", value=0.5),)))
     assert "only the person" not in html
     assert "<article" not in html
-    assert counterbias_charts(Results(())) == []
+    assert concept_charts(Results(())) == []
 
 
 def synthetic_results(n_models: int, n_concepts: int, seed: int = 0) -> Results:

@@ -371,7 +371,8 @@ def test_charts_of_concepts(tmp_path):
         for item, value in (("<b>fishing</b>", 12.0), ("sewing", -9.0), ("a\nb", 3.0))
         for term in ("b@v-l", "b@v", "b@l", "b@text")
     ]  # fmt: skip
-    results = Results(tuple(rows), provenance={"stereotypes": {"sewing": "female"}})
+    cards = {"counterbias": {"layout": "concepts"}}
+    results = Results(tuple(rows), provenance={"stereotypes": {"sewing": "female"}, "cards": cards})
     charts = standalone_charts(results)
     assert charts[0].title == "activity · gender · Bias of each concept · one"
     assert len({chart.title for chart in charts}) == len(charts)

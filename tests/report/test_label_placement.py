@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portrayal.report.charts import counterbias_specs, tradeoff
+from portrayal.report.charts import concept_specs, tradeoff
 from portrayal.report.charts.label_placement import Box, place_labels
 
 SIZE = (420.0, 280.0)
@@ -56,7 +56,7 @@ def test_labels_without_space_are_dropped():
         ["a" * 5, "b" * 5, "c" * 5, "d" * 22],
         [(50.0, 50.0), (52.0, 52.0), (250.0, 100.0), (100.0, 200.0)],
     )
-    square, style = (256, 256), counterbias_specs._LABEL_STYLE
+    square, style = (256, 256), concept_specs._LABEL_STYLE
     offsets = place_labels(texts, points, square, style)
     assert [offset.align for offset in offsets] == ["left", "right", "right", "left"]
     assert place_labels(texts, points, square, style, obstacles=[Box(0, 0, 256, 256)]) == [None] * 4

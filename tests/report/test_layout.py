@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from portrayal.report import to_markdown
+from portrayal.report.charts.intervals import interval_chart
 from portrayal.report.tables.layout import footnotes, make_tables, rank_correlation
 from portrayal.results import Measurement, Results
 
@@ -110,3 +111,35 @@ def test_rank_correlation_agrees_with_scipy(other):
     assert rank_correlation(reference, other) == pytest.approx(stats.spearmanr(reference, other).statistic)
     assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
     assert rank_correlation([1, 2], [1, 2]) is None
+
+
+def test_headline_of_the_card_comes_first_in_charts():
+    terms = [f"t{n}" for n in range(8)]
+    rows = [
+        Measurement("m", term, system=system, value=value, low=0.0, high=1.0)
+        for term in terms
+        for system, value in (("one", 0.25), ("two", 0.5))
+    ]
+    drawn = {}
+    for name, card in (("plain", {}), ("chosen", {"headline": ["t7"]})):
+        (table,) = make_tables(Results(tuple(rows), provenance={"cards": {"m": card}}))
+        drawn[name] = [panel.name for panel in interval_chart(table, ["one", "two"]).panels]
+    assert drawn == {"plain": terms[:6], "chosen": [*terms[:5], "t7"]}
+
+
+def test_layout_of_the_card_chooses_the_tables():
+    settings = {"kind": "activity", "attack": "exact", "groups": ["a", "b"], "template": "all"}
+    rows = tuple(
+        Measurement("m", "b@v", system="s", item=item, value=1.0, settings=settings)
+        for item in (None, "sewing")
+    )
+    subtitles = {}
+    for layout in ("terms", "concepts", "a later one"):
+        tables = make_tables(Results(rows, provenance={"cards": {"m": {"layout": layout}}}))
+        subtitles[layout] = [table.subtitle for table in tables]
+        assert {table.metric for table in tables} == {"m"}
+    assert subtitles == {
+        "terms": [None],
+        "concepts": ["means over concepts (a or b)", "each concept: activity, exact (a or b)"],
+        "a later one": [None],
+    }

@@ -210,7 +210,7 @@ def test_request_body_is_not_parsed_as_a_request(server):
 )
 def test_malformed_requests_are_answered_with_an_error(server, request_):
     response = raw(server, request_)
-    assert b"HTTP/1.1 4" in response or b"HTTP/1.1 5" in response or b'{"error"' in response
+    assert b"HTTP/1.1 4" in response or b"HTTP/1.1 5" in response or b'{"reason"' in response
     assert b"<html" not in response.lower()
 
 
@@ -308,7 +308,7 @@ def test_only_images_of_the_folder_are_served(server, image):
         status, headers, body = fetch(server, f"{path}?image={quoted_id}")
         assert status in (400, 404)
         assert headers["Content-Type"] == "application/json"
-        assert "error" in json.loads(body)
+        assert "reason" in json.loads(body)
 
 
 def test_images_have_their_content_type(server):
@@ -430,7 +430,7 @@ def test_captions_are_served_unchanged(server):
 def test_invalid_query_has_an_error_message(server, query):
     status, response = fetch_json(server, "/api/evidence", **query)
     assert status in (400, 404)
-    assert response["error"].endswith(".")
+    assert response["reason"].endswith(".")
 
 
 def test_search_is_literal(server):
@@ -450,7 +450,7 @@ def test_changed_results_are_refused(tmp_path):
         Results(tuple(ROWS)).save(tmp_path)
         status, response = fetch_json(server, "/api/evidence", id=ROWS[0].id)
         assert status == 409
-        assert "restart the command" in response["error"]
+        assert "restart the command" in response["reason"]
 
 
 def test_odd_provenance_is_refused(tmp_path):

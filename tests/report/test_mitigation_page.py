@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from portrayal.report.charts.tradeoff import mitigation_tradeoffs
+from portrayal.mitigate.measurements import CARDS as METHOD_CARDS
+from portrayal.report.charts.tradeoff import tradeoffs
 from portrayal.report.page import page
-from portrayal.report.tables.mitigation import mitigation_tables, summary_tables
+from portrayal.report.tables.methods import method_tables, summary_tables
 from portrayal.results import Measurement, Results
 
+CARDS = {name: card.as_dict() for name, card in METHOD_CARDS.items()}
 MARKUP = '<img src=x onerror="window.hacked=1">'
 UNITS = {
     "excess": "percent",
@@ -79,7 +81,7 @@ def results(*names: str, remaining: float | None = 4.0) -> Results:
     rows = system_rows("vanilla", 20.0, 0.5)
     for name in names:
         rows += system_rows(name, remaining, 0.4)
-    return Results(tuple(rows), provenance={"cards": {}})
+    return Results(tuple(rows), provenance={"cards": CARDS})
 
 
 def test_summary_tables_as_in_the_paper():
@@ -133,7 +135,7 @@ def test_without_counterbias_there_is_no_table_of_bias():
 
 def test_sections_have_every_number_once():
     rows = [m for m in results("fairvlp", "dropout").measurements if m.metric == "mitigation"]
-    sections = mitigation_tables(rows)
+    sections = method_tables(rows)
     assert [section.subtitle for section in sections] == [
         "bias removed, against vanilla",
         "masked words",
@@ -159,11 +161,11 @@ def test_sections_have_every_number_once():
     ]
     for section in sections:  # only the settings that all rows share
         assert section.settings == {"model": "lab", "steps": 24}
-    assert mitigation_tables([]) == []
+    assert method_tables([]) == []
 
 
 def test_tradeoff_of_remaining_bias_and_recall_for_each_attack():
-    charts = mitigation_tradeoffs(results("fairvlp"))
+    charts = tradeoffs(results("fairvlp"))
     assert [(chart.setting, chart.quality_term) for chart in charts] == [
         ("activity, pgd", "tr@1, zero-shot"),
         ("activity, pgd", "ir@1, zero-shot"),
@@ -182,13 +184,13 @@ def test_tradeoff_of_remaining_bias_and_recall_for_each_attack():
 
 
 def test_systems_without_a_number_have_no_chart():
-    assert mitigation_tradeoffs(results()) == []  # vanilla alone
-    charts = mitigation_tradeoffs(results("fairvlp", "dropout", remaining=None))
+    assert tradeoffs(results()) == []  # vanilla alone
+    charts = tradeoffs(results("fairvlp", "dropout", remaining=None))
     assert charts == []
     full_results = results("fairvlp")
     for metric in ("retrieval-recall", "mitigation", "counterbias"):
         measurements = tuple(m for m in full_results.measurements if m.metric != metric)
-        assert mitigation_tradeoffs(replace(full_results, measurements=measurements)) == []
+        assert tradeoffs(replace(full_results, measurements=measurements)) == []
 
 
 @pytest.mark.parametrize("name", [MARKUP, "<script>alert(1)</script>"])
@@ -197,5 +199,5 @@ def test_names_are_escaped(name):
     assert name not in html
     assert "bias removed, against vanilla" in html
     assert "excess of b@v-l against tr@1" in html
-    for chart in mitigation_tradeoffs(results(name)):
+    for chart in tradeoffs(results(name)):
         assert name not in chart.svg()

@@ -131,8 +131,10 @@ def test_human_captions_keep_their_source_under_a_number_of_a_system():
 
 def test_prompts_of_a_model_have_no_source():
     results = results_with_details(["{}"])
-    measurement = replace(results.measurements[0], metric="counterbias")
-    data = unpack_json(pack_evidence(replace(results, measurements=(measurement,)), [measurement.id], 10**6))
+    measurement = replace(results.measurements[0], metric="bias")
+    provenance = {"cards": {"bias": {"layout": "concepts"}}}
+    results = replace(results, measurements=(measurement,), provenance=provenance)
+    data = unpack_json(pack_evidence(results, [measurement.id], 10**6))
     assert data["systems"] == [""]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from portrayal.lab import make_study
-from portrayal.metrics import lic, quality
+from portrayal.metrics import CARDS, lic, quality
 from portrayal.report.charts.tradeoff import tradeoffs
 from portrayal.report.page.page import render
 from portrayal.results import Results
@@ -17,7 +17,8 @@ def bias_and_quality(**options) -> Results:
         quality(study, attribute="gender", bootstrap=40),
         lic(study, attribute="gender", bootstrap=40, permutations=0, **options),
     ]
-    return Results.join(parts, {"cards": {}})
+    cards = {name: CARDS[name].as_dict() for name in ("lic", "quality")}
+    return Results.join(parts, {"cards": cards})
 
 
 def test_chart_has_one_point_per_system_under_one_setting():
@@ -29,6 +30,29 @@ def test_chart_has_one_point_per_system_under_one_setting():
         assert (quality_row.metric, quality_row.term, quality_row.system) == ("quality", "cider", system)
         assert (bias_row.term, bias_row.system, bias_row.settings["split"]) == ("lic", system, "crossfit")
     assert "stereotyping" in chart.svg()
+
+
+def test_axes_come_from_cards():
+    results = bias_and_quality()
+    without_axes = {name: {"title": name} for name in ("lic", "quality")}
+    assert tradeoffs(replace(results, provenance={"cards": without_axes})) == []
+    cards = results.provenance["cards"]
+    leaks = {"is_bias": True, "terms": ["undefined term", "accuracy"], "titled_settings": ["classifier"]}
+    foreign = {**cards, "lic": {**cards["lic"], "trade_off": leaks}}
+    (chart,) = tradeoffs(replace(results, provenance={"cards": foreign}))
+    assert (chart.title, chart.bias_direction) == ("accuracy against cider, by gender · linear", "better")
+
+
+def test_bias_that_two_systems_lack_gives_way_to_the_next_term():
+    results = bias_and_quality()
+    partial = tuple(
+        m
+        for m in results.measurements
+        if (m.term, m.system) not in {("lic", "cautious"), ("lic", "faithful")}
+    )
+    (chart,) = tradeoffs(replace(results, measurements=partial))
+    assert chart.bias_term == "lic_m"
+    assert len(chart.points) == 3
 
 
 def test_single_system_has_no_chart():

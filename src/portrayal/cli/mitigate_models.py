@@ -14,7 +14,7 @@ from portrayal.errors import PortrayalError, need
 from portrayal.mitigate.methods import METHODS, Hyperparameters
 from portrayal.models.device import DEVICES
 from portrayal.report import write_page
-from portrayal.report.tables.mitigation import summary_tables
+from portrayal.report.tables.methods import summary_tables
 
 _STUDY_OPTIONS = ("lexicon", "groups", "counterfactuals")
 _METHOD_OPTIONS = ("weight", "epsilon", "attack_steps", "attack_step_size", "dropout")

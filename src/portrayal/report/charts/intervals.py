@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from portrayal.report.charts.counterbias_data import METRIC as COUNTERBIAS
 from portrayal.report.charts.forest import ForestRow, axis_limits, forest_plot, label_width
 from portrayal.report.charts.panel import Chart, Panel
 from portrayal.report.charts.vega import color_scale
@@ -51,11 +50,11 @@ def system_names(results: Results) -> list[str]:
 
 def interval_chart(table: Table, systems: Sequence[str], title: str = "") -> Chart | None:
     """The chart of a table; None if there is nothing to draw, or if other charts of the page draw the numbers."""
-    if not _is_drawn(table) or (table.metric == COUNTERBIAS and table.has_items):
+    if not _is_drawn(table) or (table.items_drawn_elsewhere and table.has_items):
         return None
     points = _plot_points(table)
     second_column = table.second_column if table.has_second_column else ""
-    points_by_term, points_by_group = _overall_points(points), _item_points(points)
+    points_by_term, points_by_group = _overall_points(points, table.headline), _item_points(points)
     panels = [
         _PointPanel(term, False, _limit_points(group_points)) for term, group_points in points_by_term.items()
     ]
@@ -184,14 +183,15 @@ def _is_drawn(table: Table) -> bool:
     return not table.by_term or table.subtitle == SUMMARY
 
 
-def _overall_points(points: Sequence[PlotPoint]) -> dict[str, list[PlotPoint]]:
+def _overall_points(points: Sequence[PlotPoint], headline: Sequence[str]) -> dict[str, list[PlotPoint]]:
     """The overall points (without an item) by term, for the `MAX_TERMS` main terms with intervals."""
     points_by_term: dict[str, list[PlotPoint]] = {}
     for point in points:
         if point.item is None:
             points_by_term.setdefault(point.term, []).append(point)
     drawable_terms = [term for term, term_points in points_by_term.items() if _can_be_drawn(term_points)]
-    shown_terms = sorted(drawable_terms, key=lambda term: _term_priority(points_by_term[term]))[:MAX_TERMS]
+    by_priority = sorted(drawable_terms, key=lambda term: _term_priority(points_by_term[term], headline))
+    shown_terms = by_priority[:MAX_TERMS]
     return {term: points_by_term[term] for term in drawable_terms if term in shown_terms}
 
 
@@ -285,13 +285,9 @@ def _can_be_drawn(points: Sequence[PlotPoint]) -> bool:
     return len(defined) > 1 and any(point.measurement.low is not None for point in defined)
 
 
-def _term_priority(points: Sequence[PlotPoint]) -> int:
-    """The priority of a term: first the metric's namesake, then terms with an ideal or a direction, then others."""
+def _term_priority(points: Sequence[PlotPoint], headline: Sequence[str]) -> int:
+    """The priority of a term: first those that stand for the metric, then those with an ideal or a direction."""
     measurement = points[0].measurement
     return (
-        0
-        if measurement.term == measurement.metric
-        else 1
-        if measurement.ideal is not None or measurement.better
-        else 2
+        0 if measurement.term in headline else 1 if measurement.ideal is not None or measurement.better else 2
     )

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from portrayal.report.cards import METHODS, metrics_of_layout
 from portrayal.report.charts.label_placement import Box, LabelStyle, Offset, place_labels
 from portrayal.report.charts.panel import Panel
 from portrayal.report.charts.scatter import scatter
+from portrayal.report.charts.tradeoff_axes import CAPTIONERS, MODELS, TradeoffAxis, tradeoff_axes
 from portrayal.report.charts.vega import Spec, drawable_text, layer, tooltip
 from portrayal.report.tables.layout import format_number, format_with_ci
 from portrayal.results import HUMAN, Measurement, Results, split_cautions
 
-_QUALITY_TERM = ("quality", "cider")  # metric and term
-_BIAS_TERMS = (
-    ("lic", "lic"),
-    ("lic", "lic_m"),
-)  # metric and term; the first that at least two systems have is used
-_RECALL_TERMS = ("tr@1", "ir@1")  # the quality of mitigated models
-_REMAINING_BIAS = ("counterbias", "excess", "b@v-l")  # metric, term, and the setting `of`
 _WIDTH, _HEIGHT, _PADDING = 420, 280, 12
 _INNER_WIDTH = _WIDTH - 55  # the width without the labels of the y axis
 _FONT_SIZE = 12
@@ -46,9 +41,9 @@ class Tradeoff:
     bias_term: str
     setting: str  # empty if there is only one
     points: tuple[tuple[str, Measurement, Measurement], ...]  # system, quality, bias
-    quality_term: str = "cider"
-    quality_direction: str = "more like human captions"
-    bias_direction: str = "gives less away"
+    quality_term: str
+    quality_direction: str
+    bias_direction: str
 
     @property
     def title(self) -> str:
@@ -91,89 +86,85 @@ class Tradeoff:
 
 
 def tradeoffs(results: Results) -> list[Tradeoff]:
-    """A chart for each attribute with at least two systems that have both numbers, under the first settings."""
-    charts = []
+    """Charts of the bias of systems against their quality, for each attribute, by the cards of the metrics.
+
+    Charts of captioners show bias under its first settings. Charts of models that were trained with methods show it
+    under all settings, where results have a metric about methods.
+    """
     overall_rows = [
         m for m in results.measurements
         if m.group is None and m.item is None and m.value is not None and m.system not in (None, HUMAN)
     ]  # fmt: skip
-    for attribute in dict.fromkeys(m.attribute for m in overall_rows):
-        attribute_rows = [m for m in overall_rows if m.attribute == attribute]
-        quality_by_system: dict[str | None, Measurement] = {}
-        for m in attribute_rows:
-            if (m.metric, m.term) == _QUALITY_TERM:
-                quality_by_system.setdefault(m.system, m)
-        for bias_metric_and_term in _BIAS_TERMS:
-            bias_rows = [
-                m
-                for m in attribute_rows
-                if (m.metric, m.term) == bias_metric_and_term and m.system in quality_by_system
-            ]
-            if not bias_rows:
-                continue
-            settings = bias_rows[0].settings
-            bias_by_system: dict[str | None, Measurement] = {}
-            for m in bias_rows:
-                if all(
-                    m.settings.get(setting) == settings.get(setting)
-                    for setting in ("classifier", "split", "balance")
-                ):
-                    bias_by_system.setdefault(m.system, m)
-            if len(bias_by_system) > 1:
-                points = tuple(
-                    (str(system), quality_by_system[system], bias) for system, bias in bias_by_system.items()
-                )
-                charts.append(
-                    Tradeoff(attribute, bias_metric_and_term[1], str(settings.get("split") or ""), points)
-                )
-                break
-    return charts
-
-
-def mitigation_tradeoffs(results: Results) -> list[Tradeoff]:
-    """Charts of the remaining bias of mitigated models against their retrieval recall, for each kind and attack."""
-    overall_rows = [
-        m for m in results.measurements if m.group is None and m.item is None and m.value is not None
-    ]
-    if not any(m.metric == "mitigation" for m in overall_rows):
-        return []
-    metric, term, bias_component = _REMAINING_BIAS
-    bias_rows = [
-        m for m in overall_rows if (m.metric, m.term, m.settings.get("of")) == (metric, term, bias_component)
-    ]
+    axes = tradeoff_axes(results)
+    about_methods = metrics_of_layout(results, METHODS)
+    compares_methods = any(m.metric in about_methods for m in overall_rows)
     charts = []
-    for attribute, kind, attack in dict.fromkeys(
-        (m.attribute, m.settings.get("kind"), m.settings.get("attack")) for m in bias_rows
-    ):
-        bias_by_system = {
-            m.system: m
-            for m in bias_rows
-            if (m.settings.get("kind"), m.settings.get("attack")) == (kind, attack)
-        }
-        for recall_term in _RECALL_TERMS:
-            quality_by_system: dict[str | None, Measurement] = {}
-            for m in overall_rows:
-                if m.metric == "retrieval-recall" and m.term == recall_term and m.system in bias_by_system:
-                    quality_by_system.setdefault(m.system, m)
-            points = tuple(
-                (str(system), quality_by_system[system], bias_by_system[system])
-                for system in bias_by_system
-                if system in quality_by_system
-            )
-            if len(points) > 1:
-                fitted = str(points[0][1].settings.get("fitted") or "")
-                charts.append(
-                    Tradeoff(
-                        attribute,
-                        f"excess of {bias_component}",
-                        f"{kind}, {attack}",
-                        points,
-                        f"{recall_term}, {fitted}".strip(", "),
-                        "finds more",
-                        "less bias",
-                    )
-                )
+    for points in (CAPTIONERS, MODELS) if compares_methods else (CAPTIONERS,):
+        biases, qualities = (
+            [axis for axis in axes if (axis.points, axis.is_bias) == (points, is_bias)]
+            for is_bias in (True, False)
+        )
+        for attribute in dict.fromkeys(m.attribute for m in overall_rows):
+            attribute_rows = [m for m in overall_rows if m.attribute == attribute]
+            for bias in biases:
+                charts += _bias_charts(bias, qualities, attribute_rows)
     return charts
+
+
+def _bias_charts(
+    bias: TradeoffAxis, qualities: Sequence[TradeoffAxis], rows: Sequence[Measurement]
+) -> list[Tradeoff]:
+    """The charts of a bias against each quality, for its first term that at least two systems have."""
+    quality_rows = [
+        (quality, found)
+        for quality in qualities
+        for term in quality.terms
+        if (found := quality.rows(rows, term))
+    ]
+    systems = {m.system for _, found in quality_rows for m in found}
+    for term in bias.terms:
+        bias_rows = [m for m in bias.rows(rows, term) if m.system in systems]
+        settings = list(dict.fromkeys(map(bias.shared, bias_rows)))
+        charts = [
+            _tradeoff((bias, [m for m in bias_rows if bias.shared(m) == shared]), (quality, found))
+            for shared in (settings[:1] if bias.points == CAPTIONERS else settings)
+            for quality, found in quality_rows
+        ]
+        if any(charts):
+            return [chart for chart in charts if chart is not None]
+    return []
+
+
+def _tradeoff(
+    bias: tuple[TradeoffAxis, Sequence[Measurement]], quality: tuple[TradeoffAxis, Sequence[Measurement]]
+) -> Tradeoff | None:
+    """The chart of a bias against a quality; None if fewer than two systems have both."""
+    (bias_axis, bias_rows), (quality_axis, quality_rows) = bias, quality
+    bias_by_system, quality_by_system = _first_by_system(bias_rows), _first_by_system(quality_rows)
+    points = tuple(
+        (system, quality_by_system[system], m)
+        for system, m in bias_by_system.items()
+        if system in quality_by_system
+    )
+    if len(points) < 2:
+        return None
+    _, first_quality, first_bias = points[0]
+    return Tradeoff(
+        first_bias.attribute,
+        " of ".join([first_bias.term, *bias_axis.settings.values()]),
+        bias_axis.title(first_bias),
+        points,
+        ", ".join(filter(None, (first_quality.term, quality_axis.title(first_quality)))),
+        quality_axis.direction,
+        bias_axis.direction,
+    )
+
+
+def _first_by_system(measurements: Iterable[Measurement]) -> dict[str, Measurement]:
+    first: dict[str, Measurement] = {}
+    for m in measurements:
+        first.setdefault(str(m.system), m)
+    return first
 
 
 def _tradeoff_spec(tradeoff: Tradeoff) -> Spec:

@@ -12,12 +12,12 @@ from typing import Any
 import vl_convert
 
 from portrayal.files import replacing, write_text
-from portrayal.report.charts.counterbias import counterbias_charts
+from portrayal.report.cards import metric_cards
+from portrayal.report.charts.concepts import concept_charts
 from portrayal.report.charts.forest import concatenate
 from portrayal.report.charts.intervals import interval_chart, system_names
-from portrayal.report.charts.tradeoff import mitigation_tradeoffs, tradeoffs
+from portrayal.report.charts.tradeoff import tradeoffs
 from portrayal.report.charts.vega import Spec, drawable_text
-from portrayal.report.export.citation import metric_cards
 from portrayal.report.export.slugs import slugs
 from portrayal.report.export.table_files import table_caption
 from portrayal.report.page.page import page_tables
@@ -50,7 +50,7 @@ class StandaloneChart:
 
 def standalone_charts(results: Results) -> list[StandaloneChart]:
     """The charts of the page, in its order."""
-    return [*_table_charts(results), *_counterbias_charts(results), *_tradeoff_charts(results)]
+    return [*_table_charts(results), *_concept_charts(results), *_tradeoff_charts(results)]
 
 
 def write_charts(results: Results, folder: Path) -> list[Path]:
@@ -78,8 +78,8 @@ def _table_charts(results: Results) -> Iterable[StandaloneChart]:
             yield StandaloneChart(chart.title, description, _with_title(chart.title, spec))
 
 
-def _counterbias_charts(results: Results) -> Iterable[StandaloneChart]:
-    for group in counterbias_charts(results):
+def _concept_charts(results: Results) -> Iterable[StandaloneChart]:
+    for group in concept_charts(results):
         for chart in group.charts:
             for panel in chart.panels:
                 title = " · ".join(filter(None, (group.heading, chart.title, panel.name)))
@@ -89,7 +89,7 @@ def _counterbias_charts(results: Results) -> Iterable[StandaloneChart]:
 
 
 def _tradeoff_charts(results: Results) -> Iterable[StandaloneChart]:
-    for tradeoff in (*tradeoffs(results), *mitigation_tradeoffs(results)):
+    for tradeoff in tradeoffs(results):
         yield StandaloneChart(tradeoff.title, tradeoff.summary, _with_title(tradeoff.title, tradeoff.spec))
 
 

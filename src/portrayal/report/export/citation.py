@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from portrayal import __version__
+from portrayal.report.cards import metric_cards
 from portrayal.report.export.slugs import slugs
 from portrayal.report.tables.latex import escape
 from portrayal.results import Results
@@ -43,16 +44,6 @@ def bibtex(results: Results, metrics: Mapping[str, Any] | None = None) -> str:
     version = results.provenance.get("version")
     first = software_entry(version) if isinstance(version, str) and version else software_entry()
     return "\n".join([first, *paper_entries({name: cards[name] for name in used if name in cards})])
-
-
-def metric_cards(results: Results) -> dict[str, Any]:
-    """The metrics' cards in the results; foreign results may have none."""
-    cards = results.provenance.get("cards")
-    return (
-        {name: card for name, card in cards.items() if isinstance(card, Mapping)}
-        if isinstance(cards, Mapping)
-        else {}
-    )
 
 
 def _entry(key: str, fields: Mapping[str, str]) -> str:

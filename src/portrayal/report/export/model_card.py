@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from portrayal.files import write_text
-from portrayal.report.export.citation import bibtex, metric_cards
+from portrayal.report.cards import metric_cards
+from portrayal.report.export.citation import bibtex
 from portrayal.report.export.front_matter import front_matter
 from portrayal.report.export.slugs import slug, slugs
 from portrayal.report.tables.by_term import GROUPS_SUBTITLE

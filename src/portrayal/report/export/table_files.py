@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from portrayal.files import write_text
-from portrayal.report.export.citation import metric_cards
+from portrayal.report.cards import metric_cards
 from portrayal.report.export.slugs import slugs
 from portrayal.report.page.page import SHOWN_ITEMS
 from portrayal.report.tables.csv import table_to_csv

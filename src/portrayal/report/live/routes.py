@@ -167,7 +167,7 @@ class Routes:
 
 
 def error_response(status: HTTPStatus, reason: str) -> Response:
-    return _json({"error": reason}, status)
+    return _json({"reason": reason}, status)
 
 
 def _template(name: str, kind: str) -> Response:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from portrayal.report.charts.counterbias_data import METRIC as COUNTERBIAS
+from portrayal.report.cards import prompt_ids
 from portrayal.report.page.embedded import pack_json
 from portrayal.report.page.side_by_side import compared_terms
 from portrayal.results import HUMAN, Results
@@ -68,13 +68,12 @@ def _evidence_with_sources(results: Results, ids: Collection[str]) -> pl.DataFra
     evidence = results.evidence.filter(pl.col("id").is_in(list(ids))).with_columns(
         pl.col(_ROW_COLUMNS).fill_null("")
     )
-    counterbias_ids = [m.id for m in results.measurements if m.metric == COUNTERBIAS]
     pairs = {(metric, term) for metric, (_, term) in compared_terms(results).items()}
     human_ids = [m.id for m in results.measurements if (m.metric, m.term) in pairs]
     human_rows = evidence.filter(pl.col("id").is_in(human_ids)).select(_ROW_COLUMNS).unique()
     human_rows = human_rows.with_columns(source=pl.lit(HUMAN))
     system = (
-        pl.when(pl.col("id").is_in(counterbias_ids))
+        pl.when(pl.col("id").is_in(prompt_ids(results)))
         .then(pl.lit(""))
         .otherwise(pl.coalesce("source", "system"))
     )

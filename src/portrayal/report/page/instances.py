@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from portrayal.documents import json_object
-from portrayal.report.charts.counterbias_data import BOTH, LANGUAGE, METRIC, VISUAL, directions, groups_of
+from portrayal.report.cards import CONCEPTS, metrics_of_layout
+from portrayal.report.charts.concept_biases import BOTH, LANGUAGE, VISUAL, directions, groups_of
 from portrayal.results import EVIDENCE_SCHEMA, Results
 
 MAX_EXAMPLES = 24
@@ -49,10 +50,10 @@ def counterfactual_examples(results: Results) -> list[CounterfactualExample]:
 
     Within a concept the largest biases come first, so the examples are not representative.
     """
-    images = _generated_images(results)
+    images, metrics = _generated_images(results), metrics_of_layout(results, CONCEPTS)
     measured = [
         m for m in results.measurements
-        if m.metric == METRIC and m.term == BOTH and m.item is not None and m.group is None
+        if m.metric in metrics and m.term == BOTH and m.item is not None and m.group is None
     ]  # fmt: skip
     positive_groups = {m.id: directions(groups_of(m))[0] for m in measured}
     attacks = {m.id: str(m.settings.get("attack")) for m in measured}

@@ -13,12 +13,12 @@ from markupsafe import Markup
 
 from portrayal.files import write_text
 from portrayal.questions import QUESTIONS, question_of
-from portrayal.report.charts.counterbias import counterbias_charts
-from portrayal.report.charts.counterbias_data import METRIC as COUNTERBIAS
+from portrayal.report.cards import metric_cards, prompt_ids
+from portrayal.report.charts.concepts import concept_charts
 from portrayal.report.charts.interactive import Plots
 from portrayal.report.charts.intervals import interval_chart, system_names
-from portrayal.report.charts.tradeoff import mitigation_tradeoffs, tradeoffs
-from portrayal.report.export.citation import bibtex, metric_cards
+from portrayal.report.charts.tradeoff import tradeoffs
+from portrayal.report.export.citation import bibtex
 from portrayal.report.findings.findings import Conclusion, conclusions
 from portrayal.report.page.embedded import csp_hash, json_for_html, pack_json, read_template
 from portrayal.report.page.evidence import CAPTION_LIMITS, PAGE_BYTES, pack_evidence, sample_evenly
@@ -69,10 +69,8 @@ def render(results: Results) -> str:
     comparisons = side_by_side(results)
     systems = system_names(results)
     table_charts = [interval_chart(table, systems) for table in tables]
-    chart_groups = counterbias_charts(results)
-    tradeoff_panels = [
-        (tradeoff, tradeoff.panel) for tradeoff in (*tradeoffs(results), *mitigation_tradeoffs(results))
-    ]
+    chart_groups = concept_charts(results)
+    tradeoff_panels = [(tradeoff, tradeoff.panel) for tradeoff in tradeoffs(results)]
     plots = Plots(
         [
             *(panel for chart in table_charts if chart for panel in chart.panels),
@@ -170,11 +168,9 @@ def _examples(results: Results, thumbnails: Mapping[str, str]) -> list[dict[str,
 
 
 def _captions(results: Results) -> pl.DataFrame:
-    """The evidence without that of counterbias, whose texts are prompts."""
-    counterbias_ids = [m.id for m in results.measurements if m.metric == COUNTERBIAS]
-    return (
-        results.evidence.filter(~pl.col("id").is_in(counterbias_ids)) if counterbias_ids else results.evidence
-    )
+    """The evidence whose texts are captions, not prompts."""
+    prompts = prompt_ids(results)
+    return results.evidence.filter(~pl.col("id").is_in(prompts)) if prompts else results.evidence
 
 
 def _thumbnails(results: Results, example_images: set[str]) -> dict[str, str]:

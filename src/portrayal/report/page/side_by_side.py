@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from portrayal.documents import json_object
+from portrayal.report.cards import metric_cards
 from portrayal.results import HUMAN, Measurement, Results
 
 MAX_IMAGES = 6  # of a system
@@ -33,12 +34,7 @@ def side_by_side(results: Results) -> list[dict[str, Any]]:
 
 def compared_terms(results: Results) -> dict[str, tuple[str, str]]:
     """By metric the terms about a system's captions and about human captions of the same images, from the cards."""
-    cards = results.provenance.get("cards")
-    pairs = {
-        metric: card.get("side_by_side")
-        for metric, card in (cards if isinstance(cards, Mapping) else {}).items()
-        if isinstance(card, Mapping)
-    }
+    pairs = {metric: card.get("side_by_side") for metric, card in metric_cards(results).items()}
     return {
         metric: (pair[0], pair[1])
         for metric, pair in pairs.items()

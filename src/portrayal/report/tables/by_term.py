@@ -7,8 +7,10 @@ groups if no term has items. If a term has a count and a share, both are in one 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from portrayal.report.cards import metric_cards
 from portrayal.report.tables.table import SUMMARY, Table, TableRow
 from portrayal.results import Measurement, Results
 
@@ -18,11 +20,7 @@ GROUPS_SUBTITLE = "by group"
 
 def split_by_term(results: Results) -> tuple[list[Measurement], list[Table]]:
     """The measurements of metrics with the default layout, and the tables of metrics with a row per term."""
-    cards = results.provenance.get("cards")
-    cards = cards if isinstance(cards, dict) else {}
-    by_term_metrics = {
-        name for name, card in cards.items() if isinstance(card, dict) and card.get("by_term") is True
-    }
+    by_term_metrics = {name for name, card in metric_cards(results).items() if card.get("by_term") is True}
     other_measurements = [m for m in results.measurements if m.metric not in by_term_metrics]
     measurements_by_settings: dict[str, list[Measurement]] = {}
     for m in results.measurements:
@@ -111,7 +109,4 @@ def limit_items(table: Table, limit: int) -> Table:
             if n_items_by_key[key] > limit:
                 continue
         kept_rows.append(row)
-    return Table(
-        table.metric, table.attribute, table.settings, table.columns, kept_rows, len(table.rows) - len(kept_rows),
-        table.subtitle, table.second_column, table.notes, table.first_column,
-    )  # fmt: skip
+    return replace(table, rows=kept_rows, n_hidden=len(table.rows) - len(kept_rows))

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from portrayal.report.charts.counterbias_data import METRIC as COUNTERBIAS
+from portrayal.report.cards import CONCEPTS, METHODS, headline_terms, metric_cards, metrics_of_layout
 from portrayal.report.tables.by_term import limit_items, split_by_term
-from portrayal.report.tables.counterbias import counterbias_tables
-from portrayal.report.tables.mitigation import MITIGATION, mitigation_tables
+from portrayal.report.tables.concepts import concept_tables
+from portrayal.report.tables.methods import method_tables
 from portrayal.report.tables.table import Table, TableRow, format_p
 from portrayal.results import TOO_FEW, TOO_FEW_REASON, Measurement, Results, split_cautions
 
@@ -27,9 +27,10 @@ def make_tables(results: Results) -> list[Table]:
     settings, a table with the overall numbers of all settings comes first.
     """
     measurements, special_tables = split_by_term(results)
-    special_tables += counterbias_tables([m for m in measurements if m.metric == COUNTERBIAS])
-    special_tables += mitigation_tables([m for m in measurements if m.metric == MITIGATION])
-    measurements = [m for m in measurements if m.metric not in (COUNTERBIAS, MITIGATION)]
+    for layout, layout_tables in ((CONCEPTS, concept_tables), (METHODS, method_tables)):
+        metrics = metrics_of_layout(results, layout)
+        special_tables += layout_tables([m for m in measurements if m.metric in metrics])
+        measurements = [m for m in measurements if m.metric not in metrics]
     results = replace(results, measurements=tuple(measurements))
     units_by_term: dict[tuple[str, str], set[str | None]] = {}
     for m in results.measurements:
@@ -51,6 +52,9 @@ def make_tables(results: Results) -> list[Table]:
             row_by_key[row_key] = TableRow(m.system, m.group, m.item, {})
             table.rows.append(row_by_key[row_key])
         row_by_key[row_key].cells[column] = m
+    cards = metric_cards(results)
+    for table in (*table_by_key.values(), *special_tables):
+        table.headline = headline_terms(cards.get(table.metric), table.metric)
     return [*_add_overviews(list(table_by_key.values())), *special_tables]
 
 
@@ -112,7 +116,12 @@ def _overview(tables: Sequence[Table]) -> Table:
     """A table with the overall numbers of one metric, with a row for each system and setting."""
     first_table = tables[0]
     overview = Table(
-        first_table.metric, first_table.attribute, {}, subtitle="side by side", second_column="setting"
+        first_table.metric,
+        first_table.attribute,
+        {},
+        subtitle="side by side",
+        second_column="setting",
+        headline=first_table.headline,
     )
     for table in tables:
         setting_text = _differing_settings(table.settings, tables)
@@ -124,14 +133,8 @@ def _overview(tables: Sequence[Table]) -> Table:
                 overview.rows.append(TableRow(row.system, setting_text, None, row.cells))
     systems = list(dict.fromkeys(row.system for row in overview.rows))
     overview.rows.sort(key=lambda row: systems.index(row.system))
-    headline_term = (
-        first_table.metric
-        if first_table.metric in overview.columns
-        else overview.columns[0]
-        if overview.columns
-        else None
-    )
-    for term in dict.fromkeys([*overview.columns[:1], *([headline_term] if headline_term else [])]):
+    headline = [term for term in overview.headline if term in overview.columns]
+    for term in dict.fromkeys([*overview.columns[:1], *headline[:1]]):
         overview.notes += _rank_agreement_notes(overview, term)
     return overview
 

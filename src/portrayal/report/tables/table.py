@@ -44,7 +44,8 @@ class Table:
 
     `subtitle` distinguishes the tables of one metric. `first_column` and `second_column` are the headers of the row
     names; an empty `second_column` is not shown. `n_hidden` counts rows that are not shown. With `show_all_items`, all
-    items (words or objects) are shown, else only the strongest.
+    items (words or objects) are shown, else only the strongest. `headline` are the terms that stand for the metric.
+    With `items_drawn_elsewhere`, charts of the page other than the table's draw its items.
     """
 
     metric: str
@@ -58,6 +59,8 @@ class Table:
     notes: list[str] = field(default_factory=list)
     first_column: str = "system"
     show_all_items: bool = False
+    headline: tuple[str, ...] = ()
+    items_drawn_elsewhere: bool = False
 
     @property
     def heading(self) -> str:

@@ -30,7 +30,7 @@ function go(changes, push = false) {
 async function fetchJson(path, query) {
   const response = await fetch(`${path}?${query}`);
   const data = await response.json();
-  if (!response.ok) throw new Error(data.error);
+  if (!response.ok) throw new Error(data.reason);
   return data;
 }
 

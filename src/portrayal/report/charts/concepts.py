@@ -1,4 +1,4 @@
-"""Charts of CounterBias: how a model's predictions change if only the person in the image changes."""
+"""Charts of biases toward concepts: how a model's predictions change if only the person in the image changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from portrayal.report.charts.counterbias_data import (
+from portrayal.report.charts.concept_biases import (
     BOTH,
     EXACT,
     LANGUAGE,
@@ -21,7 +21,7 @@ from portrayal.report.charts.counterbias_data import (
     quadrant_shares,
     rater_associations,
 )
-from portrayal.report.charts.counterbias_specs import (
+from portrayal.report.charts.concept_specs import (
     axis_title,
     bar_chart,
     concept_scatter,
@@ -45,7 +45,7 @@ class ChartGroup:
     charts: tuple[Chart, ...]
 
 
-def counterbias_charts(results: Results) -> list[ChartGroup]:
+def concept_charts(results: Results) -> list[ChartGroup]:
     """The charts of each attribute and kind of concepts that has data."""
     all_biases, associations = concept_biases(results), rater_associations(results)
     groups = []

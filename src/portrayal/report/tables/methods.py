@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from portrayal.report.tables.table import Table, TableRow
 from portrayal.results import Measurement, Results
 
-MITIGATION = "mitigation"
 _VARYING_SETTINGS = (
     "attack",
     "kind",
@@ -23,11 +22,13 @@ _VARYING_SETTINGS = (
 )
 
 
-def mitigation_tables(measurements: Sequence[Measurement]) -> list[Table]:
-    """The tables of the metric `mitigation` for each attribute."""
+def method_tables(measurements: Sequence[Measurement]) -> list[Table]:
+    """The tables of each metric and attribute."""
+    rows_by_attribute: dict[tuple[str, str | None], list[Measurement]] = {}
+    for m in measurements:
+        rows_by_attribute.setdefault((m.metric, m.attribute), []).append(m)
     tables = []
-    for attribute in dict.fromkeys(m.attribute for m in measurements):
-        attribute_rows = [m for m in measurements if m.attribute == attribute]
+    for attribute_rows in rows_by_attribute.values():
         tables += [
             _table(
                 attribute_rows, ("drop", "drop-share"), "bias removed, against vanilla", "of", _bias_label
@@ -63,7 +64,7 @@ def _table(
         }
     )
     table = Table(
-        MITIGATION,
+        first_measurement.metric if first_measurement else "",
         first_measurement.attribute if first_measurement else None,
         settings,
         list(terms),
@@ -114,14 +115,13 @@ def summary_tables(results: Results) -> list[SummaryTable]:
         ]
         return title, ["method", *cells_by_column], text_rows if cells_by_column else []
 
-    counterbias = [m for m in rows if m.metric == "counterbias"]
-    attacks = _setting_values(counterbias, "attack")
+    remaining_bias = [m for m in rows if m.term == "excess"]
+    attacks = _setting_values(remaining_bias, "attack")
     summaries = [
         make_table(
             f"Remaining bias, {kind}: excess over the noise floor, in percent",
             {
                 f"{bias_term}, {attack}": {
-                    "metric": "counterbias",
                     "term": "excess",
                     "of": bias_term,
                     "kind": kind,
@@ -131,12 +131,10 @@ def summary_tables(results: Results) -> list[SummaryTable]:
                 for bias_term in _BIAS_TERMS
             },
         )
-        for kind in _setting_values(counterbias, "kind")
+        for kind in _setting_values(remaining_bias, "kind")
     ]
     for fitted in _setting_values(rows, "fitted"):
-        columns = {
-            term: {"metric": "retrieval-recall", "term": term, "fitted": fitted} for term in _RECALL_TERMS
-        }
+        columns = {term: {"term": term, "fitted": fitted} for term in _RECALL_TERMS}
         summaries.append(make_table(f"Retrieval recall, {fitted}", columns))
     costs = {
         f"{label}, {texts}": {"term": term, "texts": texts}
@@ -156,9 +154,10 @@ def _setting_values(rows: Iterable[Measurement], name: str) -> list[str]:
 
 
 def _matches(m: Measurement, criteria: dict[str, str]) -> bool:
-    """Whether a row has the given metric, term and settings."""
-    field_values = {"metric": m.metric, "term": m.term}
-    return all(field_values.get(name, m.settings.get(name)) == value for name, value in criteria.items())
+    """Whether a row has the given term and settings."""
+    return all(
+        (m.term if name == "term" else m.settings.get(name)) == value for name, value in criteria.items()
+    )
 
 
 def _cell(m: Measurement | None) -> str:

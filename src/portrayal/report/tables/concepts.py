@@ -1,14 +1,14 @@
-"""Tables of CounterBias: by model, by concept, by template and by attack.
+"""Tables of models' biases toward concepts: by model, by concept, by template and by attack.
 
-The metric has numbers for every kind of concepts, attack, template and bias. The default layout would have a table for
-each combination.
+Such a metric has numbers for every kind of concepts, attack, template and bias. The default layout would have a table
+for each combination.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from portrayal.report.charts.counterbias_data import BOTH, METRIC
+from portrayal.report.charts.concept_biases import BOTH
 from portrayal.report.tables.table import Table, TableRow
 from portrayal.results import Measurement
 
@@ -21,18 +21,17 @@ _ATTACK_TERMS = ("attack-success", "p-before", "p-after", "drift", "moved", "und
 RowLabelFunction = Callable[[Measurement], str | None]
 
 
-def counterbias_tables(measurements: Sequence[Measurement]) -> list[Table]:
-    """The tables of CounterBias for each attribute and pair of groups."""
-    tables: list[Table] = []
-    for attribute_and_pair in dict.fromkeys((m.attribute, _group_pair(m)) for m in measurements):
-        tables += _pair_tables(
-            [m for m in measurements if (m.attribute, _group_pair(m)) == attribute_and_pair]
-        )
+def concept_tables(measurements: Sequence[Measurement]) -> list[Table]:
+    """The tables of each metric, attribute and pair of groups."""
+    rows_by_pair: dict[tuple[str, str | None, str], list[Measurement]] = {}
+    for m in measurements:
+        rows_by_pair.setdefault((m.metric, m.attribute, _group_pair(m)), []).append(m)
+    tables = [table for rows in rows_by_pair.values() for table in _pair_tables(rows)]
     return [table for table in tables if table.rows]
 
 
 def _pair_tables(measurements: Sequence[Measurement]) -> list[Table]:
-    """The tables of one attribute and pair of groups."""
+    """The tables of one metric, attribute and pair of groups."""
     overall_rows = [m for m in measurements if m.group is None and m.item is None]
     headline_rows = [
         m for m in overall_rows if _template_name(m) == ALL and m.settings.get("of", BOTH) == BOTH
@@ -103,12 +102,13 @@ def _table(
         }
     )
     table = Table(
-        METRIC,
+        first_measurement.metric if first_measurement else "",
         first_measurement.attribute if first_measurement else None,
         settings,
         show_all_items=True,
         subtitle=f"{subtitle} ({pair_text})",
         second_column=second_column,
+        items_drawn_elsewhere=True,
     )
     row_by_key: dict[tuple[str | None, str | None, str | None], TableRow] = {}
     for m in selected:
