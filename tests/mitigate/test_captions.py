@@ -16,13 +16,15 @@ from portrayal.errors import PortrayalError, Undefined
 from portrayal.lab import make_study
 from portrayal.lexicon import Lexicon, MentionFinder, load_lexicon
 from portrayal.mitigate.captions import (
+    METRICS,
     Rewriter,
     balance,
     find_group_evidence,
     mitigate_captions,
     random_subset,
 )
-from portrayal.results import Results
+from portrayal.mitigate.captions.changes import changes
+from portrayal.results import Measurement, Results
 from portrayal.study import Study
 from tests.conftest import small_study
 
@@ -498,3 +500,33 @@ def test_the_real_study(lic_gender):
     # COCO labels three objects per image on average, so fewer images can be balanced for all of them.
     assert objects_apart[1] < 0.04
     assert len(mitigation.images["balanced"]) > 4000
+
+
+def test_metrics_and_terms_before_and_after_come_from_cards():
+    assert METRICS == ("lic", "error", "quality", "harms")
+    measured = [
+        *(
+            ("lic", term, "percent", {"split": split})
+            for term in ("lic", "word")
+            for split in ("crossfit", "paper")
+        ),
+        ("error", "ratio", "ratio", {"split": "only one"}),
+        *(("harms", "erasure.group-not-mentioned", unit, {}) for unit in ("share", "count")),
+        ("quality", "bleu-1", "fraction", {}),
+        ("quality", "cider", "fraction", {}),
+        ("leakage", "bias-amplification", "count", {}),
+    ]
+    rows = tuple(
+        Measurement(metric, term, system=system, value=1.0, unit=unit, settings=settings)
+        for system in ("s", "s (new)")
+        for metric, term, unit, settings in measured
+    )
+    differences = changes(Results(rows), {"s (new)": "s"}, {"s (new)": {}}, "change").measurements
+    assert [(m.item, m.unit) for m in differences] == [
+        ("lic: lic (crossfit)", "percent"),
+        ("lic: lic (paper)", "percent"),
+        ("error: ratio", "ratio"),
+        ("harms: erasure.group-not-mentioned", "share"),
+        ("quality: cider", "fraction"),
+        ("leakage: bias-amplification", "count"),
+    ]

@@ -23,6 +23,7 @@ from portrayal.counterfactual.manifest import read_manifest
 from portrayal.counterfactual.prompts import ATTACKS, BIAS_NORMALIZE_OVER, BLANK_IMAGES, NORMALIZE_OVER, NORMS
 from portrayal.errors import counted
 from portrayal.metrics import counterbias
+from portrayal.metrics.counterbias.card import CARD
 from portrayal.metrics.counterbias.groups import study_summary
 from portrayal.metrics.counterbias.terms import ALL
 from portrayal.models.device import DEVICES
@@ -31,15 +32,6 @@ from portrayal.results import Measurement, Results
 
 CHECKPOINT = ".counterbias"
 NO_IMAGE = "no image"
-SHOWN_TERMS = ("b@v-l", "b@v", "b@l", "excess", "corrected", "b@text", "attack-success", "drift", "undefined")
-TERM_LABELS = {
-    "excess": "b@v-l less its floor",
-    "corrected": "b@v-l less the placebo's",
-    "b@text": "b@text (log)",
-    "attack-success": "attacks that succeed",
-    "drift": "drift of the place",
-    "undefined": "instances undefined",
-}
 
 
 def _group_words(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str] | None:
@@ -237,7 +229,7 @@ def command(
         {"study": study_summary(loaded, loaded.instances, {}, model_names)}, with_systems=True
     )
     stale = claim_folder(out, subject, force, checkpoint=checkpoint)
-    with progress("counterbias", unit="images", stages=True) as report_progress:
+    with progress(CARD.name, unit="images", stages=True) as report_progress:
         results = counterbias(
             manifest,
             model_names,
@@ -277,12 +269,12 @@ def _print_headlines(results: Results) -> None:
         echo(f"{system}: {pair}. Mean absolute bias in percent, over concepts and templates.", "bold")
         rows: dict[tuple[str, str], dict[str, str]] = {}
         for m in pair_rows:
-            if m.term in SHOWN_TERMS and m.settings.get("of", m.term) in (m.term, "b@v-l"):
+            if m.term in CARD.headline and m.settings.get("of", m.term) in (m.term, "b@v-l"):
                 cells = rows.setdefault((m.settings.get("kind", "all"), m.term), {})
                 cells[m.settings.get("attack", NO_IMAGE)] = _cell(m)
-        order = sorted(rows, key=lambda row: (row[0] == "all", row[0], SHOWN_TERMS.index(row[1])))
+        order = sorted(rows, key=lambda row: (row[0] == "all", row[0], CARD.headline.index(row[1])))
         table = [
-            [kind, TERM_LABELS.get(term, term), *(rows[kind, term].get(attack, "") for attack in attacks)]
+            [kind, CARD.term(term).label or term, *(rows[kind, term].get(attack, "") for attack in attacks)]
             for kind, term in order
         ]
         print_table(["of", "number", *attacks], table)

@@ -59,7 +59,11 @@ def results_subject(provenance: Mapping[str, Any], *, with_systems: bool = False
     return {"kind": kind, **{name: fields[name] for name in keys}}
 
 
-_KINDS = {"compared": "comparison", "mitigated": "mitigation", "methods": "comparison of mitigations"}
+_KINDS = {
+    "compared": "comparison",
+    "mitigated": "mitigation of captions",
+    "methods": "comparison of mitigations",
+}
 
 
 def claim_folder(

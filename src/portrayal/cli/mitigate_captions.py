@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,40 +22,44 @@ from portrayal.cli.options import (
     workers_option,
 )
 from portrayal.cli.study_loading import load_study
-from portrayal.metrics import find_metric
-from portrayal.mitigate.captions import CAPTION_METHODS, METRICS, WHERE, CaptionMitigation, mitigate_captions
+from portrayal.metrics import CARDS, Card, Term, find_metric
+from portrayal.mitigate.captions import (
+    CAPTION_METHODS,
+    CARD,
+    METRICS,
+    WHERE,
+    CaptionMitigation,
+    compared_metrics,
+    mitigate_captions,
+)
 from portrayal.report import thumbnail_images, write_page
 from portrayal.report.tables.layout import format_number, format_with_ci
 from portrayal.report.tables.table import format_p
 from portrayal.results import Measurement, Results
 from portrayal.study.thumbnails import thumbnails
 
-LIC_OPTIONS = ("classifier", "split", "seeds", "permutations", "device")
-# Rows of the table of a system, if measured: metric, term, and whether also by group.
-SHOWN_TERMS = (
-    ("lic", "lic_m", False),
-    ("lic", "lic_d", False),
-    ("lic", "lic", False),
-    ("lic", "lic_excess", False),
-    ("error", "right", False),
-    ("error", "wrong", True),
-    ("error", "neutral", True),
-    ("error", "both", False),
-    ("harms", "erasure.group-not-mentioned", False),
-    ("quality", "cider", True),
-)
 BEFORE = "before"
-TERM_LABELS = {"erasure.group-not-mentioned": "not mentioned"}
 SHORT_LABELS = {"neutral where no evidence": "neutral, no evidence"}
 
 
-def _lic_options(command: click.Command) -> click.Command:
-    """Add the options of `score lic` that choose the classifier and its data split."""
-    lic_options = {option.name: option for option in metric_options(find_metric("lic"))}
-    for name in LIC_OPTIONS:
-        lic_options[name].help = f"LIC: {lic_options[name].help}"
-        command.params.append(lic_options[name])
-    return command
+def _add_metric_options(command: click.Command) -> None:
+    """Add the options of `score METRIC` that the metrics' cards offer here, such as the choice of a classifier."""
+    for metric, description in compared_metrics():
+        options = {option.name: option for option in metric_options(find_metric(metric))}
+        for name in description.offered_options:
+            options[name].help = f"{metric.upper()}: {options[name].help}"
+            command.params.append(options[name])
+
+
+def _default_metrics() -> str:
+    """The metrics that are measured by default, and to which measurements they are limited."""
+    limits = [
+        f"; of {metric} the {option} {', '.join(value)}"
+        for metric, description in compared_metrics()
+        for option, value in description.options.items()
+        if isinstance(value, tuple)
+    ]
+    return f"{','.join(METRICS)}{''.join(limits)}"
 
 
 @click.command("captions")
@@ -99,8 +103,7 @@ def _lic_options(command: click.Command) -> click.Command:
     "--metrics",
     callback=comma_separated,
     metavar="A,B",
-    help=f"Metrics to measure before and after, separated by commas. [default: {','.join(METRICS)}; of harms the "
-    "measurement erasure.group-not-mentioned]",
+    help=f"Metrics to measure before and after, separated by commas. [default: {_default_metrics()}]",
 )
 @click.option(
     "--out",
@@ -153,7 +156,7 @@ def captions(
         echo(f"The page, where every number opens its evidence: {page}")
 
 
-_lic_options(captions)
+_add_metric_options(captions)
 
 
 def _print_mitigation(mitigation: CaptionMitigation) -> None:
@@ -163,13 +166,13 @@ def _print_mitigation(mitigation: CaptionMitigation) -> None:
     for original in dict.fromkeys(mitigation.original_systems.values()):
         variants = [BEFORE, *(name for name, old in mitigation.original_systems.items() if old == original)]
         lines = []
-        for metric, term, grouped in SHOWN_TERMS:
+        for metric, term, by_group in _printed_terms():
             measured = [
                 m for m in rows
-                if (m.metric, m.term, m.item) == (metric, term, None) and m.unit != "count"
-                and (m.group is None or grouped)
+                if (m.metric, m.term, m.item) == (metric, term.name, None) and m.unit != "count"
+                and (m.group is None or by_group)
             ]  # fmt: skip
-            # If a metric has several settings (splits of LIC), the first one is shown; the page has the others.
+            # If a metric has several settings (such as splits), the first one is shown; the page has the others.
             groups = dict.fromkeys(m.group for m in measured)
             for group in groups:
                 for variant in variants:
@@ -178,7 +181,7 @@ def _print_mitigation(mitigation: CaptionMitigation) -> None:
                     if m is None:
                         continue
                     variant_label = variant.removeprefix(f"{original} (").removesuffix(")")
-                    label = ", ".join(filter(None, (TERM_LABELS.get(term, term), group)))
+                    label = ", ".join(filter(None, (term.label or term.name, group)))
                     change = _change(mitigation.results, m) if variant != BEFORE else None
                     lines.append(
                         [
@@ -201,6 +204,18 @@ def _print_mitigation(mitigation: CaptionMitigation) -> None:
         "right, neutral and not mentioned (references name a group and the caption does not).",
         "dim",
     )
+
+
+def _printed_terms() -> Iterator[tuple[str, Term, bool]]:
+    """Yield the rows of the table of a system: metric, term, and whether also by group. What it costs comes last."""
+    costs_last = sorted(compared_metrics(), key=lambda metric: _is_quality(CARDS[metric[0]]))
+    for metric, description in costs_last:
+        for name in description.printed_terms:
+            yield metric, CARDS[metric].term(name), name in description.printed_by_group
+
+
+def _is_quality(card: Card) -> bool:
+    return card.trade_off is not None and not card.trade_off.is_bias
 
 
 def _change(results: Results, m: Measurement) -> Measurement | None:
@@ -227,7 +242,7 @@ def _format_change(change: Measurement) -> str:
 
 
 def _print_methods(mitigation: CaptionMitigation) -> None:
-    rows = [m for m in mitigation.results.measurements if m.metric == "caption-mitigation" and m.item is None]
+    rows = [m for m in mitigation.results.measurements if m.metric == CARD.name and m.item is None]
     changed_rows = [m for m in rows if m.term == "changed" and m.group is None]
     if changed_rows:
         counts = {(m.system, m.term): m.value for m in rows if m.group is None}

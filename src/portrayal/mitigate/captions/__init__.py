@@ -2,10 +2,10 @@
 
 from portrayal.mitigate.captions.balancing import Balance, balance, random_subset
 from portrayal.mitigate.captions.card import CARD
+from portrayal.mitigate.captions.compared_metrics import METRICS, compared_metrics
 from portrayal.mitigate.captions.evidence import GroupEvidence, find_group_evidence
 from portrayal.mitigate.captions.mitigation import (
     CAPTION_METHODS,
-    METRICS,
     CaptionMitigation,
     mitigate_captions,
 )
@@ -22,6 +22,7 @@ __all__ = [
     "Rewriter",
     "RewrittenCaption",
     "balance",
+    "compared_metrics",
     "find_group_evidence",
     "mitigate_captions",
     "random_subset",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,14 +12,9 @@ import polars as pl
 from portrayal.comparing import compare
 from portrayal.errors import PortrayalError
 from portrayal.mitigate.captions.card import CARD
+from portrayal.mitigate.captions.compared_metrics import is_compared
 from portrayal.results import Measurement, Results
 
-# For metrics with many terms, those that mitigation is for and those that it costs; for others all.
-TERMS = {
-    "lic": ("lic_m", "lic_d", "lic", "lic_excess"),
-    "quality": ("cider", "cider-gap", "bleu-4"),
-    "harms": ("erasure.group-not-mentioned",),
-}
 _NOT_PAIRED = "not paired: the images were not resampled together"
 
 
@@ -29,7 +25,7 @@ def changes(
 
     `before` maps each mitigated system to the system to compare with. The item of a row is the metric and the term.
     """
-    splits = {str(m.settings.get("split")) for m in results.measurements if m.metric == "lic"}
+    has_splits = _metrics_with_splits(results)
     measurements: list[Measurement] = []
     for system, original in before.items():
         first, second = (_comparable_results(results, name) for name in (original, system))
@@ -39,7 +35,7 @@ def changes(
             # Nothing was measured for both.
             continue
         for row in compared.measurements:
-            split = f" ({row.settings['split']})" if row.metric == "lic" and len(splits) > 1 else ""
+            split = f" ({row.settings['split']})" if row.metric in has_splits else ""
             unpaired = row.value is not None and row.settings["paired"] is False
             measurements.append(
                 Measurement(
@@ -67,16 +63,26 @@ def changes(
     return Results(tuple(measurements))
 
 
+def _metrics_with_splits(results: Results) -> set[str]:
+    """The metrics that were measured under several data splits, which the item of a row then names."""
+    splits = {(m.metric, str(m.settings["split"])) for m in results.measurements if "split" in m.settings}
+    counts = Counter(metric for metric, _ in splits)
+    return {metric for metric, count in counts.items() if count > 1}
+
+
 def _comparable_results(results: Results, system: str) -> Results:
     """Return the measurements of one system that are compared, with evidence and replicates for pairing.
 
     The system gets a name that no system has, since human captions are compared with human captions here.
     """
-    kept = [
-        m for m in results.measurements
-        if m.system == system and m.item is None and m.term in TERMS.get(m.metric, (m.term,))
-        and not (m.metric == "harms" and m.unit == "count")
-    ]  # fmt: skip
+    candidates = [
+        m
+        for m in results.measurements
+        if m.system == system and m.item is None and is_compared(m.metric, m.term)
+    ]
+    # A count says nothing beyond its share.
+    shares = {(m.metric, m.term) for m in candidates if m.unit == "share"}
+    kept = [m for m in candidates if m.unit != "count" or (m.metric, m.term) not in shares]
     ids = [m.id for m in kept]
     return Results(
         tuple(replace(m, system=f"({system})") for m in kept),

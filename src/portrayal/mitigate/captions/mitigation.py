@@ -25,6 +25,7 @@ from portrayal.metrics.shared.caption_mentions import choose_lexicon, labelled_o
 from portrayal.mitigate.captions.balancing import Balance, balance, random_subset
 from portrayal.mitigate.captions.card import CARD
 from portrayal.mitigate.captions.changes import changes
+from portrayal.mitigate.captions.compared_metrics import METRICS
 from portrayal.mitigate.captions.evidence import MIN_SHARE, find_group_evidence
 from portrayal.mitigate.captions.measurements import add_balance_rows, add_rewrite_rows
 from portrayal.mitigate.captions.rewrite import EVERYWHERE, NO_EVIDENCE, WHERE, Rewriter
@@ -34,9 +35,7 @@ from portrayal.study import Study
 
 NEUTRAL, BALANCED, RANDOM = "neutral", "balanced", "as many at random"
 CAPTION_METHODS = (NEUTRAL, BALANCED)
-METRICS = ("lic", "error", "quality", "harms")
 _SYSTEM_SUFFIX = {NO_EVIDENCE: "neutral where no evidence", EVERYWHERE: "neutral everywhere"}
-_ERASURE: dict[str, Any] = {"measurement": ("erasure.group-not-mentioned",), "top": 0}
 _INVALID_IN_FILE_NAMES = re.compile(r"[^\w(). -]+")
 
 
@@ -128,7 +127,7 @@ def mitigate_captions(
     progress
         Listener for progress.
     **options
-        Options of LIC.
+        Options of the metrics whose card offers options (`BeforeAfter.offered_options`), such as LIC's.
 
     Returns
     -------
@@ -263,16 +262,17 @@ class _MeasureOptions:
     seed: int
     n_resamples: int
     workers: int
-    lic: Mapping[str, Any]
+    offered: Mapping[str, Any]
 
     def measure(self, study: Study, metric: Metric) -> Results:
         options: dict[str, Any] = {"bootstrap": self.n_resamples} if "bootstrap" in metric.options else {}
         if self.lexicon is not None and "lexicon" in metric.options:
             options["lexicon"] = self.lexicon
-        if metric.name == "lic":
-            options |= self.lic
-        elif metric.name == "harms":
-            options |= _ERASURE
+        description = metric.card.before_after
+        if description is not None:
+            options |= description.options
+            if description.offered_options:
+                options |= self.offered
         return score(study, metric, attribute=self.attribute, seed=self.seed, workers=self.workers, **options)
 
 
