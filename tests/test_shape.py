@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from portrayal.metrics import CARDS
+from portrayal.mitigate.captions import CARD as CAPTION_MITIGATION
+from portrayal.mitigate.card import CARD as MITIGATION
+
 SOURCE = Path(__file__).parent.parent / "src" / "portrayal"
 BASE = {"errors", "files", "documents", "plugins"}
 READING = {"results", "statements", "questions", "notebook_html", *BASE}
@@ -91,6 +95,58 @@ def test_only_the_command_line_prints():
 def test_imports_without_polars(module):
     code = f"import sys; sys.modules['polars'] = None; import {module}"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Packages that take what they say of a metric from its card.
+NAMELESS = ("report", "cli", "comparing", "gating", "mitigate")
+METRIC_NAMES = {*CARDS, MITIGATION.name, CAPTION_MITIGATION.name}
+# Commands have names of their own: in the table of commands, and in the decorator of a command.
+COMMANDS = SOURCE / "cli" / "main.py"
+
+
+def named_metrics(tree: ast.AST) -> list[tuple[int, str]]:
+    """The line and text of each string that is a metric's name, except in cards and in decorators of commands."""
+    allowed: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Card":
+            allowed.update(keyword.value for keyword in node.keywords if keyword.arg in ("name", "answers"))
+        if isinstance(node, ast.FunctionDef):
+            decorators = [call for call in node.decorator_list if isinstance(call, ast.Call)]
+            allowed.update(call.args[0] for call in decorators if ast.unparse(call.func) == "click.command")
+    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in allowed]
+    return [(node.lineno, node.value) for node in strings if node.value in METRIC_NAMES]
+
+
+def test_only_cards_name_metrics():
+    files = [path for name in NAMELESS for path in SOURCE.glob(f"{name}/**/*.py")]
+    assert len(files) > 80
+    named = {path: named_metrics(ast.parse(path.read_text())) for path in files if path != COMMANDS}
+    assert {path: names for path, names in named.items() if names} == {}
+    assert {name for _, name in named_metrics(ast.parse(COMMANDS.read_text()))} == {"counterbias"}
+
+
+def test_a_name_of_a_metric_is_found():
+    tree = ast.parse('"""error"""\nif m.metric == "lic": Card(name="quality", title="harms")')
+    assert named_metrics(tree) == [(1, "error"), (2, "lic"), (2, "harms")]
+
+
+def test_templates_name_no_metric():
+    for path in (SOURCE / "report" / "templates").iterdir():
+        text = path.read_text().replace('addEventListener("error"', "")
+        assert [name for name in METRIC_NAMES if f'"{name}"' in text or f"'{name}'" in text] == [], path
+
+
+def test_files_and_classes_of_the_report_have_no_name_of_a_metric():
+    methods = {name.replace("-", "_") for name in METRIC_NAMES}
+    for path in (SOURCE / "report").rglob("*.py"):
+        classes = [
+            node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
+        ]
+        assert path.stem not in methods, path
+        assert not [
+            name for name in classes if name.lower() in {method.replace("_", "") for method in methods}
+        ]
+        assert "counterbias" not in path.stem
 
 
 EXTRAS = "torch transformers sentence_transformers captum spacy pycocoevalcap pandas jsonschema statsmodels"
