@@ -88,9 +88,14 @@ def headline_rows(rows: Sequence[R], cards: object) -> list[R]:
 
 
 def _headline_term(metric: str, measured: Sequence[str], card: Mapping[str, Any]) -> str:
-    """Return the first measured term of these: the metric's own name, terms of statements, terms with a direction."""
+    """Return the first measured term of the headline; else the metric's name, then terms of statements, then others.
+
+    Terms with a direction come before those without.
+    """
     terms = _mappings(card.get("terms"))
+    headline = card.get("headline")
     preferred: list[Any] = [
+        *(headline if isinstance(headline, list | tuple) else ()),
         metric,
         *(statement.get("term") for statement in _statements(card)),
         *(term.get("name") for term in terms if term.get("better")),

@@ -11,10 +11,10 @@ from portrayal.errors import PortrayalError, counted, listed
 from portrayal.files import write_text
 from portrayal.notebook_html import MAX_ROWS, render_view
 from portrayal.questions import QUESTIONS, question_of
+from portrayal.report.cards import metric_cards
 from portrayal.report.charts.forest import concatenate
 from portrayal.report.charts.intervals import interval_chart, system_names
 from portrayal.report.charts.panel import Panel
-from portrayal.report.export.citation import metric_cards
 from portrayal.report.findings.changes import change_sentences, count_changes, row_labels
 from portrayal.report.findings.findings import conclusions
 from portrayal.report.page import comparison, page
