@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -223,7 +223,7 @@ def _recorded_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def score(
     study: Study,
-    metric: Metric | str,
+    metric: str | Metric | Callable[..., Results],
     *,
     attribute: str | None = None,
     systems: Sequence[str] | None = None,
@@ -255,7 +255,7 @@ def score(
     <Results of "the lab's world": 36 measurements of 1 metric; faithful, human>
     """
     started = time.time()
-    metric = find_metric(metric) if isinstance(metric, str) else metric
+    metric = find_metric(metric)
     if systems is not None:
         study = study.select_systems(systems)
     shared = {"metric": metric.name, "seed": seed, "options": options}

@@ -260,4 +260,4 @@ def test_every_metric_has_a_card_a_test_and_a_docs_entry(metric: Metric):
     assert f"\n## {metric.name}\n" in (ROOT / "docs" / "metrics.md").read_text()
     folder = metric.compute.__module__.removeprefix("portrayal.metrics.").removesuffix(".metric")
     assert folder.replace(".", "_") == module
-    assert getattr(portrayal.metrics, module) is metric
+    assert getattr(portrayal.metrics, module) is metric.function

@@ -118,9 +118,8 @@ def test_a_term_in_two_units_has_two_columns():
 @pytest.mark.parametrize("card", [None, {"terms": None, "formula": None, "caveats": None, "parts": None}])
 def test_page_with_an_empty_card(card):
     measurement = Measurement("lic", "lic", system="s", value=1.0, low=0.5, high=1.5, n=500, unit="percent")
-    assert "What do captions give away" in page.render(
-        Results((measurement,), provenance={"cards": {"lic": card}})
-    )
+    html = page.render(Results((measurement,), provenance={"cards": {"lic": card}}))
+    assert "Further numbers" in html  # the question that a metric answers is in its card
 
 
 def test_page_says_which_evidence_can_be_opened(hostile_results):
