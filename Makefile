@@ -4,10 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint bench docs curves clean
+.PHONY: demo check test lint bench docs curves clean
 
 demo: $(VENV)/.core
 	$(BIN)/portrayal demo
+
+# What contributors run between edits: everything that takes no training, simulation, browser or real data.
+check: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal \
+		-m "not simulation and not training and not browser and not real_data and not demo"
 
 # Two tests at a time with a thread each take half as long as one with two threads, which wait for each other.
 test: lint

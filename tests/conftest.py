@@ -29,6 +29,18 @@ def cannot_run(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+# Fixtures whose tests are left out by `make check`, with their marker.
+_MARKER_BY_FIXTURE = {"shared": "real_data", "chromium": "browser", "printed_demo": "demo"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the slow fixtures that they use."""
+    for item in items:
+        for fixture, marker in _MARKER_BY_FIXTURE.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real data, which is not part of the project."""

@@ -15,27 +15,41 @@ import pytest
 import portrayal
 from portrayal.cli.main import COMMANDS
 from portrayal.lab import make_study
+from portrayal.lab.folder import LabRecipe, write_lab
 from portrayal.metrics import METRICS
+from portrayal.report import to_csv, to_markdown
 from portrayal.report.findings.findings import conclusions
 from portrayal.results import Results
 from portrayal.study import write_study
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    from portrayal.cli.main import run
+def printed_demo(tmp_path_factory):
+    """The folder of the demo, made once by the command that a newcomer types, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    process = subprocess.run(
+        [sys.executable, "-m", "portrayal", "demo"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return folder / "portrayal-demo", process.stdout
 
-    out = tmp_path_factory.mktemp("demo") / "out"
-    assert run(["demo", "--out", str(out)]) == 0
-    return out
+
+@pytest.fixture(scope="module")
+def demo(printed_demo):
+    return printed_demo[0]
 
 
-def test_demo_writes_everything_and_says_where_the_page_is(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = command("demo")
-    assert code == 0
-    assert "portrayal-demo/index.html" in out
-    names = {path.name for path in (tmp_path / "portrayal-demo").iterdir()}
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A study for tests in which numbers do not matter."""
+    folder = tmp_path_factory.mktemp("small") / "study"
+    write_lab(LabRecipe(scenes=100, seed=2), folder)
+    return folder
+
+
+def test_demo_writes_everything_and_says_where_the_page_is(printed_demo):
+    folder, printed = printed_demo
+    assert "portrayal-demo/index.html" in printed
+    names = {path.name for path in folder.iterdir()}
     files = {"index.html", "results.json", "evidence.parquet", "replicates.parquet", "thumbnails.parquet"}
     assert names == {*files, "study"}
 
@@ -74,31 +88,38 @@ def test_audit_can_be_limited_to_systems_and_metrics(command, demo, tmp_path):
 @pytest.mark.parametrize(
     "metric", [name for name, metric in METRICS.items() if "model" not in metric.card.needs]
 )
-def test_score_in_every_format(metric, command, demo, tmp_path):
-    base = ("score", metric, demo / "study", "--attribute", "gender")
+def test_score_prints_a_table_and_writes_a_file_of_every_metric(metric, command, small, tmp_path):
+    code, out, _ = command("score", metric, small, "--attribute", "gender", "--json", tmp_path / "r.json")
+    assert code == 0
+    assert f"{metric} by gender" in out
+    results = Results.load(tmp_path / "r.json")
+    assert to_csv(results).startswith("metric,term,system,attribute,group,item,value")
+    assert to_markdown(results).startswith(f"### {metric} · gender")
+
+
+def test_score_in_every_format(command, small, tmp_path):
+    base = ("score", "error", small, "--attribute", "gender")
     code, out, _ = command(*base, "--format", "json", "--json", tmp_path / "r.json")
     assert code == 0
     assert json.loads(out)["measurements"] == json.loads((tmp_path / "r.json").read_text())["measurements"]
-    code, out, _ = command(*base, "--format", "csv")
-    assert code == 0
-    assert out.startswith("metric,term,system,attribute,group,item,value")
-    code, out, _ = command(*base, "--format", "md")
-    assert out.startswith(f"### {metric} · gender")
-    code, out, _ = command(*base)
-    assert f"{metric} by gender" in out
+    results = Results.load(tmp_path / "r.json")
+    for style, text in (("csv", to_csv(results)), ("md", to_markdown(results))):
+        code, out, _ = command(*base, "--format", style)
+        assert code == 0
+        assert out == text
 
 
-def test_score_gives_the_evidence_when_the_results_are_a_file(command, demo, tmp_path):
-    command("score", "error", demo / "study", "--attribute", "gender", "--json", tmp_path / "r.json")
+def test_score_gives_the_evidence_when_the_results_are_a_file(command, small, tmp_path):
+    command("score", "error", small, "--attribute", "gender", "--json", tmp_path / "r.json")
     saved = Results.load(tmp_path / "r.json")
     assert (
         saved.measurements
-        == portrayal.metrics.error(portrayal.read_study(demo / "study"), attribute="gender").measurements
+        == portrayal.metrics.error(portrayal.read_study(small), attribute="gender").measurements
     )
 
 
-def test_score_without_an_attribute_measures_all_attributes(command, demo):
-    code, out, _ = command("score", "error", demo / "study", "--format", "json")
+def test_score_without_an_attribute_measures_all_attributes(command, small):
+    code, out, _ = command("score", "error", small, "--format", "json")
     assert code == 0
     assert {m["attribute"] for m in json.loads(out)["measurements"]} == {"gender", "age", "skin"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from portrayal.metrics import METRICS
 from portrayal.results import Measurement, Results
 
 
@@ -14,7 +15,8 @@ def audit_folder(tmp_path):
         for metric, term in (("lic", "lic"), ("quality", "cider"))
         for system, value in (("one", 1.0), ("two", 2.0))
     ]
-    Results(tuple(rows)).save(tmp_path / "audit")
+    cards = {name: {"trade_off": METRICS[name].card.as_dict()["trade_off"]} for name in ("lic", "quality")}
+    Results(tuple(rows), provenance={"cards": cards}).save(tmp_path / "audit")
     return tmp_path / "audit"
 
 

@@ -95,13 +95,6 @@ def test_numbers_out_of_range_are_refused(arguments, name):
         belief_revision(*arguments)
 
 
-def test_it_is_reached_through_the_metric():
-    assert portrayal.metrics.gender_score.belief_revision is belief_revision
-
-
-# -- the metric, by hand --------------------------------------------------------------------------------------------
-
-
 def study_by_hand() -> Study:
     """Captioned images. The fixture `scored_study` sets P of each caption and its similarity to the objects."""
     return Study.from_frames(

@@ -11,9 +11,8 @@ import pytest
 
 from portrayal.errors import PortrayalError, Undefined
 from portrayal.lab import make_study
-from portrayal.metrics import harms
+from portrayal.metrics import harms, stream_harms
 from portrayal.metrics.harms.card import CARD, MEASUREMENTS
-from portrayal.metrics.harms.metric import stream
 from portrayal.study import Study, count_parts, read_study, write_study
 from tests.metrics.harms.helpers import row, study_of
 
@@ -117,7 +116,7 @@ def test_a_study_in_parts_gives_the_same_numbers(lab, tmp_path, workers):
     folder = written_in_parts(lab, tmp_path / "parts", 3)
     assert count_parts(folder) == 3
     whole = harms(read_study(folder), attribute="gender", bootstrap=20, stage=("3", "4"))
-    streamed = stream(folder, attribute="gender", bootstrap=20, stage=("3", "4"), workers=workers)
+    streamed = stream_harms(folder, attribute="gender", bootstrap=20, stage=("3", "4"), workers=workers)
     whole_rows = {m.id: m for m in whole.measurements}
     summed = {measure.card.term for measure in MEASUREMENTS if measure.additive}
     assert len(summed) == 11
@@ -146,7 +145,7 @@ def test_an_image_in_two_parts_is_refused(lab, tmp_path):
     text = (folder / "study.toml").read_text()
     (folder / "study.toml").write_text(text.replace("captions-1", "captions-0"))
     with pytest.raises(PortrayalError, match="in one part, found an image in two"):
-        stream(folder)
+        stream_harms(folder)
 
 
 def test_tables_must_have_as_many_parts_as_captions(lab, tmp_path):
@@ -226,7 +225,7 @@ def test_references_in_one_file_belong_to_every_part(lab, tmp_path):
     (folder / "study.toml").write_text("\n".join(lines))
     term = ("self-identification.identity-words",)
     for stage in ("3", "4-without-3"):
-        streamed = stream(folder, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
+        streamed = stream_harms(folder, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
         whole = harms(lab, attribute="gender", stage=(stage,), measurement=term, bootstrap=20)
         for system in {m.system for m in whole.measurements}:
             streamed_row, whole_row = row(streamed, system=system), row(whole, system=system)
@@ -237,7 +236,7 @@ def test_an_unknown_attribute_is_reported(lab, tmp_path):
     with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
         harms(lab, attribute="gendr", bootstrap=20)
     with pytest.raises(PortrayalError, match="Did you mean 'gender'"):
-        stream(
+        stream_harms(
             written_in_parts(lab, tmp_path / "parts", 2), attribute="gendr", measurement=("demeaning.words",)
         )
 

@@ -8,7 +8,8 @@ import pytest
 import portrayal
 from portrayal.cli.main import run
 from portrayal.errors import PortrayalError, Undefined
-from portrayal.metrics import error, harms, leakage, lic, quality, word_odds
+from portrayal.metrics import error, harms, lic, quality, word_odds
+from portrayal.metrics.leakage.labels import HumanLabels
 from portrayal.metrics.shared.lexicon_use import lexicon_remarks
 from portrayal.study import write_study
 
@@ -73,7 +74,7 @@ def test_an_attribute_of_another_name_gives_the_same_numbers(name):
     assert {m.attribute for m in error(renamed, attribute="gender", bootstrap=20).measurements} == {name}
     labels = pl.DataFrame({"image_id": range(62), "label": ["man", "dog"] * 31, "source": "human"})
     with_objects = study_of(name, c=ENGLISH, objects=labels)
-    assert leakage.HumanLabels.of(with_objects, {}, name).names == ("dog",)
+    assert HumanLabels.of(with_objects, {}, name).names == ("dog",)
 
 
 def test_two_attributes_of_the_same_name_are_ambiguous():

@@ -11,7 +11,7 @@ import pytest
 import portrayal
 from portrayal.errors import PortrayalError
 from portrayal.lab import make_study
-from portrayal.metrics import lic
+from portrayal.metrics import METRICS, lic
 from portrayal.metrics.shared.classifier.corpus import Corpus
 from portrayal.metrics.shared.classifier.cross_validation import _calibrated_by_seed
 from portrayal.metrics.shared.classifier.linear_classifier import Predictions
@@ -289,7 +289,7 @@ def test_the_command_takes_the_neural_options(command, tmp_path):
 
 
 def test_the_default_encoder_is_as_published():
-    options = portrayal.metrics.lic.options
+    options = METRICS["lic"].options
     assert options["encoder"].default == "bert-base-uncased"
 
 

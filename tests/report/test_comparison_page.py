@@ -32,9 +32,9 @@ def row(term, value, q, metric="lic", group=None, better="lower", **overrides):
 
 def results(*rows):
     names = ["runs/old", "runs/new@system=oscar"]
-    return Results(
-        tuple(rows), provenance={"compared": names, "only_first": 2, "only_second": 0, "version": "1"}
-    )
+    cards = {"lic": {"answers": "leaks"}}
+    provenance = {"compared": names, "only_first": 2, "only_second": 0, "version": "1", "cards": cards}
+    return Results(tuple(rows), provenance=provenance)
 
 
 def test_each_metric_with_a_change_has_a_sentence():

@@ -78,6 +78,8 @@ def test_evidence_shows_its_image(open_page, tmp_path):
     for chart in tab.locator(".chart .plot").all():  # bias against quality, by attribute
         chart.scroll_into_view_if_needed()
         chart.locator("svg").wait_for()
+        height, reserved = chart.bounding_box()["height"], int(chart.get_attribute("data-height"))
+        assert abs(height - reserved) <= 8  # what is below hardly moves when it is drawn
     open_evidence(tab, tab.locator("td button").first)
     images = tab.locator("#evidence-table img")
     assert images.count() == tab.locator("#evidence-table tbody tr").count()

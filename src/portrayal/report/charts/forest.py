@@ -17,7 +17,7 @@ from portrayal.report.charts.vega import Spec, base_spec, drawable_text, layer, 
 ROW_HEIGHT = 17  # pixels of a line
 PANEL_WIDTH = 210  # pixels of a panel's x axis in an exported file with several panels
 _LABEL_WIDTHS = (40, 118)  # minimum and maximum width of the labels in pixels
-_AXIS_HEIGHT, _LEGEND_HEIGHT = 40, 56  # pixels below the plot
+_AXIS_HEIGHT, _TITLE_LINE_HEIGHT, _LEGEND_HEIGHT = 41, 13, 56  # pixels below the plot
 _FILE_LABEL_LIMIT = 320  # maximum pixels of a label in an exported file
 Limits = tuple[float, float]
 
@@ -140,9 +140,17 @@ def forest_plot(
 
 
 def chart_height(spec: Spec) -> int:
-    """The approximate height in pixels of a chart with its axis and legend."""
-    legends = [layer_spec["encoding"].get("color", {}).get("legend") for layer_spec in spec["layer"]]
-    return int(spec["height"]) + _AXIS_HEIGHT + (_LEGEND_HEIGHT if any(legends) else 0)
+    """The height in pixels of a chart with its axis and legend, up to a few pixels.
+
+    The page reserves it, so that what is below hardly moves when the chart is drawn.
+    """
+    encodings = [layer_spec["encoding"] for layer_spec in spec["layer"]]
+    legend_height = (
+        _LEGEND_HEIGHT if any(encoding.get("color", {}).get("legend") for encoding in encodings) else 0
+    )
+    titles = [encoding.get("x", {}).get("title") for encoding in encodings]
+    n_title_lines = max((len(title) for title in titles if isinstance(title, list)), default=1)
+    return int(spec["height"]) + _AXIS_HEIGHT + _TITLE_LINE_HEIGHT * (n_title_lines - 1) + legend_height
 
 
 def concatenate(specs: Sequence[tuple[str, Spec]]) -> Spec:
