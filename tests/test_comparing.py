@@ -59,7 +59,7 @@ def test_two_systems_on_the_same_images_are_paired(audits):
     assert wrong_row.system == "good → bad"
     assert wrong_row.low > 0
     assert wrong_row.p < 0.01
-    assert wrong_row.settings["detectable"] == pytest.approx(2.8 * wrong_row.se_data, rel=0.01)
+    assert wrong_row.settings["mde"] == pytest.approx(2.8 * wrong_row.se_data, rel=0.01)
     wrong_row_of_men = row(differences, "wrong", "male")
     assert wrong_row_of_men.low <= 0 <= wrong_row_of_men.high
 
@@ -245,7 +245,7 @@ def test_nothing_is_tested_where_nothing_differs(audits):
     same = [m for m in differences if (m.reason or "").startswith(NOTHING_DIFFERS)]
     assert {m.term for m in same} >= {"right", "wrong"}
     for m in same:
-        assert (m.value, m.p, m.q, m.settings["detectable"]) == (0, None, None, None)
+        assert (m.value, m.p, m.q, m.settings["mde"]) == (0, None, None, None)
         assert verdict(m) == NOTHING_DIFFERS
         if m.settings["test"] == "McNemar, exact":
             assert m.high == -m.low == pytest.approx(1 - 0.025 ** (1 / m.n))
@@ -418,7 +418,7 @@ def test_another_seed_is_not_paired_and_says_so(audits):
 def test_the_same_audit_twice_differs_in_nothing(audits):
     for m in compare(audits["bad"], audits["bad"]).measurements:
         assert m.value in (0, None)
-        assert (m.p, m.q, m.settings["detectable"]) == (None, None, None)
+        assert (m.p, m.q, m.settings["mde"]) == (None, None, None)
 
 
 def test_the_order_of_rows_of_the_study_does_not_unpair(systems, audits):

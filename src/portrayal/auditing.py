@@ -293,7 +293,7 @@ def describe_study(study: Study) -> dict[str, object]:
         "objects": study.objects["label"].count(),
         "groups": {name: study.group_counts(name) for name in study.attribute_names},
         "left_out": study.left_out,
-        "shortened": dict(study.truncated),
+        "truncated": dict(study.truncated),
     }
 
 

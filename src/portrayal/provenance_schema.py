@@ -48,7 +48,7 @@ _STUDY = {
     "groups": {ANY: {ANY: int}},
     "image_set": str,
     "words": {ANY: {ANY: [str]}},
-    "shortened": {ANY: int},
+    "truncated": {ANY: int},
 }
 _PROVENANCE: dict[str, Any] = {
     **dict.fromkeys(("version", "command", "started", "python", "git_commit"), str),

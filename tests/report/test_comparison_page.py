@@ -21,7 +21,7 @@ def row(term, value, q, metric="lic", group=None, better="lower", **overrides):
         "first": 4.0,
         "second": None if value is None else 4.0 + value,
         "paired": True,
-        "detectable": 1.0,
+        "mde": 1.0,
     }
     defaults = {"system": "oscar", "attribute": "gender", "unit": "percent", "n": 500, "se_data": 0.5}
     return Measurement(

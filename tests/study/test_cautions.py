@@ -169,7 +169,7 @@ def test_truncated_captions_are_reported_beside_their_rows():
     study = Study.from_frames(
         captions=pl.concat([with_long_caption, captions("b", IMAGES)]), attributes=GENDER
     )
-    assert ("shortened", "a") in kinds_of_cautions(study)
+    assert ("truncated", "a") in kinds_of_cautions(study)
     rows = portrayal.metrics.error(study, bootstrap=20).measurements
     truncated_systems = {m.system for m in rows if "only the beginning is read" in (m.caution or "")}
     assert truncated_systems == {"a"}

@@ -47,7 +47,7 @@ def test_truncated_captions_are_counted_by_source():
     assert lengths.max() <= MAX_CHARACTERS
     assert study.captions["caption"].to_list()[::2] == ["a man", "a dog"]
     assert study.select_systems(["s"]).truncated == study.truncated
-    assert describe_study(study)["shortened"] == {"s": 2, "human": 1}
+    assert describe_study(study)["truncated"] == {"s": 2, "human": 1}
 
 
 def test_short_captions_are_not_truncated():

@@ -81,7 +81,7 @@ def _load(source: str) -> Results:
 
 def _print_comparison(differences: Results) -> None:
     """Print a table per metric; on narrow terminals the least important columns are dropped."""
-    head = ["term", "group", "first", "second", "difference", "p", "Holm", "detectable", "change"]
+    head = ["term", "group", "first", "second", "difference", "p", "Holm", "MDE", "change"]
     _print_changes(differences)
     for section in _sections(differences):
         first = section[0]
@@ -117,7 +117,11 @@ def _print_comparison(differences: Results) -> None:
         )
     if differences.provenance.get("same_images") is False:
         echo("The two were not measured on the same images, so a difference may be one between images.")
-    echo("detectable: the smallest true difference this much data would find with 80 % probability.", "dim")
+    echo(
+        "MDE: minimum detectable effect, the smallest true difference that this much data would find with 80 % "
+        "probability.",
+        "dim",
+    )
 
 
 def _print_changes(differences: Results) -> None:
@@ -143,7 +147,5 @@ def _sections(differences: Results) -> list[list[Measurement]]:
 
 def _cells(m: Measurement, name: str) -> list[str]:
     p, q = format_p(m.p), format_p(m.q)
-    first, second, detectable = (
-        format_number(m.settings[name], m.unit) for name in ("first", "second", "detectable")
-    )
-    return [name, m.group or "all", first, second, format_with_ci(m), p, q, detectable, verdict(m)]
+    first, second, mde = (format_number(m.settings[name], m.unit) for name in ("first", "second", "mde"))
+    return [name, m.group or "all", first, second, format_with_ci(m), p, q, mde, verdict(m)]

@@ -57,7 +57,7 @@ def compare(first: Results, second: Results, names: tuple[str, str] = ("first", 
     -------
     Results
         Measurements whose values are differences; their settings hold both values (`first`, `second`), `paired`,
-        `detectable` (the minimum detectable effect) and `test`.
+        `mde` (the minimum detectable effect) and `test`.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _row(
         "first": a.value,
         "second": b.value,
         "paired": paired if difference is not None and difference.se is not None else None,
-        "detectable": None if difference is None else difference.mde,
+        "mde": None if difference is None else difference.mde,
         "test": None if difference is None else difference.test,
     }
     reason = reason or _reason(a, b, difference)

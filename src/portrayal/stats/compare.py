@@ -68,7 +68,7 @@ def paired_difference(
     mirrored = 2 * value - replicates
     low, high = min(float(low), 2 * value - float(high)), max(float(high), 2 * value - float(low))
     p_values = [p for p in (bootstrap_p(replicates), bootstrap_p(mirrored)) if p is not None]
-    return Difference(value, low, high, se, max(p_values, default=None), _detectable(se), BOOTSTRAP)
+    return Difference(value, low, high, se, max(p_values, default=None), _mde(se), BOOTSTRAP)
 
 
 def interval_difference(first: Interval, second: Interval) -> Difference:
@@ -84,9 +84,7 @@ def interval_difference(first: Interval, second: Interval) -> Difference:
     se = (interval.high - interval.low) / 2 / float(ndtri((1 + LEVEL) / 2))
     if se == 0:
         return Difference(interval.value, None, None, 0.0, None, None, INTERVALS)
-    return Difference(
-        interval.value, interval.low, interval.high, se, interval.p(), _detectable(se), INTERVALS
-    )
+    return Difference(interval.value, interval.low, interval.high, se, interval.p(), _mde(se), INTERVALS)
 
 
 def mcnemar_difference(only_first: int, only_second: int, images: int) -> Difference:
@@ -115,10 +113,10 @@ def mcnemar_difference(only_first: int, only_second: int, images: int) -> Differ
     half_width = float(ndtri((1 + LEVEL) / 2)) * se
     low = min((2 * low - 1) * discordant / images, value - half_width)
     high = max((2 * high - 1) * discordant / images, value + half_width)
-    return Difference(value, low, high, se, p, _detectable(se), MCNEMAR)
+    return Difference(value, low, high, se, p, _mde(se), MCNEMAR)
 
 
-def _detectable(se: float) -> float | None:
+def _mde(se: float) -> float | None:
     return minimum_detectable_effect(se) if se else None
 
 
@@ -155,4 +153,4 @@ def unpaired_difference(
         return Difference(value, None, None, 0.0, None, None, NORMAL)
     half_width = float(ndtri((1 + LEVEL) / 2)) * se
     p = normal_p(value / se)
-    return Difference(value, value - half_width, value + half_width, se, p, _detectable(se), NORMAL)
+    return Difference(value, value - half_width, value + half_width, se, p, _mde(se), NORMAL)

@@ -17,7 +17,7 @@ from portrayal.study.truncation import truncation_notes
 # Topics of cautions. A metric's card lists the terms that depend on the first two.
 REFERENCES, LENGTH, IMAGES, LABELS, GROUPS = "references", "length", "images", "labels", "groups"
 OTHER_IMAGES = "other images"  # system captions and human captions of different images
-TRUNCATED, OBJECTS, UNANNOTATED = "shortened", "objects", "unannotated"  # `metrics` adds the last two
+TRUNCATED, OBJECTS, UNANNOTATED = "truncated", "objects", "unannotated"  # `metrics` adds the last two
 
 # Ratio of reference counts, or of caption to reference length, from which scores against references mislead.
 UNEVEN_RATIO = 2

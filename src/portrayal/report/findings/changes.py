@@ -246,7 +246,7 @@ def format_difference(m: Measurement) -> str:
 
 
 # Settings that the comparison of two audits adds to rows.
-_COMPARISON_SETTINGS = ("comparison", "first", "second", "paired", "detectable", "test")
+_COMPARISON_SETTINGS = ("comparison", "first", "second", "paired", "mde", "test")
 
 
 def row_labels(rows: Sequence[Measurement]) -> dict[str, str]:
