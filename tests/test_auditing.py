@@ -46,6 +46,7 @@ def contents(folder: Path) -> tuple[object, bytes, bytes]:
     )
 
 
+@pytest.mark.demo
 def test_two_workers_write_the_same_bytes(study, tmp_path):
     for workers in ("1", "2"):
         call = ["audit", str(study), "--out", str(tmp_path / workers), "--systems", "faithful,stereotyping"]

@@ -152,6 +152,7 @@ def test_files_and_classes_of_the_report_have_no_name_of_a_metric():
 EXTRAS = "torch transformers sentence_transformers captum spacy pycocoevalcap pandas jsonschema statsmodels"
 
 
+@pytest.mark.demo
 def test_the_core_runs_with_no_extra_installed(tmp_path):
     """Every package that is not part of the core is made impossible to import; an audit must not notice.
 

@@ -14,6 +14,8 @@ import pytest
 
 import portrayal
 
+pytestmark = pytest.mark.demo
+
 TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorials" / "hedging"
 
 

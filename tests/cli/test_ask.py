@@ -10,6 +10,8 @@ from portrayal.errors import MissingExtra
 from portrayal.models.packaged import packaged_path
 from tests.conftest import cannot_run
 
+pytestmark = pytest.mark.training
+
 MASKED = "a [MASK] holding an umbrella in the rain"
 
 

@@ -11,10 +11,13 @@ from PIL import Image
 
 from portrayal.cli.main import run
 
-pytestmark = pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors")),
-    reason="the extra 'neural' is not installed",
-)
+pytestmark = [
+    pytest.mark.training,
+    pytest.mark.skipif(
+        not all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors")),
+        reason="the extra 'neural' is not installed",
+    ),
+]
 
 PROMPT = "a [MASK] is in the picture"
 

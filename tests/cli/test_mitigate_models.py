@@ -10,10 +10,13 @@ import pytest
 from portrayal.cli.main import run
 from portrayal.results import Results
 
-pytestmark = pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors")),
-    reason="the extra 'neural' is not installed",
-)
+pytestmark = [
+    pytest.mark.training,
+    pytest.mark.skipif(
+        not all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors")),
+        reason="the extra 'neural' is not installed",
+    ),
+]
 METHODS = ("vanilla", "gender-swap", "fairvlp", "image-swap")
 
 

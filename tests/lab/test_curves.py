@@ -35,6 +35,8 @@ from portrayal.metrics.base.metric import Metric
 from portrayal.metrics.base.result_builder import ResultBuilder
 from portrayal.stats import Estimate
 
+pytestmark = pytest.mark.simulation
+
 ROOT = Path(__file__).parents[2]
 # Terms with too many false positives in the documentation, each with its reason in the card.
 ANTI_CONSERVATIVE = {"amplification:a-to-t", "lic:lic", "lic:lic_excess"}

@@ -169,6 +169,7 @@ def test_a_planted_association_is_significant_and_the_others_are_not():
     assert rows["book"].q > 0.05
 
 
+@pytest.mark.simulation
 def test_p_values_are_uniform_without_associations():
     p_values = []
     for seed in range(30):

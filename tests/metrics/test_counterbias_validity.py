@@ -22,6 +22,8 @@ from portrayal.metrics.counterbias.means import Means
 from portrayal.models.masked_vlm import load_masked
 from portrayal.stats import resampler
 
+pytestmark = pytest.mark.training
+
 LEVELS = ("0", "half", "full")
 ATTACKS = {"exact": None, "pgd": Attack()}
 

@@ -285,6 +285,7 @@ def test_groups_without_associations_score_alike_in_the_lab():
     assert share.p is not None
 
 
+@pytest.mark.training
 def test_real_captions_with_real_models(shared, tmp_path, command):
     """BLIP on 40 images of the authors: the evidence of each caption gives its score, and their mean is the row."""
     try:

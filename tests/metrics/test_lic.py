@@ -621,6 +621,7 @@ def test_the_mask_token_has_no_word_contribution(results):
     assert not any(m.item == "genderword" for m in results.measurements if m.term == "word")
 
 
+@pytest.mark.simulation
 def test_coverage_where_system_and_human_captions_share_only_the_group():
     """The captions of both are independent, so the paired difference cancels nothing."""
     places = "in a park|at home|on snow|near water|by a car|with a dog|under trees|in a kitchen".split("|")

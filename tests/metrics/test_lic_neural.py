@@ -23,6 +23,8 @@ from portrayal.models.text_classifiers.training_queue import PLAN, read_plan, ru
 from portrayal.study import Study
 from tests.metrics.test_lic import row, study_of, value
 
+pytestmark = pytest.mark.training
+
 pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 
 FAST = {

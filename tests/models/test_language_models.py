@@ -25,6 +25,8 @@ from portrayal.models.language_models import (
 )
 from tests.conftest import cannot_run
 
+pytestmark = pytest.mark.training
+
 
 def tokenize(text: str) -> list[tuple[str, int]]:
     return [(match.group(), match.end()) for match in re.finditer(r"<unk>|\w+|[^\w\s]", text)]

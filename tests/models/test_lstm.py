@@ -21,6 +21,8 @@ from portrayal.models.text_classifiers.lstm import single, train  # noqa: E402
 from portrayal.models.text_classifiers.lstm.network import LstmNetwork, initial_network, probabilities  # noqa: E402
 from portrayal.models.text_classifiers.tasks import FIRST_WORD, ClassificationTask  # noqa: E402
 
+pytestmark = pytest.mark.training
+
 QUICK = LstmConfig(epochs=3, batch_size=8, learning_rate=1e-2, dropout=0.0, precision="float32")
 
 
