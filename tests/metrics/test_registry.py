@@ -141,7 +141,7 @@ def test_a_plug_in_is_a_metric_like_any_other(tmp_path):
         "import portrayal\nfrom portrayal.metrics import METRICS, PACKAGES, PROBLEMS, hedging\n"
         "print(PACKAGES['hedging'], METRICS['hedging'].card.answers, PROBLEMS, hedging.__module__)",
     )
-    assert output == "my-metrics 1.2 names [] hedging\n"
+    assert output == "my-metrics 1.2 names {} hedging\n"
 
 
 def test_broken_plug_ins_are_named_and_leave_the_rest_working(tmp_path):
@@ -161,7 +161,7 @@ def test_broken_plug_ins_are_named_and_leave_the_rest_working(tmp_path):
     output = python(
         tmp_path,
         "from portrayal.metrics import METRICS, CARDS, PROBLEMS\n"
-        "print(*PROBLEMS, 'hedging' in METRICS, 'partly' in CARDS, len(METRICS), sep='\\n')",
+        "print(*PROBLEMS.values(), 'hedging' in METRICS, 'partly' in CARDS, len(METRICS), sep='\\n')",
     )
     start = "The plug-in '{}' of the package my-metrics 1.2 cannot be used: "
     assert output.splitlines() == [
@@ -173,6 +173,21 @@ def test_broken_plug_ins_are_named_and_leave_the_rest_working(tmp_path):
         "False",
         str(len(METRICS) + 1),
     ]
+
+
+def test_a_broken_plug_in_that_is_asked_for_by_name(tmp_path):
+    install(tmp_path, "[portrayal.metrics]\npoliteness = missing\n")
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom portrayal.cli.main import main; main()",
+    ]
+    process = subprocess.run([*command, "score", "politeness", "study"], capture_output=True, text=True)
+    assert process.returncode == 2
+    assert (
+        "The plug-in 'politeness' of the package my-metrics 1.2 cannot be used: ModuleNotFoundError"
+        in process.stderr
+    )
 
 
 def test_a_checkpoint_knows_the_code_of_a_plug_in(tmp_path):

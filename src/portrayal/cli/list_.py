@@ -24,7 +24,7 @@ def command(what: str) -> None:
             [card.name, card.question, ", ".join(card.needs), PACKAGES[card.name]] for card in CARDS.values()
         ]
         print_table(["metric", "question", "needs", "package"], rows)
-        for problem in PROBLEMS:
+        for problem in PROBLEMS.values():
             echo(problem, style="yellow")
     elif what == "models":
         print_table(["model for", "by name"], [[kind, text] for kind, text in LOADABLE_MODELS.items()])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from portrayal import plugins
-from portrayal.errors import find_name
+from portrayal.errors import PortrayalError, find_name
 from portrayal.metrics.base.card import Card
 from portrayal.metrics.base.function import plain_function
 from portrayal.metrics.base.metric import Compute, Metric
@@ -24,7 +24,7 @@ METRICS: dict[str, Metric] = {}
 # Cards of the metrics of a study, and of those that measure a model on the images of a manifest.
 CARDS: dict[str, Card] = {}
 PACKAGES: dict[str, str] = {}  # card -> name and version of the package that it comes from
-PROBLEMS: list[str] = []  # a sentence for each plug-in that cannot be used
+PROBLEMS: dict[str, str] = {}  # name of a plug-in that cannot be used -> a sentence that says why
 _T = TypeVar("_T")
 
 
@@ -69,6 +69,8 @@ def register_card(card: Card) -> Card:
 def find_metric(metric: str | Metric | Callable[..., Results]) -> Metric:
     """Return the metric of this name or function; an unknown name raises an error that suggests similar ones."""
     if isinstance(metric, str):
+        if metric not in METRICS and metric in PROBLEMS:
+            raise PortrayalError(PROBLEMS[metric])
         return METRICS[find_name("metric", metric, METRICS)]
     return metric if isinstance(metric, Metric) else metric.metric  # type: ignore[attr-defined]
 
@@ -77,7 +79,7 @@ def discover() -> None:
     """Import all metrics of this package and of plug-ins, and sort them by question and name."""
     for name in _metric_modules(PACKAGE):
         importlib.import_module(name)
-    PROBLEMS.extend(plugin.problem for plugin in _plugins_that_register() if plugin.problem is not None)
+    PROBLEMS.update({p.name: p.problem for p in _plugins_that_register() if p.problem is not None})
     order = {question.name: position for position, question in enumerate(QUESTIONS)}
     names = sorted(CARDS, key=lambda name: (order[CARDS[name].answers], name))
     _replace(CARDS, {name: CARDS[name] for name in names})
