@@ -15,7 +15,7 @@ from portrayal.mitigate.card import CARD as MITIGATION
 
 SOURCE = Path(__file__).parent.parent / "src" / "portrayal"
 BASE = {"errors", "files", "documents", "plugins"}
-READING = {"results", "statements", "questions", "notebook_html", *BASE}
+READING = {"results", "provenance", "statements", "questions", "notebook_html", *BASE}
 MEASURING = {"study", "lexicon", "stats", "engine", "models", "counterfactual", *READING}
 
 # package -> the packages it may import
@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "documents": {"errors"},
     "plugins": {"errors"},
     "questions": set(),
+    "provenance": BASE,
     "provenance_schema": BASE,
     "selection": {"errors"},
     "notebook_html": {"errors"},

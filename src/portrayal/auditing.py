@@ -27,7 +27,8 @@ from portrayal.metrics.base.cautions import study_cautions
 from portrayal.metrics.base.options import GENERAL_OPTIONS
 from portrayal.metrics.base.tasks import metric_tasks
 from portrayal.metrics.shared.lexicon_use import group_words
-from portrayal.results import Results, command_line, provenance
+from portrayal.provenance import command_line, provenance
+from portrayal.results import Results
 from portrayal.study import Study
 from portrayal.study.study import COMBINED
 

@@ -10,23 +10,16 @@ import hashlib
 import importlib
 import json
 import math
-import platform
-import subprocess
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from portrayal import __version__
-from portrayal.documents import read_json, unwritable_part, writable
+from portrayal.documents import read_json, unwritable_part
 from portrayal.errors import InputError, PortrayalError, Problem, Problems, counted, listed, need, shown
 from portrayal.files import replacing, write_text
 from portrayal.provenance_schema import provenance_problem
@@ -72,7 +65,6 @@ _FRAMES = {
     "thumbnails": (THUMBNAILS_FILE, THUMBNAILS_SCHEMA),
 }
 
-_PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers")
 _IDENTITY = ("metric", "attribute", "system", "term", "group", "item", "unit", "settings")
 _TEXT = (
     "metric",
@@ -404,50 +396,6 @@ def load_results(path: Path | str) -> Results:
 def _notebook() -> ModuleType:
     """Return the views of results, imported when one is shown: reports read results, and results import no report."""
     return importlib.import_module("portrayal.report.notebook")
-
-
-def provenance(
-    *, command: str, seed: int | None, started: float, study: Mapping[str, Any], **more: Any
-) -> dict[str, Any]:
-    """The provenance of results: enough to compute them again. `started` is a `time.time()`."""
-    return {
-        "version": __version__,
-        "command": command,
-        "seed": seed,
-        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
-        "seconds": round(time.time() - started, 3),
-        "study": dict(study),
-        "python": platform.python_version(),
-        "packages": dict(_package_versions()),
-        "git_commit": _git_commit(),
-        **more,
-    }
-
-
-def command_line() -> str:
-    """The command line of this process, without the folder of the program."""
-    return writable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]))
-
-
-@cache  # slow: as long as measuring a small study
-def _package_versions() -> dict[str, str]:
-    versions = {}
-    for name in _PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-@cache
-def _git_commit() -> str | None:
-    """The git commit of the working directory, so that results can be traced to the user's code."""
-    try:
-        process = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return process.stdout.strip() or None if process.returncode == 0 else None
 
 
 def _frame_schema() -> dict[str, pl.DataType]:

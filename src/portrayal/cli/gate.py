@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from portrayal.cli.console import write_raw
 from portrayal.cli.verdicts import print_verdicts
 from portrayal.errors import PortrayalError
 from portrayal.gating import BOUNDS, EXAMPLE, Rule, as_dicts, as_junit, evaluate, parse_rule, read_rules
+from portrayal.gating.rules_file import read_each
 from portrayal.results import Results
 
 
@@ -88,24 +90,20 @@ def command(
     ctx.exit(0 if all(v.passed for v in verdicts) else 1)
 
 
-def _read_all_rules(texts: tuple[str, ...], files: tuple[Path, ...]) -> list[Rule]:
+def _read_all_rules(texts: Sequence[str], files: Sequence[Path]) -> list[Rule]:
     """Parse the rules of the command line and of the files; all parse errors are reported at once."""
-    rules: list[Rule] = []
-    errors: list[str] = []
-    for text in texts:
-        try:
-            rules.append(parse_rule(text))
-        except PortrayalError as error:
-            hint = f" Did you mean --rules {text}?" if text.endswith(".toml") else ""
-            errors.append(f"{error}{hint}")
-    for file in files:
-        try:
-            rules += read_rules(file)
-        except PortrayalError as error:
-            errors.append(str(error))
-    if errors:
-        raise PortrayalError("\n".join(errors))
-    return rules
+    sources: list[str | Path] = [*texts, *files]
+    return read_each(
+        sources, lambda source: [_parse(source)] if isinstance(source, str) else read_rules(source)
+    )
+
+
+def _parse(text: str) -> Rule:
+    try:
+        return parse_rule(text)
+    except PortrayalError as error:
+        hint = f" Did you mean --rules {text}?" if text.endswith(".toml") else ""
+        raise PortrayalError(f"{error}{hint}") from None
 
 
 def _missing_rule_message(results: Results) -> str:

@@ -15,15 +15,14 @@ from portrayal.comparing.outcomes import Outcomes, discordant_counts
 from portrayal.comparing.paired_error import joint_error
 from portrayal.comparing.sizes import images_of, size_caution
 from portrayal.errors import PortrayalError
+from portrayal.provenance import command_line, provenance
 from portrayal.results import (
     HUMAN,
     NOTHING_DIFFERS,
     TOO_FEW_REASON,
     Measurement,
     Results,
-    command_line,
     join_cautions,
-    provenance,
     split_cautions,
 )
 from portrayal.stats import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from portrayal.errors import PortrayalError, counted, on_one_line
 from portrayal.gating.evaluation import Verdict, evaluate, row_label
 from portrayal.gating.rules import EXAMPLE, Rule, parse_rule
-from portrayal.gating.rules_file import read_rules
+from portrayal.gating.rules_file import read_each, read_rules
 from portrayal.notebook_html import MAX_ROWS, render_view
 from portrayal.results import Results
 
@@ -121,16 +121,7 @@ def gate(
 
 
 def _read_all(rules: Iterable[RuleSource | Iterable[RuleSource]]) -> list[Rule]:
-    """Return all rules; all that cannot be parsed are reported at once."""
-    read: list[Rule] = []
-    errors: list[str] = []
-    for source in _flattened(rules):
-        try:
-            read += _read(source)
-        except PortrayalError as error:
-            errors.append(str(error))
-    if errors:
-        raise PortrayalError("\n".join(errors))
+    read = read_each(_flattened(rules), _read)
     if not read:
         raise PortrayalError(f'There is no rule to check: give one, such as "{EXAMPLE}", or a file of them.')
     return read

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from portrayal.documents import read_toml
 from portrayal.errors import InputError, PortrayalError, Problem, find_name, shown, unknown_name
 from portrayal.gating.rules import BOUNDS, EXAMPLE, Rule, parse_rule
 
+Source = TypeVar("Source")
 _KEYS: dict[str, tuple[type, str]] = {
     "check": (str, f"a rule such as '{EXAMPLE}'"),
     "on": (str, f"one of {', '.join(BOUNDS)}"),
@@ -41,6 +42,20 @@ def read_rules(path: Path | str) -> list[Rule]:
                 origin=f"{path}, rule {number}",
             )
         )
+    if errors:
+        raise PortrayalError("\n".join(errors))
+    return rules
+
+
+def read_each(sources: Iterable[Source], read: Callable[[Source], Sequence[Rule]]) -> list[Rule]:
+    """Return the rules of all sources; those that cannot be read are reported at once."""
+    rules: list[Rule] = []
+    errors: list[str] = []
+    for source in sources:
+        try:
+            rules += read(source)
+        except PortrayalError as error:
+            errors.append(str(error))
     if errors:
         raise PortrayalError("\n".join(errors))
     return rules

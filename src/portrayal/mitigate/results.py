@@ -11,7 +11,8 @@ from portrayal.engine import Progress, available_cores
 from portrayal.mitigate.compare import Comparison, run_comparison
 from portrayal.mitigate.evaluation import EvaluationScores
 from portrayal.mitigate.measurements import CARDS, MitigationMeasurements
-from portrayal.results import Results, command_line, provenance
+from portrayal.provenance import command_line, provenance
+from portrayal.results import Results
 
 
 def compare_methods(

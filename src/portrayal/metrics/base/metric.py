@@ -23,7 +23,8 @@ from portrayal.metrics.shared.caption_language import (
     unreadable_sources,
 )
 from portrayal.metrics.shared.lexicon_use import check_distinct_groups
-from portrayal.results import HUMAN, Results, command_line, provenance
+from portrayal.provenance import command_line, provenance
+from portrayal.results import HUMAN, Results
 from portrayal.study import Study
 
 # The attribute of metrics that need no labels, on a study without labels.

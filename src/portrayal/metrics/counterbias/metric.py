@@ -32,7 +32,8 @@ from portrayal.metrics.counterbias.groups import (
     study_summary,
 )
 from portrayal.models.masked_vlm.requirements import need_packages
-from portrayal.results import Results, command_line, provenance
+from portrayal.provenance import command_line, provenance
+from portrayal.results import Results
 from portrayal.stats import RESAMPLES
 
 __all__ = ["CARD", "counterbias"]

@@ -29,7 +29,8 @@ from portrayal.metrics.harms.streaming import NEEDS_ALL_IMAGES, count_in_parts
 from portrayal.metrics.harms.survey import Survey
 from portrayal.metrics.shared.caption_language import unreadable_sources
 from portrayal.metrics.shared.language_scores.models import FROM_REFERENCES
-from portrayal.results import Results, command_line, provenance
+from portrayal.provenance import command_line, provenance
+from portrayal.results import Results
 from portrayal.stats import RESAMPLES
 from portrayal.study import Study, read_part
 

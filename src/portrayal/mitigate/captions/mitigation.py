@@ -29,7 +29,8 @@ from portrayal.mitigate.captions.compared_metrics import METRICS
 from portrayal.mitigate.captions.evidence import MIN_SHARE, find_group_evidence
 from portrayal.mitigate.captions.measurements import add_balance_rows, add_rewrite_rows
 from portrayal.mitigate.captions.rewrite import EVERYWHERE, NO_EVIDENCE, WHERE, Rewriter
-from portrayal.results import HUMAN, Measurement, Results, command_line, provenance
+from portrayal.provenance import command_line, provenance
+from portrayal.results import HUMAN, Measurement, Results
 from portrayal.stats import RESAMPLES
 from portrayal.study import Study
 
